@@ -126,7 +126,7 @@ class _HeadInSight:
     size: int
 
     def beside(self) -> list[int]:
-        """Return its layer's other heads, nearest first, within memory."""
+        """Return the layer's other heads, nearest first, within memory."""
         run = self.of()
         heads = () if run is None else range(run.trace.head_count(self.layer, self.stream))
         others = sorted(set(heads) - {self.head}, key=lambda other: abs(other - self.head))

@@ -20,7 +20,7 @@ ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 @dataclass(frozen=True)
 class Older:
-    """A parameter's older name, and whether a URL means it."""
+    """A parameter's older name."""
 
     name: str
     meant: Callable[[Mapping[str, str]], bool] = lambda address: True

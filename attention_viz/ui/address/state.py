@@ -137,7 +137,7 @@ class State:
 
     @property
     def shown(self) -> str:
-        """Return the picture's or sound's name; "" for a text model."""
+        """Return the picture's or sound's name; "" for text."""
         return getattr(self, self.facts.reads) if self.facts.reads in MEDIA else ""
 
     @property
@@ -164,7 +164,7 @@ def own_example(model: str) -> str:
 
 
 def opened_on(model: str) -> Mapping[str, Any]:
-    """Return the example's best layer, head and stream, if known."""
+    """Return the example's best layer, head and stream."""
     return _OPENED.get(model, {})
 
 

@@ -1,4 +1,4 @@
-"""A model's changes: ordered, undone singly, kept in the URL."""
+"""A model's changes."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ class _History:
 
 
 def begin_edits() -> None:
-    """Take the URL's changes at first and after Back or Forward."""
+    """Take the URL's changes."""
     if visit.is_unread(CHANGES):
         before = current_edits()
         if visit.pending(CHANGES, "edits") == "":

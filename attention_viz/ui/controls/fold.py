@@ -39,7 +39,6 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
 
 
 def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    """Return changed options' short labels, by URL parameter."""
     # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
     hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
     can = state.facts

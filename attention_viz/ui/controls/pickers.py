@@ -104,7 +104,7 @@ def _show_places(
     with_readings: bool,
     beside: Callable[[State], DeltaGenerator | None] | None,
 ) -> tuple[DeltaGenerator, DeltaGenerator | None]:
-    """Draw layer, head, "Options"; return its end and the page's slot."""
+    """Return the end of "Options" and the page's slot."""
     if stream is None:
         wording_controls.pick_stream(state)
     _pick("layer", _layers(state), 116)
@@ -129,7 +129,7 @@ def _current_with_notices() -> State:
 
 
 def sentence() -> ControlRow:
-    """Draw the row without models; the page's pickers go into `options`."""
+    """Draw the row without models."""
     with st.container(key="frame", height=_ROW, border=False):
         fold = st.container(key="fold-place")
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
@@ -149,7 +149,7 @@ def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) ->
 
 
 def address() -> dict[str, str]:
-    """Return URL parameters that carry the selection to another page."""
+    """Return the URL parameters for another page."""
     return write_address(visit.shared())
 
 

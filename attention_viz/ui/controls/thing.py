@@ -125,7 +125,6 @@ def _ask(kind: InputKind) -> None:
 
 
 def _window(state: State) -> None:
-    """Draw a too long sound's start picker, in seconds."""
     upload = upload_of(state.sound) if state.facts.reads == InputKind.SOUND else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
     if upload is None or whole <= _WINDOW:

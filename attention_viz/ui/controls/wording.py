@@ -126,7 +126,7 @@ def show_whole_words() -> None:
 
 
 def show_added(trace: "Trace") -> None:
-    """List a text's additions, and those that links can't carry."""
+    """List a text's additions, and those missing in links."""
     if trace.seen.tensors:
         _show_notes(trace)
         return

@@ -1,1 +1,1 @@
-"""The server's URLs and headers, and its waiting page."""
+"""The server's headers and waiting page."""

@@ -31,7 +31,7 @@ def headers(frames: str) -> dict[str, str]:
 
 
 class Headers:
-    """An application that adds these headers to each answer."""
+    """An application with added headers."""
 
     def __init__(self, app: ASGIApp, added: Mapping[str, str]) -> None:
         """Wrap an application."""

@@ -187,7 +187,7 @@ def _page_of_part(run: Run, stream: str, layer: int, head: int) -> Mapping[str, 
 
 
 def _show_seen(run: Run, state: State) -> None:
-    """Draw a picture's or sound's buttons; none for a text."""
+    """Draw a picture's or sound's buttons."""
     trace = run.trace
     if trace.seen.picture is not None:
         layer, head = run.place(state.stream, state.layer, state.head)

@@ -1,4 +1,4 @@
-"""A page's style sheets and slots, and the reader's theme."""
+"""A page's style sheets and slots."""
 
 import functools
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""A visitor's trace file, checked and shown instead of a run."""
+"""A visitor's trace file."""
 
 import shutil
 import tempfile

@@ -33,7 +33,7 @@ def predicted(before: Run, after: Run, state: State) -> list[int]:
 
 
 def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) -> None:
-    """Draw a table of both runs' likeliest tokens for each position."""
+    """Draw both runs' likeliest tokens per position."""
     for place in places:
         st.markdown(f"**{plain(title_of(before.trace, place))}**")
         st.markdown(_table(likelier_at(before, after, state, place)))

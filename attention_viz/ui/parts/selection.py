@@ -1,4 +1,4 @@
-"""A page's head and pair, sent to other pages."""
+"""A page's head and pair."""
 
 from typing import NoReturn
 
@@ -52,7 +52,7 @@ def take_pair(query: int | None, key: int | None) -> None:
 
 
 def show_asked_page() -> None:
-    """Go to the explorer's requested page with the current selection."""
+    """Go to the explorer's requested page."""
     # A browser may ask for anything.
     page = asked_page()
     if page == "why":
@@ -64,7 +64,7 @@ def show_asked_page() -> None:
 
 
 def show_why(token: str = "", against: str = "") -> NoReturn:
-    """Open the page explaining a next word, or the chosen pair's score."""
+    """Explain a next word or the chosen pair's score on the Why page."""
     if token:
         _turn_to("Why", why="word", token=token, against=against)
     _turn_to("Why", why="pair")

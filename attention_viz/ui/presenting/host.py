@@ -1,4 +1,4 @@
-"""The button "Present", and slides that change without the server."""
+"""The slides' data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
@@ -59,7 +59,7 @@ def present(
 
 
 def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:
-    """Pack `slides` and `pictures`; a slide names its picture by index."""
+    """Pack slides; each names its picture by index."""
     pictures: dict[int, str] = {}
     found: list[dict[str, Any]] = []
     for one in slides:

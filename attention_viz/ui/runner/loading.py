@@ -1,4 +1,4 @@
-"""Load a sentence's run, its consequences and its reading."""
+"""A page's usual run and reading."""
 
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""A page as data, and the parts that its view returns."""
+"""A page as data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

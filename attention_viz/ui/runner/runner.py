@@ -40,7 +40,7 @@ def importing(page: str, state: State | None, place: DeltaGenerator | None, heig
 
 
 def show_page(page: Page) -> None:
-    """Show a page from top to bottom, slow parts last."""
+    """Show a page, slow parts last."""
     reserve_heads(first=page.heads_first)
     pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
     if page.first is not None:

@@ -1,4 +1,4 @@
-"""Everything a person chose, its events and a run's consequences."""
+"""The selection, its events and a run's consequences."""
 
 from attention_viz.ui.selection.events import (
     SHARED,

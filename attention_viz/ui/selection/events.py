@@ -72,7 +72,7 @@ class GroupValues:
     group: Group[Any] | None = None
 
     def written(self) -> dict[str, str]:
-        """Return the values' URL parameters, and those still pending."""
+        """Return the URL parameters, with those still pending."""
         return write(self.value, self.known) | dict(self.pending)
 
 
@@ -112,7 +112,7 @@ class Selection:
 
     @property
     def chosen(self) -> frozenset[str]:
-        """Return the shared values' names that a person or a link chose."""
+        """Return the shared values that a person or a link chose."""
         return self.part(SHARED).chosen
 
     @property
@@ -127,7 +127,7 @@ class Selection:
         return self.chosen.isdisjoint(("layer", "head"))
 
     def written(self, group: Group[Any]) -> dict[str, str]:
-        """Return a group's URL parameters, and those still pending."""
+        """Return a group's URL parameters, with those still pending."""
         return replace(self.part(group), value=self.of(group)).written()
 
     def having(self, group: Group[Any], part: GroupValues) -> "Selection":
@@ -153,7 +153,7 @@ class PageOpened:
 
 @dataclass(frozen=True)
 class Picked:
-    """Values that a person set: with a control, an example, a story."""
+    """Values that a person set."""
 
     group: Group[Any]
     values: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The Compare page's URL choices, and its default second sentence."""
+"""The Compare page's URL choices."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ _TRIED = 50
 
 
 def contrast(state: State) -> str:
-    """Return the default second sentence, made of the first one's words."""
+    """Return the default second sentence."""
     return own_contrast(state.model) if state.text == own_example(state.model) else exchanged(state.text)
 
 
@@ -194,7 +194,7 @@ def beside(state: State) -> dict[str, Any]:
 
 
 def models(state: State) -> Sequence[str]:
-    """Return possible second models: catalogue, readable folders, the first side's."""
+    """Return possible second models."""
     return tuple(dict.fromkeys((*of_text(), *allowed.folders(), state.model)))
 
 

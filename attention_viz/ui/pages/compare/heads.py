@@ -33,7 +33,7 @@ _known: WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor,
 
 
 def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
-    """Draw the clickable grid; name the farthest and nearest heads."""
+    """Draw the clickable grid and name its extremes."""
     one, other = comparison.one, comparison.other
     # Heads of two models, or of one layer and another, have no counterparts: all are compared with the first side's.
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None

@@ -77,7 +77,7 @@ def other_text() -> None:
 
 
 def show_pickers(state: State) -> DeltaGenerator:
-    """Draw the comparison's pickers; return the slot behind its button."""
+    """Draw the pickers; return the slot behind the comparison's button."""
     choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS

@@ -99,7 +99,7 @@ def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
 
 
 def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, second: ShownSide | None) -> None:
-    """Show both runs' cuts, unknowns and this page's omissions."""
+    """Show both runs' notes."""
     if first is not None:
         show_notes(first.run, first.state)
     if second is not None and choice.what in ("sentences", "models"):

@@ -1,4 +1,4 @@
-"""A head's metric and the model's accuracy over training."""
+"""A head's metric over training."""
 
 import math
 from dataclasses import replace

@@ -63,7 +63,7 @@ def far_words(comparison: Comparison) -> str:
 
 
 def apart_words(comparison: Comparison) -> str:
-    """Describe the distance, its rows, and the largest row."""
+    """Describe the distance and its largest row."""
     shared = len(comparison.shared)
     equal = f"The first {shared} rows" if shared > 1 else "The first row"
     left_out = f"{equal} can’t differ: both texts begin alike, and this model doesn’t look ahead."

@@ -1,4 +1,4 @@
-"""Likeliest next or masked tokens, and the decoder's KV cache."""
+"""Likeliest tokens, and the decoder's KV cache."""
 
 from collections.abc import Mapping
 

@@ -94,7 +94,7 @@ def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[in
 
 
 def _positions(trace: Trace) -> list[int]:
-    """Return patch positions, row by row; empty without a picture."""
+    """Return patch positions, row by row."""
     if trace.seen.picture is None or len(trace.streams) != 1:
         return []
     patches = trace.key_tokens().patches

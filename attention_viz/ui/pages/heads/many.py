@@ -1,4 +1,4 @@
-"""The chosen head's scan over many texts, and stories to test."""
+"""The chosen head's scan over many texts."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -23,7 +23,7 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 
 
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """Show the scan's section if this model has one."""
+    """Show the scan, if this model has one."""
     scans = offered(atlas.trace.provenance.sha256)
     name = _chosen(list(scans), choice.scan)
     if name is None:

@@ -35,8 +35,6 @@ _SAME = 0.0005
 
 @dataclass(frozen=True)
 class _Said:
-    """The output before and after, in a sentence and rows."""
-
     sentence: str
     rows: Sequence[tuple[str, float, float]]
     note: str
@@ -50,7 +48,7 @@ class _Arrival:
 
 
 def arrive_silent() -> None:
-    """Note that a link or question requests this head's silencing."""
+    """Note a request for this head's silencing."""
     visit.memory(_Arrival).silent = True
 
 
@@ -60,7 +58,7 @@ def _switch(*, silent: bool) -> None:
 
 
 def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw the silencing button and its effect on the output."""
+    """Draw the silencing button and its effect."""
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to silence a head.")
         return

@@ -45,7 +45,7 @@ class _Open:
 
 
 def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw all heads by role, pattern, silencing, metrics or likeness."""
+    """Draw all heads as chosen."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
         pickers.switch("All heads as", VIEWS, HEADS_CHOICES, "view")
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):

@@ -25,7 +25,7 @@ _NOTHING = 0.005
 
 
 def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
-    """Count this model's heads with named roles, and name the commonest."""
+    """Count heads with named roles, and name the commonest."""
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
@@ -145,7 +145,7 @@ def safe_csv(table: pandas.DataFrame) -> bytes:
 
 
 def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
-    """Describe a head's role over the texts, with its frequency."""
+    """Describe a head's role over the texts."""
     role = str(row["role"])
     label = ROLES[role].label
     over = f"Over {texts:,} texts of {corpus} this head is “{label}”"

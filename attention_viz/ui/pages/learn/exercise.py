@@ -39,7 +39,7 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
 
 
 def show_tables(tables: Sequence[Table]) -> None:
-    """Show the exercise's numbers as printable tables, if any."""
+    """Show the exercise's printable tables."""
     if tables:
         st.html(f'<div class="learn-tables">{"".join(map(table_html, tables))}</div>')
 

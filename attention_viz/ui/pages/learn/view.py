@@ -105,7 +105,7 @@ def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]],
 
 
 def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
-    """Show all answers for this sentence and seed, printable."""
+    """Show all answers for this sentence and seed."""
     with st.container(key="learn-answers"):
         st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
         st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")

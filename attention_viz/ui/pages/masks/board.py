@@ -1,4 +1,4 @@
-"""The painted mask's component, and the mask on the input picture."""
+"""The painted mask's component and picture."""
 
 import base64
 import binascii
@@ -73,7 +73,7 @@ def show_board(
 
 
 def take_choice() -> None:
-    """Take the component's choices into the page's, dropping invalid values."""
+    """Take the component's choices, dropping invalid values."""
     message = widgets.sent(_KEY, "choice")
     # A browser may send anything.
     chosen: Mapping[str, Any] = message if isinstance(message, Mapping) else {}

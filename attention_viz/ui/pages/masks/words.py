@@ -1,4 +1,4 @@
-"""A mask's effect on one head, in words and numbers."""
+"""A mask's effect on one head."""
 
 import torch
 from torch import Tensor

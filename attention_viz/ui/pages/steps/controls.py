@@ -67,7 +67,7 @@ def as_the_model(as_run: OpenHead) -> dict[str, str]:
 
 
 def show_step_list(steps: dict[str, Step]) -> None:
-    """List the steps in order, with buttons forward and back."""
+    """List the steps, with buttons forward and back."""
     names = [PIPELINE, *steps]
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
         widgets.show(
@@ -139,7 +139,7 @@ def _show_width(state: State) -> None:
 
 
 def show_cell_pickers(as_run: OpenHead) -> None:
-    """Draw the cell's row and column pickers, with tokens as rows."""
+    """Draw the cell's row and column pickers."""
     chosen = visit.chosen(STEP_CHOICES)
     if is_pipeline(chosen) or chosen.all == "yes":
         return

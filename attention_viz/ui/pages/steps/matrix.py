@@ -108,7 +108,6 @@ def _show_angles(opened: OpenHead) -> None:
 
 
 def _show_saturation(opened: OpenHead, state: State) -> None:
-    """Draw softmax sharpness over our own module's width."""
     text = opened.trace.provenance.text or ""
     traces = run_widths(text, state.heads, state.seed, state.positions)
     st.markdown("###### Why the scale: the same text through our own module, wider and wider")

@@ -1,4 +1,4 @@
-"""A step's numbers: cell window, arithmetic and row sharpness."""
+"""A step's numbers."""
 
 import html
 import math

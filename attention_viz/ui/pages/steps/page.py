@@ -1,4 +1,4 @@
-"""The Step by step page's URL choices, controls and slots."""
+"""The Step by step page."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping

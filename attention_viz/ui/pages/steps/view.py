@@ -113,7 +113,7 @@ def _with_variant(selection: Selection, *, own: bool) -> Selection:
 
 
 def settle(selection: Selection, study: StepsStudy) -> Selection:
-    """Select the run's best finding, with choices within its head's limits."""
+    """Select the best finding, within its head's limits."""
     selection = resolve(selection, ran(study.run))
     if isinstance(study.opens, AttentionVizError):
         return selection

@@ -53,7 +53,7 @@ class NamedNumber:
 
 @dataclass(frozen=True)
 class WordQuestion:
-    """A next-word question with its pickers, and an encoder–decoder's output position."""
+    """A next-word question, and an encoder–decoder's output position."""
 
     offered: Sequence[str]
     first: str

@@ -28,7 +28,6 @@ _LEARNT = (
 
 
 def _show_layers(run: Run, state: State) -> None:
-    """Draw each layer's likeliest words, and where the last answer settles."""
     trace = run.trace
     count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:

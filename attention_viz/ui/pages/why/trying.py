@@ -123,7 +123,7 @@ def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
 
 
 def pick_ranked() -> None:
-    """Draw the picker of the heads' colour and order."""
+    """Draw the picker of the heads' order."""
     pickers.switch("Heads by", RANKED, WHY_CHOICES, "ranked")
 
 
@@ -168,7 +168,7 @@ class _StoppedRuns:
 
 
 def ask_other() -> None:
-    """Draw the other text's box, by which heads are ordered."""
+    """Draw the other text's box."""
     widgets.show(
         st.text_input,
         "Other text",
