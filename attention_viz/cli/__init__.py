@@ -1,7 +1,7 @@
-"""The command line, `attention-viz`: what the library does, from a shell.
+"""The command line, `attention-viz`: the library from a shell.
 
-Results go to standard output and nothing else does; progress and refusals go to standard error. What is heavy loads
-inside the commands that need it, so that `--help` waits for nothing.
+Only results go to standard output; progress and refusals go to standard error. Heavy imports are inside the commands
+that need them, so that `--help` is fast.
 """
 
 import contextlib
@@ -31,10 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        argv: the words after the program's name; those it was started with by default.
+        argv: the words after the program's name; by default `sys.argv`'s.
 
     Returns:
-        The exit code: 0 fine, 1 a check failed or something was refused, 2 wrong usage, 130 Ctrl-C, 141 closed pipe.
+        The exit code: 0 fine, 1 a failed check or a refusal, 2 wrong usage, 130 Ctrl-C, 141 closed pipe.
     """
     with _interrupts() as interrupts, _warnings_on_a_line():
         try:
@@ -64,7 +64,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 @contextlib.contextmanager
 def _interrupts() -> Generator[list[int]]:
-    """Note each Ctrl-C: one that comes while transformers imports is turned into an error of another name there."""
+    """Record each Ctrl-C, because transformers turns one during its import into another error."""
     seen: list[int] = []
 
     def note(number: int, _frame: object) -> None:
@@ -85,7 +85,7 @@ def _interrupts() -> Generator[list[int]]:
 
 @contextlib.contextmanager
 def _warnings_on_a_line() -> Generator[None]:
-    """What the library warns of is said each time and on a line of its own, without the place in somebody's code."""
+    """Report each library warning every time, on its own line, without a code position."""
     with warnings.catch_warnings():
         others = warnings.showwarning
 
@@ -101,6 +101,6 @@ def _warnings_on_a_line() -> Generator[None]:
 
 
 def _drop_output() -> None:
-    """What is still to be flushed at the end goes nowhere, instead of failing a second time."""
+    """Discard output still to be flushed at the end, instead of failing a second time."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""How commands are made, and the options they share."""
+"""The commands' maker and shared options."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ _PATHS = {"FILE": "file", "CORPUS": "file", "DIR": "dir", "MODEL": "dir"}
 def command(
     purpose: str, example: str, *parameters: click.Parameter, note: str = ""
 ) -> Callable[[Callable[[SimpleNamespace], int]], click.Command]:
-    """Make a command of the decorated function, which gets the parsed words and returns the exit code."""
+    """Make a command of the decorated function, which returns the exit code."""
 
     def made(run: Callable[[SimpleNamespace], int]) -> click.Command:
         def call(**parsed: object) -> int:
@@ -67,7 +67,6 @@ def inputs(name: str = "text", *, several: bool = False, again: bool = False) ->
 
     Args:
         name: "text" as an argument, "--text" as an option.
-        several: allow several texts.
         again: the command runs a saved trace's text again.
     """
     nargs = -1 if several else 1
@@ -79,7 +78,7 @@ def inputs(name: str = "text", *, several: bool = False, again: bool = False) ->
 
 
 def media() -> tuple[click.Parameter, ...]:
-    """Return the options for something else in place of a text."""
+    """Return the options for a picture or sound instead of a text."""
     return tuple(
         option(f"--{kind}", "FILE", f"{kind.one} in place of a text, for a model that {kind.does}") for kind in MEDIA
     )
@@ -107,7 +106,7 @@ def _completer(metavar: str | None) -> "Completer | None":
 
 
 def port(word: str | int) -> int:
-    """Parse a port's number."""
+    """Parse a port number."""
     return _number(word, 1, 65535)
 
 

@@ -1,4 +1,4 @@
-"""Commands about several runs, or about a number's causes."""
+"""Commands on several runs or a number's causes."""
 
 import math
 from types import SimpleNamespace
@@ -87,7 +87,7 @@ def compare(arguments: SimpleNamespace) -> int:
     FORMAT,
 )
 def why(arguments: SimpleNamespace) -> int:
-    """Print what wrote a number, largest first."""
+    """Print a number's writers, largest first."""
     import attention_viz as av
 
     score = [getattr(arguments, name) for name in ("layer", "head", "query", "key")]

@@ -1,4 +1,4 @@
-"""Each command: calls the library, prints the result."""
+"""Commands that print a library result."""
 
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ _EXAMPLE = "The bank of the river was flooded"
     option("--font-size", "POINTS", "pictures: the size of the usual letters (default: 8, in a column 7)", type=float),
 )
 def trace(arguments: SimpleNamespace) -> int:
-    """Write what a model computed on a text."""
+    """Write a text's trace."""
     path, part = check_target(arguments), part_of(arguments)
     second, target = (None if one is None else whole(one) for one in (arguments.second, arguments.target))
     made = shown(arguments, target)

@@ -1,4 +1,4 @@
-"""Many texts on the command line: scan."""
+"""The scan of many texts."""
 
 import os
 import time
@@ -101,7 +101,7 @@ class _ScanProgress:
         self._last = time.monotonic()
 
     def __call__(self, progress: "Progress") -> None:
-        """Told after each chunk."""
+        """Report a chunk."""
         self.texts = progress.texts
         if not self._due():
             return
@@ -110,7 +110,7 @@ class _ScanProgress:
         report(f"{progress.texts:,}{of} texts done{left}")
 
     def steps(self, done: int, of: int) -> None:
-        """Told after each step of a study."""
+        """Report a study's step."""
         if self._due():
             report(f"{done:,} of {of:,} steps of the study done")
 

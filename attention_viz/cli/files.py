@@ -53,7 +53,7 @@ class FileKind:
 
 
 def check_target(arguments: SimpleNamespace) -> Path:
-    """Refuse an unwritable target before loading anything."""
+    """Refuse an unwritable target early."""
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
     places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
     if ending not in ENDINGS:
@@ -92,7 +92,7 @@ def _check_less(arguments: SimpleNamespace, ending: str) -> None:
 
 
 def part_of(arguments: SimpleNamespace) -> TracePart:
-    """What of a trace the arguments ask for."""
+    """Return the requested part of a trace."""
     less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
     places = (arguments.layer, arguments.head, arguments.stream)
     return TracePart(*places, arguments.layers, layout_of(arguments), less)

@@ -82,10 +82,7 @@ def trace_of(
     model: "AttentionModel | Scratch | None",
     option: str,
 ) -> "tuple[Trace, AttentionModel | Scratch | None]":
-    """Return an option's trace, and the model if loaded.
-
-    `option` is the text's, such as "--other"; the file's is "--other-trace".
-    """
+    """Return an option's trace, and the model if loaded; `option` is the text's: "--other", with "--other-trace"."""
     if (text is None) == (file is None):
         raise click.UsageError(f"needed: {option} TEXT or {option}-trace FILE")
     if file is not None:
@@ -97,7 +94,7 @@ def trace_of(
 def model_behind(
     arguments: SimpleNamespace, traces: "Sequence[Trace]", model: "AttentionModel | Scratch | None"
 ) -> "tuple[AttentionModel, list[Trace]]":
-    """Return traces' model; traces from files run anew."""
+    """Return traces' model; run traces from files anew."""
     names = dict.fromkeys(one.provenance.model for one in traces)
     if len(names) > 1:
         raise AttentionVizError(f"traces of several models were given: {', '.join(names)}")
@@ -128,7 +125,7 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
 
 
 def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "AttentionModel":
-    """The model, loaded where it isn't yet."""
+    """Return the model, loaded if it isn't yet."""
     import attention_viz as av
 
     found = model or model_of(name)
@@ -138,7 +135,7 @@ def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "A
 
 
 def model_of(name: str) -> "AttentionModel | Scratch":
-    """The model of a name."""
+    """Return the model of a name."""
     import attention_viz as av
 
     report(f"Loading {name} …")
@@ -155,7 +152,7 @@ def _load(file: str, model: str | None) -> "Trace":
 
 
 def _texts(arguments: SimpleNamespace) -> list[str]:
-    """A file has one text a line."""
+    """Return the texts; a file has one per line."""
     own: Sequence[str | None] = [arguments.text] if isinstance(arguments.text, str | None) else arguments.text
     found = [given_text(one) for one in own if one is not None]
     path = getattr(arguments, "texts", None)

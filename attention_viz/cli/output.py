@@ -19,13 +19,13 @@ def show(table: "pandas.DataFrame", form: str) -> None:
 
 
 def show_pairs(pairs: Mapping[str, str]) -> None:
-    """Print a name and a value a line."""
+    """Print one name and value per line."""
     width = max(map(len, pairs))
     _put("".join(f"{name:{width}}  {value}\n" for name, value in pairs.items()))
 
 
 def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form: str) -> None:
-    """Print table and origin: above, in JSON, or standard error (CSV)."""
+    """Print table and origin: above, in JSON, or on standard error (CSV)."""
     lines = "".join(f"{name}: {_cell(value)}\n" for name, value in origin.items() if value is not None)
     if form == "json":
         facts = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
@@ -38,12 +38,12 @@ def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form:
 
 
 def report(message: str) -> None:
-    """Report on the work, outside the result."""
+    """Report on standard error, outside the result."""
     print(message, file=sys.stderr, flush=True)
 
 
 def one_line(text: str) -> str:
-    """Remove line ends and anything a terminal would obey."""
+    """Join lines, and escape unprintable characters."""
     return "".join(map(_visible, " ".join(text.split())))
 
 
@@ -102,7 +102,7 @@ def _csv_cell(value: Any) -> str:
 
 
 def _json(table: "pandas.DataFrame") -> str:
-    """One object a row, in ASCII; NaN is null."""
+    """Return one object per row, in ASCII; NaN is null."""
     columns = {str(name): [_finite_or_none(_plain(value)) for value in table[name]] for name in table.columns}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     return json.dumps(rows, indent=2, allow_nan=False) + "\n"

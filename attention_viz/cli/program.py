@@ -1,4 +1,4 @@
-"""The whole command line: every command, in the order of the help."""
+"""The whole command line, in the order of the help."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ for one in (
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command and return its exit code; wrong usage is reported and is 2."""
+    """Run one command and return its exit code; report wrong usage as 2."""
     try:
         with program.make_context(PROGRAM, list(words)) as context:
             return program.invoke(context)

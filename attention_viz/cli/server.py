@@ -28,7 +28,7 @@ def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subpr
 
     Args:
         options: Streamlit's, such as "--server.address=127.0.0.1".
-        log: output file or its number; ours by default.
+        log: output file or its number; by default ours.
     """
     command = [sys.executable, "-m", "attention_viz.ui.process", "run", "app.py", f"--server.port={port}", *options]
     # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
@@ -39,10 +39,7 @@ def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subpr
 
 
 def exit_on_signals() -> None:
-    """Raise `SystemExit` on termination or hangup, to stop the server.
-
-    Otherwise it would keep its port.
-    """
+    """Raise `SystemExit` on termination or hangup, to stop the server, which would otherwise keep its port."""
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
             signal.signal(getattr(signal, name), _leave)

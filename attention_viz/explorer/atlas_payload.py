@@ -1,6 +1,6 @@
 """All heads of a trace for the atlas: numbers, and thumbnails up to 32 × 32.
 
-The one plane has thumbnails head by head, key by key, a byte a cell: the largest weight as 254ths of the head's
+The one plane has thumbnails head by head, key by key, a byte per cell: the largest weight as 254ths of the head's
 deepest colour; 255 if all blocked.
 """
 
@@ -46,7 +46,7 @@ def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "p
 
 
 def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
-    """Metrics, heads in table order; None if there is nothing to count."""
+    """Return metrics, heads in table order; None if there is nothing to count."""
     from attention_viz.analysis.head_table import COUNT
     from attention_viz.analysis.metrics import METRICS
     from attention_viz.views.style.scale import round_up
@@ -90,7 +90,7 @@ def _pooled(cells: numpy.ndarray, together: numpy.ufunc) -> numpy.ndarray:
 
 
 def starts(count: int) -> list[int]:
-    """Return where at most `SIDE` even parts begin."""
+    """Return the starts of at most `SIDE` even parts."""
     parts = min(count, SIDE)
     return [part * count // parts for part in range(parts)]
 

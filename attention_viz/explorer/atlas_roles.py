@@ -1,4 +1,4 @@
-"""Roles for the atlas: their thresholds, their heads, and why none has one."""
+"""The atlas's roles."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
     """Pack the atlas header's roles.
 
     Returns:
-        `roles`: possible ones; `role`: by head its place there; `score`: the share behind it, None if none.
+        `role`: each head's index into `roles`; `score`: the share behind it, None if none.
     """
     unit, resting = trace.query_tokens(stream).unit, resting_words(trace, stream)
     names = roles_for(unit)
@@ -60,7 +60,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
 
 
 def resting_words(trace: "Trace", stream: str) -> str:
-    """Name resting tokens: special, or first if none looks ahead."""
+    """Name resting tokens: special, or first if none attends ahead."""
     keys = trace.key_tokens(stream)
     real = [place for place in range(len(keys)) if not keys.padding[place]]
     first = real[:1] if looks_back(trace, stream) else []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PackedAxes:
-    """Rows of tokens, packed once however many streams share them."""
+    """Rows of tokens, packed once for all streams."""
 
     def __init__(self, generated: int) -> None:
         """Begin empty; `generated` counts the model's own last tokens."""
@@ -44,12 +44,12 @@ class PackedAxes:
 
 
 def places_of(marks: Iterable[bool]) -> list[int]:
-    """Return the positions that are marked."""
+    """Return the marked positions."""
     return [place for place, marked in enumerate(marks) if marked]
 
 
 def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
-    """Return each layer's name in the model, its number and how many heads it has."""
+    """Return each layer's name in the model, number and head count."""
     return [
         {"label": layer.label, "number": number, "heads": trace.head_count(number, stream)}
         for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
@@ -57,7 +57,7 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
-    """Return shown tokens; frames after a sound's end are special."""
+    """Return the tokens; frames after a sound's end become special."""
     past = after_the_sound(trace.seen, tokens)
     if not any(past):
         return tokens
@@ -66,5 +66,5 @@ def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
 
 
 def generated_by(trace: "Trace") -> int:
-    """Count a decoder's own tokens; an encoder-decoder has another axis."""
+    """Count a decoder's generated tokens; 0 for an encoder–decoder, which has another axis."""
     return trace.provenance.generated if trace.streams == ("decoder",) else 0

@@ -1,7 +1,7 @@
 """The painted mask's data: the plain run once, then each masked run's changes.
 
-The first is a packet. The shown head has softmax inputs and values, for the browser to
-recompute; others, if few, 65,534ths of a weight. The second fits the channel: numbers, weights in base64.
+The first is a packet: the shown head's softmax inputs and values, which the browser recomputes; others, if few, as
+65,534ths of a weight. The second fits the channel: numbers, weights in base64.
 """
 
 import base64
@@ -52,7 +52,7 @@ class MaskEffect:
 
 
 def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
-    """Return a mask's effect; costly, as it reads all heads' weights."""
+    """Return a mask's effect; slow, because it reads all heads' weights."""
     if after is before:
         heads: list[list[float | None]] = [
             [0.0] * before.head_count(layer, stream) for layer in before.layer_numbers(stream)
@@ -117,7 +117,7 @@ def run_of(
 
 
 def written_bits(cells: Bool[numpy.ndarray, "query key"]) -> str:
-    """Encode cells as base64, eight a byte, row by row."""
+    """Encode cells as base64, eight per byte, row by row."""
     return base64.b64encode(numpy.packbits(cells).tobytes()).decode()
 
 
@@ -165,7 +165,7 @@ def _axis(tokens: "Tokens") -> dict[str, Any]:
 
 
 def _cosine(before: "Trace", after: "Trace") -> float | None:
-    """How far the mean output turned; None if either has no length."""
+    """Return the mean outputs' cosine; None if either has no length."""
     real = ~numpy.array(before.query_tokens(before.streams[-1]).padding, dtype=bool)
     old, new = (
         trace.output.detach().double().cpu().numpy()[real].mean(axis=0)  # the sentence's vector, of such models

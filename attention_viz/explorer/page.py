@@ -36,9 +36,9 @@ class Explorer:
     """An interactive picture of a trace; shows itself in a notebook.
 
     Attributes:
-        payload: the trace as `pack` writes it.
-        theme: "light", "dark", or "auto" for what the reader's system prefers.
-        title: of the page.
+        payload: the trace as bytes for the browser.
+        theme: "light", "dark", or "auto" for the reader's system setting.
+        title: the page's title.
     """
 
     payload: bytes
@@ -46,11 +46,11 @@ class Explorer:
     title: str
 
     def __repr__(self) -> str:
-        """Return model, text and chosen head."""
+        """Return title and size."""
         return f"<Explorer of {self.title!r}, {len(self.payload):,} bytes>"
 
     def html(self) -> str:
-        """A whole HTML page that loads nothing: script, styles and weights are inside, and no other host is allowed."""
+        """Return an offline HTML page, which allows no other host."""
         style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
         policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; media-src blob:"
         return _PAGE.format(
@@ -63,7 +63,7 @@ class Explorer:
         )
 
     def save_html(self, path: str | PathLike[str]) -> None:
-        """Write the page to one file at exactly that path; a file that is there stays until the new one is whole.
+        """Write the page to one file at exactly that path; an existing file stays until the new one is complete.
 
         Args:
             path: the file.
@@ -74,7 +74,7 @@ class Explorer:
         write_whole(path, self.html().encode())
 
     def _repr_html_(self) -> str:
-        """The page in its own frame, because the notebook's styles and scripts would clash."""
+        """Return the page in its own frame, because the notebook's styles and scripts would clash."""
         return (
             f'<iframe title="{html.escape(self.title)}" srcdoc="{html.escape(self.html())}" sandbox="allow-scripts" '
             'style="width:100%;height:900px;border:0;resize:vertical" loading="lazy"></iframe>'
@@ -93,26 +93,26 @@ def explore(
 ) -> Explorer:
     """Show a trace: arcs over its tokens, the grid of all heads, and one head as a matrix.
 
-    A long text, of more than some sixty million weights, comes with the numbers of some layers only: query, key and a
-    normaliser a row of each of their heads, from which every weight is computed, exact to 1e-5. Of the other heads
-    there is a small picture. What takes more than ten seconds says first how large it is and how long it may take, and
-    then on standard error how far it is.
+    A long text, with more than some sixty million weights, includes the numbers of some layers only: their heads'
+    queries and keys, and one normaliser per row. The browser computes every weight from these, exact to 1e-5. The other
+    heads have a small picture. Work of more than ten seconds reports its size, expected time and progress on standard
+    error.
 
     Args:
-        trace: what to show; all its streams, layers and heads can be reached.
-        stream: which one to open on; the first by default.
-        layer: which one to open on; the first that is kept by default.
-        head: which one to open on.
-        theme: "light", "dark", or "auto" for what the reader's system prefers.
-        layers: of a long text, the layers of that stream whose numbers go along; by default the one that it opens on.
-            Of 8,000 tokens a layer of nine heads with d_k 64 takes some 25 MB.
-        progress: told after each layer which share is done, from 0 to 1, in place of lines on standard error; what it
-            raises stops the work.
+        trace: the trace, with all its streams, layers and heads.
+        stream: the stream to open on; by default the first.
+        layer: the layer to open on; by default the first kept one.
+        head: the head to open on.
+        theme: "light", "dark", or "auto" for the reader's system setting.
+        layers: for a long text, the layers of that stream to include numbers of; by default the one it opens on.
+            For 8,000 tokens, a layer of nine heads with d_k 64 takes some 25 MB.
+        progress: called with the finished share, from 0 to 1, after each layer, instead of lines on standard error; its
+            exceptions stop the work.
 
     Raises:
-        TraceError: there is no such stream or layer, or the layer isn't kept.
-        ShapeError: there is no such head.
-        ValueError: there is no such theme.
+        TraceError: the stream or layer doesn't exist, or the layer isn't kept.
+        ShapeError: the head doesn't exist.
+        ValueError: the theme doesn't exist.
     """
     if theme not in _THEMES:
         raise ValueError(f"theme {theme!r} was asked for; there are {', '.join(_THEMES)}")
@@ -145,7 +145,7 @@ def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[fl
 
 
 def _element_text(text: str) -> str:
-    """Our text for <script> or <style>; a person's text never goes there."""
+    """Return our text for <script> or <style>; untrusted text never goes there."""
     if "</" in text or "<!--" in text:
         raise AssertionError("the component's own source must not contain an end tag or a comment's beginning")
     return text

@@ -2,10 +2,10 @@
 
 A weight is its interval's number, of `LEVELS` between 0 and 1, drawn as the middle: at most `ERROR` off. Intervals
 meet where three digits round, so shown digits are exact; so are 0 and 1. A layer has two planes, the upper eight
-bits (mostly zero) and the lower four (noisy, two in a byte), key by key: runs are longer.
+bits (mostly zero) and the lower four (noisy, two per byte), key by key: runs are longer.
 
-A long text's heads come as pictures of sampled rows, and as terms (`explorer.terms`): a file's chosen layers, the
-app's shown head.
+A long text's heads are pictures of sampled rows, and terms (`explorer.terms`): a file's chosen layers, the app's
+shown head.
 """
 
 import itertools
@@ -77,7 +77,7 @@ def pack(
     Args:
         choice: the opening head; omit with the channel (`attention_viz.explorer.source`), to keep bytes equal.
         terms: None for all weights; else pictures, with terms of these (stream, layer).
-        progress: gets the share after each layer, 0 to 1; stops the work by raising.
+        progress: gets the share after each layer, 0 to 1.
     """
     if terms is None:
         refuse_large(trace)
@@ -228,14 +228,14 @@ def _layer(layer: "Layer", name: str, packet: Packet, masks: "Masks") -> dict[st
 
 
 def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> None:
-    """Drawn as zeros they would picture something never computed."""
+    """Refuse non-finite weights, which would be drawn as zeros."""
     broken = np.flatnonzero(~np.isfinite(weights).all(axis=(1, 2)))
     if broken.size:
         raise TraceError(f"head {broken[0]} of {name} has weights that are not numbers; it can't be drawn")
 
 
 def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
-    """True if blocked; one slice if heads agree, None if nothing is blocked."""
+    """Return True if blocked; one slice if heads agree, None if nothing is blocked."""
     if call.allowed is None:
         return None
     queries, keys = call.shape[-2:]
@@ -249,6 +249,6 @@ def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:
 
 
 def _sums(weights: Float[np.ndarray, "head query key"]) -> UInt16[np.ndarray, "head query"]:
-    """Row sums as little-endian 16-bit numbers of 65,535ths."""
+    """Return row sums as little-endian 16-bit numbers of 65,535ths."""
     sums = weights.sum(axis=2, dtype=np.float64).clip(0, 1)
     return np.rint(sums * _SUM_STEPS).astype("<u2")

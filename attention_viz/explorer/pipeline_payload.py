@@ -1,6 +1,6 @@
 """One head's steps from two vectors to its output, for the pipeline.
 
-Numbers are float32; `arrays` in the header has each matrix's place and shape. A short text has every row, a long one
+Numbers are float32; `arrays` in the header has each matrix's offset and shape. A short text has every row, a long one
 the chosen row and its lanes' keys.
 """
 
@@ -80,7 +80,7 @@ def _header(opened: OpenHead) -> dict[str, Any]:
 
 
 def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, Tensor | None]:
-    """By name; rows are `queries` or `keys`; None if unknown or the model lacks the step."""
+    """Return arrays by name; None if unknown or the model lacks the step."""
     call, entry = opened.attention, opened.entry
     steps = steps_of(opened)
     all_heads = entry.attention if len(queries) == entry.attention.shape[-2] else entry.attention.rows(queries)
@@ -105,14 +105,14 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
 
 
 def _adding(adds: Float[Tensor, "row d_model"], joined: Float[Tensor, "row d_model"]) -> Float[Tensor, "row 3"]:
-    """Both lengths by row, and the head's part of the joined vector: 1 for all and bias."""
+    """Return both lengths by row, and the head's part of the joined vector: 1 for all and bias."""
     one, whole = adds.double(), joined.double()
     along = (one * whole).sum(-1) / whole.square().sum(-1).clamp_min(torch.finfo(torch.float64).tiny)
     return torch.stack([one.norm(dim=-1), whole.norm(dim=-1), along], dim=-1)
 
 
 def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
-    """At most `STRIP` numbers a row, each its part's furthest from 0."""
+    """Return at most `STRIP` numbers per row, each its part's furthest from 0."""
     width = rows.shape[-1]
     starts = [part * width // STRIP for part in range(STRIP)] if width > STRIP else list(range(width))
     numbers = rows.detach().float().cpu().numpy()

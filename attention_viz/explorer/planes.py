@@ -17,7 +17,7 @@ class Masks:
     """Blocked patterns, each packed once for all."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without patterns."""
         self.entries: list[dict[str, Any]] = []
 
     def add(self, blocked: Bool[np.ndarray, "heads query key"] | None, packet: Packet) -> list[int] | None:
@@ -42,10 +42,7 @@ class Masks:
 def steps_of(
     weights: Float[np.ndarray, "*any"], blocked: Bool[np.ndarray, "*shared"] | None = None
 ) -> UInt16[np.ndarray, "*any"]:
-    """Return n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1.
-
-    Below `ERROR` and blocked is 0.
-    """
+    """Return n for ((n - 1) / LEVELS, n / LEVELS], 0 for 0, LEVELS + 1 for 1; 0 if blocked and below `ERROR`."""
     # Most weights of a text count as 0, so that only the others are worked out.
     counted = weights > np.float64(0.5 / LEVELS)
     exact = weights[counted].clip(max=1).astype(np.float64)
@@ -64,7 +61,7 @@ def codes_of(weights: Float[np.ndarray, "*any"], codes: int, faintest: float) ->
 
 
 def split_numbers(steps: UInt16[np.ndarray, "*any"]) -> tuple[bytes, bytes]:
-    """Split upper eight bits, lower four two a byte (first below)."""
+    """Split upper eight bits, and lower four, two per byte (first below)."""
     flat = steps.ravel()
     high, low = (flat >> 4).astype(np.uint8).tobytes(), (flat & 15).astype(np.uint8)
     low = np.append(low, np.zeros(low.size % 2, np.uint8))

@@ -19,7 +19,7 @@ class _Name:
 
 
 def packed_seen(trace: "Trace", packet: Packet) -> dict[str, Any]:
-    """Pack a picture or sound; return where its planes lie."""
+    """Pack a picture or sound; return its planes' offsets."""
     if (picture := trace.seen.picture) is not None:
         rows, columns, _ = picture.shape
         return {"picture": {"rows": rows, "columns": columns, "at": packet.add(picture.contiguous().numpy().tobytes())}}
@@ -47,7 +47,7 @@ def _sound(trace: "Trace", packet: Packet) -> dict[str, Any]:
 
 
 def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """Spoken words, their times and the timing heads; none without speech."""
+    """Return spoken words, their times and the timing heads; none without speech."""
     from attention_viz.analysis.word_times import said_words, word_times
     from attention_viz.errors import TraceError
 

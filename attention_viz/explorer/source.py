@@ -82,7 +82,7 @@ def atlas_source(height: int) -> tuple[str, str, str]:
 
 
 def behind_source() -> tuple[str, str, str]:
-    """Return the atlas's place for cards on a phone."""
+    """Return the atlas's slot for cards on a phone."""
     html = '<div class="av-explorer av-atlas av-behind"></div>\n'
     return html, style_sheet() + _read("atlas/atlas.css") + _read("atlas/cards.css"), script("atlas/behind.js")
 
@@ -133,7 +133,6 @@ def script(name: str) -> str:
 
 
 def _with_imports(name: str) -> list[str]:
-    """Each once, imports first."""
     found: list[str] = []
     for imported in _IMPORT.findall(_read(name)):
         inner = _with_imports(posixpath.normpath(posixpath.join(posixpath.dirname(name), imported)))

@@ -4,8 +4,8 @@ A head's n² weights follow from 2·n·d_k numbers (query, key) and each row's n
 sum, sinks included. With scale, soft cap, bias (by distance or key) and blocked runs, the browser computes
 exp(logit − normaliser). Two maps of at most 512 × 512 blocks go along: largest weight, and mean of open ones.
 
-If a bias differs by cell (positions compared with words), or the browser doesn't know a term, the head's weights
-travel, off by under 1e-5.
+If a bias differs by cell (positions compared with words), or the browser doesn't know a term, the head's weights are
+sent, off by under 1e-5.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ def _float32(tensor: Any) -> Float[np.ndarray, "*any"]:
 
 
 def _bias(call: "Attention", packet: Packet) -> dict[str, Any] | str | None:
-    """One number per key or distance; "cells" if each cell has its own."""
+    """Return one number per key or distance; "cells" if each cell has its own."""
     if call.bias is None:
         return None
     bias = np.broadcast_to(_float32(call.bias), call.shape)
@@ -113,10 +113,7 @@ def _bias(call: "Attention", packet: Packet) -> dict[str, Any] | str | None:
 def _numbers_along(
     along: str, bias: Float[np.ndarray, "query key"], allowed: Bool[np.ndarray, "query key"] | None
 ) -> Float[np.ndarray, " n"] | None:
-    """By key, or by distance from the furthest behind; None if open cells differ.
-
-    Blocked cells don't count.
-    """
+    """Return numbers by key, or by distance from the furthest behind; None if open (not blocked) cells differ."""
     queries, keys = bias.shape
     count = keys if along == "key" else queries + keys - 1
     numbers, known = np.zeros(count, np.float32), np.zeros(count, bool)
@@ -132,7 +129,7 @@ def _numbers_along(
 
 
 def _pattern(call: "Attention", packet: Packet, masks: Masks, *, closed: bool) -> int | None:
-    """None if nothing is blocked."""
+    """Return the mask pattern's number; None if nothing is blocked."""
     queries, keys = call.shape
     if closed:  # known already, and its runs would take long
         return masks.put({"kind": "causal", "queries": queries, "keys": keys})

@@ -24,7 +24,7 @@ _MOST = 40_000_000
 
 
 def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] = ()) -> list[int]:
-    """Return evenly spread rows, as many as time allows; `special` ones moved."""
+    """Return evenly spread rows, as many as time allows, avoiding `special` ones."""
     side = min(SIDE, queries)
     each = max(1, min(_MOST // max(1, heads * keys * side), -(-queries // side)))
     parts = np.linspace(0, queries, side * each + 1)
@@ -33,7 +33,7 @@ def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] =
 
 
 def _nearest(place: int, start: int, end: int, special: Collection[int]) -> int:
-    """Return the place, or the nearest in range that isn't special, if any."""
+    """Return the position, or the nearest in range that isn't special, if any."""
     if place not in special:
         return place
     return min(
@@ -55,7 +55,7 @@ class Thumbnails:
         heads: int,
         special: tuple[Collection[int], Collection[int]] = ((), ()),
     ) -> None:
-        """Begin with none."""
+        """Begin without pictures."""
         queries, keys = shape
         self.rows = sampled_rows(queries, keys, heads, special[0])
         hidden = torch.zeros(len(self.rows), keys, dtype=torch.bool)
@@ -67,7 +67,7 @@ class Thumbnails:
         self._of_mask: dict[object, tuple[Tensor, Any]] = {}
 
     def of(self, call: Attention) -> tuple[_Pictures, _Pictures | None]:
-        """Return cells' largest sampled weights, a byte; also without hidden tokens."""
+        """Return cells' largest sampled weights, one byte each; also without hidden tokens."""
         some = call.rows(self.rows)
         hidden = None if self._hidden is None else self._hidden.to(call.query.device)
         first = self._first_keys(call, some)
@@ -91,7 +91,7 @@ class Thumbnails:
             yield values, shown
 
     def _first_keys(self, call: Attention, some: Attention) -> Tensor | None:
-        """Keys that each row sees from the first on, if that is every head's whole mask."""
+        """Return the number of keys that each row sees from the first on, if that is every head's whole mask."""
         allowed = some.allowed
         if allowed is None or call.allowed is None or not _of_all_heads(allowed):
             return None
@@ -123,10 +123,7 @@ class Thumbnails:
 
 
 def _together(call: Attention) -> Iterator[tuple[Attention, int]]:
-    """Merge a call's heads row by row, with their count.
-
-    Heads that share keys are one call: larger products take less time each.
-    """
+    """Merge heads that share keys into one faster, larger call; yield it and its head count."""
     heads, groups = call.shape[0], call.key.shape[0] if call.key.ndim > 2 else 1
     alike = call.bias is None and call.sinks is None and (call.allowed is None or _of_all_heads(call.allowed))
     size = heads // groups if alike and call.query.ndim > 2 else 1
@@ -144,7 +141,7 @@ def _of_all_heads(allowed: Tensor) -> bool:
 
 
 def _shut(allowed: Tensor, shape: tuple[int, ...], side: tuple[int, ...]) -> Bool[np.ndarray, "head row column"]:
-    """Cells with nothing open; one picture if heads share a mask."""
+    """Return cells with nothing open; one picture if heads share a mask."""
     open_cells = np.broadcast_to(allowed.cpu().numpy(), (*allowed.shape[:-2], *shape[-2:])).reshape(-1, *shape[-2:])
     for axis, parts in zip((1, 2), side, strict=True):
         length = -(-open_cells.shape[axis] // parts)

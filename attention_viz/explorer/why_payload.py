@@ -1,4 +1,4 @@
-"""A number's writers for the page: the sum, heads' map, and their sources."""
+"""A number's writers for the page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,8 @@ class Question:
 
     Attributes:
         more: a positive number's meaning, such as "“Mary”".
-        less: a negative one's.
         remainder: the rows' miss.
-        at: the position heads write at.
+        at: the heads' writing position.
         side: of a score, else "output".
     """
 
@@ -92,7 +91,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
 
 
 def name_of(packed: bytes) -> str:
-    """The name of a number that `pack_why` packed."""
+    """Return a packed number's name."""
     return read_packet(packed)[0]["name"]
 
 
@@ -102,7 +101,6 @@ def _rows(table: "pandas.DataFrame") -> list[dict[str, Any]]:
 
 
 def _known(cell: Any) -> Any:
-    """None if the cell is empty."""
     return cell if isinstance(cell, (str, int, float)) else None
 
 
@@ -178,7 +176,7 @@ def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _sources(
     trace: "Trace", stream: str, at: int, taken: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[list[float | None]]]:
-    """By head, its main source words: position, weight, contribution."""
+    """Return each head's main source words: position, weight, contribution."""
     by_head: dict[tuple[int, int], dict[int, float]] = {}
     for row in taken:
         by_head.setdefault((row["layer"], row["head"]), {})[row["source"]] = row["contribution"]
@@ -197,5 +195,5 @@ def _words(tokens: "Tokens") -> list[str]:
 
 
 def _rounded(number: float | None) -> float | None:
-    """Six places, more than shown anywhere; a head that wrote nothing has 0."""
+    """Round to six places, more than shown anywhere."""
     return 0.0 if number is None else round(number, 6)

@@ -1,4 +1,1 @@
-"""What the app's pages are arranged from: state in the address, pickers, and the hosts of pictures and downloads.
-
-Nothing here imports torch, transformers or plotly before a page needs them: the first paint doesn't wait for them.
-"""
+"""The app's shared page code; loads torch, transformers and plotly late, so that the first paint doesn't wait."""

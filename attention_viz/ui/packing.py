@@ -1,4 +1,4 @@
-"""Runs and long texts' heads as bytes for the browser, and rankings for a pair."""
+"""Runs, heads and rankings as bytes for the browser."""
 
 import contextlib
 import threading
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def payload_of(run: "Run") -> bytes:
-    """Return the run's explorer bytes, packed once; for a long text, small pictures of all heads."""
+    """Return the run's explorer bytes, packed once; a long text's have small pictures."""
     return _packed(run).payload
 
 
@@ -34,7 +34,6 @@ class _Packed:
 
     @once
     def payload(self) -> bytes:
-        """Pack the trace as the explorer reads it."""
         from attention_viz.explorer import is_long, pack
 
         run = self._run()
@@ -44,7 +43,6 @@ class _Packed:
 
     @once
     def long_id(self) -> str | None:
-        """Read a long text's id from its bytes."""
         from attention_viz.explorer import id_of
 
         return id_of(self.payload)
@@ -128,7 +126,7 @@ class _HeadInSight:
     size: int
 
     def beside(self) -> list[int]:
-        """Return its layer's other heads, nearest first, within memory."""
+        """Return the layer's other heads, nearest first, within memory."""
         run = self.of()
         heads = () if run is None else range(run.trace.head_count(self.layer, self.stream))
         others = sorted(set(heads) - {self.head}, key=lambda other: abs(other - self.head))
@@ -146,7 +144,7 @@ class HeadsAhead:
         self._busy = 0.0  # when somebody was last seen to compute
 
     def begin(self, looked: _HeadInSight) -> None:
-        """Go on with the heads beside this one."""
+        """Continue beside this head."""
         with self._lock:
             self._looked = looked
             if not self._running:

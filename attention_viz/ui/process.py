@@ -1,4 +1,4 @@
-"""The server's process: Streamlit behind our headers, with the model that the app opens on loading beside.
+"""The server's process, which also loads the default model.
 
 Usage: python -m attention_viz.ui.process run app.py [options of `streamlit run`].
 """
@@ -23,12 +23,12 @@ _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.ma
 
 
 def begin_loading() -> preload.Preloading:
-    """Load the model that the app opens on, and run its example, in the background."""
+    """Load the default model and run its example in the background."""
     return preload.begin(DEFAULT.request, payload_of, _DRAWN_WITH)
 
 
 def allow_open_files() -> None:
-    """Let this process have as many files and connections open as the system lets it ask for, up to a bound."""
+    """Raise this process's limit of open files and connections, up to a bound."""
     if sys.platform == "win32":
         return
     import resource

@@ -1,4 +1,4 @@
-"""A visit: what a person chose, the files they brought, and what their pages remember; the one state of a session."""
+"""A visit, the one state of a session."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -22,13 +22,11 @@ _Memory = TypeVar("_Memory")
 
 @dataclass
 class Visit:
-    """What belongs to one person in one tab, as long as the tab is open.
+    """A person's state in one tab, as long as it is open.
 
     Attributes:
-        file: the trace of the file that was opened last.
-        asked: parameters that one page asks of the next, until that is shown.
+        asked: parameters that one page sets on the next, until that is shown.
         brought: the uploads, by kind; nothing else keeps them alive.
-        memories: what parts of the app remember, each in a class of its own.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -39,14 +37,14 @@ class Visit:
 
 
 def here() -> Visit:
-    """Return the visit of whoever sees this page."""
+    """Return the current visitor's visit."""
     if _KEY not in st.session_state:
         st.session_state[_KEY] = Visit()
     return st.session_state[_KEY]
 
 
 def send(event: Event) -> None:
-    """Apply an event to what is chosen, before the page runs or while it does."""
+    """Apply an event to the selection, before the page runs or during it."""
     now = here()
     now.selection = update(now.selection, event)
     if not now.selection.file:
@@ -54,7 +52,7 @@ def send(event: Event) -> None:
 
 
 def pick(group: Group[Any], **values: Any) -> None:
-    """Set values that a person chose."""
+    """Set a person's choices."""
     send(Picked(group, values))
 
 
@@ -76,29 +74,29 @@ def shared() -> "State":
 def settle(
     group: Group[ChoiceT], known: object = None, *, default: ChoiceT | None = None, only: Collection[str] | None = None
 ) -> ChoiceT:
-    """Answer what the URL asks for, bring all values within their options, and return them; see `answer`."""
+    """Answer the URL, and return the values within their options; see `answer`."""
     now = here()
     now.selection = answer(now.selection, group, known, default=default, only=only)
     return now.selection.of(group)
 
 
 def is_unread(group: Group[Any]) -> bool:
-    """Return whether the URL, or a part of it, is still to be answered for a group."""
+    """Return whether a group's URL parameters are unanswered, even in part."""
     return bool(here().selection.part(group).unread)
 
 
 def pending(group: Group[Any], name: str) -> str | None:
-    """Return the URL's text for a parameter, as long as it isn't answered."""
+    """Return a parameter's URL text until it is answered."""
     return here().selection.part(group).pending.get(name)
 
 
 def notices(group: Group[Any]) -> tuple[str, ...]:
-    """Return a sentence for each part of the URL that is impossible, until a person chooses something else."""
+    """Return a sentence for each impossible part of the URL, until a choice."""
     return here().selection.part(group).notices
 
 
 def memory(kind: type[_Memory]) -> _Memory:
-    """Return what a part of the app remembers in this visit: an instance of its class, made when first asked for."""
+    """Return this visit's instance of a class, made at first use."""
     memories = here().memories
     if kind not in memories:
         memories[kind] = kind()
@@ -106,11 +104,11 @@ def memory(kind: type[_Memory]) -> _Memory:
 
 
 def run_again() -> NoReturn:
-    """Run the page again from its beginning: something that its controls show, or depend on, is another by now."""
+    """Rerun the page, because its controls are outdated."""
     st.rerun()
 
 
 def went_through_history() -> bool:
-    """Return whether the page runs because of Back or Forward: then the URL says what is chosen."""
+    """Return whether Back or Forward reran the page: then the URL decides the selection."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation

@@ -1,4 +1,4 @@
-"""Streamlit's widgets as displays of the selection: each is told its value in every run, and sends what is picked.
+"""Streamlit's widgets as displays of the selection, set at every run; they send what is picked.
 
 A widget's own state is never the truth. Streamlit drops it when the widget isn't drawn, and the browser holds a choice
 by its label, which may belong to another option by now.
@@ -30,12 +30,7 @@ def show(
     then: Callable[[], object] | None = None,
     **look: Any,
 ) -> None:
-    """Draw a widget for a parameter.
-
-    Args:
-        key: the widget's key; by default the group's prefix and the parameter's name.
-        options: those to choose from; a mapping has their labels.
-    """
+    """Draw a widget for a parameter."""
     key = key or of.key(name)
     kind = of.parameters()[name].kind
     preset(key, kind.to_widget(getattr(chosen(of), name)))
@@ -46,7 +41,7 @@ def show(
 
 
 def show_switch(label: str, of: Group[Any], name: str, key: str, **look: Any) -> None:
-    """Draw a switch for a parameter that is one of two words, the first of which means off."""
+    """Draw a switch for a parameter of two words, off first."""
     off, on = _words(of, name)
     preset(key, getattr(chosen(of), name) == on)
 
@@ -65,7 +60,7 @@ def _words(of: Group[Any], name: str) -> tuple[str, str]:
 def _take(
     of: Group[Any], name: str, key: str, options: Collection[Any] | None, then: Callable[[], object] | None
 ) -> None:
-    """Send what was picked; a label of before in the place of a value is no choice."""
+    """Send what was picked; an outdated label instead of a value is no choice."""
     parameter = of.parameters()[name]
     held = content(key)
     value = parameter.kind.from_widget(held)
@@ -82,7 +77,7 @@ def _take(
 
 @dataclass
 class Drafts:
-    """What widgets hold that is no choice yet, such as a change before it is added."""
+    """Widgets' values before they are a choice, such as an unadded change."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -113,76 +108,76 @@ def draft(
 
 
 def drafted(key: str, default: Any = None) -> Any:
-    """Return the value of a widget that `draft` draws."""
+    """Return a `draft` widget's value."""
     return memory(Drafts).values.get(key, default)
 
 
 def preset(key: str, value: Any) -> None:
-    """Tell a widget its value, before it is drawn, also if it seems to hold it.
+    """Set a widget's value before it is drawn, even if it seems to hold it.
 
-    Its label may belong to another option by now, and on another page Streamlit is about to forget what it holds.
+    Its label may belong to another option by now, and on another page Streamlit is about to forget its value.
     """
     st.session_state[key] = value
 
 
 def content(key: str, default: Any = None) -> Any:
-    """Return what a widget holds; the default if it isn't there."""
+    """Return a widget's value; the default if it isn't there."""
     return st.session_state.get(key, default)
 
 
 def sent(key: str, name: str) -> Any:
-    """Return what a browser component sent under a name; None for nothing. A browser may send anything."""
+    """Return a component's value, unchecked; None for nothing."""
     return getattr(st.session_state.get(key), name, None)
 
 
 def component(name: str, html: str | None = None, css: str | None = None, js: str | None = None) -> Callable[..., Any]:
-    """Register a component of ours, once, when its module is imported: its name stands for its code from then on."""
+    """Register a component of ours, once, at its module's import: its name then stands for its code."""
     return components.component(f"attention_viz_{name}", html=html, css=css, js=js)
 
 
 def serial(key: str) -> int:
-    """Return the serial number of a component's last choice; 0 before one."""
+    """Return a component's last serial number; 0 before a choice."""
     return whole(sent(key, "choice"), "serial") or 0
 
 
 def sent_pair(key: str, name: str, parts: tuple[str, str] = ("layer", "head")) -> tuple[int, int] | None:
-    """Return two whole numbers that a component sent together; None for none, or invalid browser data."""
+    """Return two whole numbers from a component; None if invalid."""
     message = sent(key, name)
     first, second = (whole(message, part) for part in parts)
     return None if first is None or second is None else (first, second)
 
 
 def whole(message: Any, name: str) -> int | None:
-    """Return a whole number of a component's message, 0 or more; None for anything else."""
+    """Return a component's whole number, 0 or more, else None."""
     number = message.get(name) if isinstance(message, Mapping) else None
     return number if type(number) is int and 0 <= number < _LARGEST else None
 
 
 def clicked_point(key: str) -> Any:
-    """Return the numbers of the point of a Plotly chart that was clicked; None for none."""
+    """Return the clicked Plotly point's numbers; None for none."""
     points = st.session_state[key]["selection"]["points"]
     return points[0].get("customdata") if points else None
 
 
 def picked_row(key: str) -> int | None:
-    """Return the row of a table that was ticked; None for none."""
+    """Return the ticked table row; None for none."""
     rows = st.session_state[key]["selection"]["rows"]
     return rows[0] if rows else None
 
 
 @dataclass
 class _Renewed:
-    """How often each widget was replaced by a new one."""
+    """Each widget's number of replacements."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
 
 
 def fresh(name: str) -> str:
-    """Return a key that is new after each `renew`: a new popover is closed, a new upload field is empty."""
+    """Return a key that is new after each `renew`, which closes a popover and empties an upload field."""
     return f"{name}-{memory(_Renewed).counts.get(name, 0)}"
 
 
 def renew(name: str) -> None:
-    """Have the widget of that name replaced by a new one when the page runs next."""
+    """Replace that widget at the next run."""
     counts = memory(_Renewed).counts
     counts[name] = counts.get(name, 0) + 1

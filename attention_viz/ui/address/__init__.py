@@ -1,8 +1,4 @@
-"""One codec for what every page keeps in the address; may use serving and what stands below it.
-
-A page lists its parameters as the fields of a frozen dataclass, each declared with `parameter`: its default, its kind,
-what it means, when it applies. `read`, `write` and `Choices` do the rest for all pages alike.
-"""
+"""One codec for all pages' URL parameters."""
 
 from attention_viz.ui.address.state import (
     DEFAULT,

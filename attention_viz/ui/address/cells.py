@@ -1,4 +1,4 @@
-"""Hand-drawn cells of a square matrix as a short URL code."""
+"""Hand-drawn matrix cells as a URL code."""
 
 import base64
 import zlib
@@ -46,7 +46,7 @@ def from_code(code: str, count: int) -> Cells:
 
 
 def _unpacked(code: str, letters: str, size: int) -> numpy.ndarray:
-    """Decode `size` bytes, never more, because a small code can expand to many."""
+    """Decode no more than `size` bytes, because a small code can expand to many."""
     unpacker = zlib.decompressobj()
     try:
         packed = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)

@@ -1,4 +1,4 @@
-"""URL parameters, declared once as fields, read and written for all pages."""
+"""URL parameters as declared dataclass fields."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping
@@ -10,7 +10,7 @@ from attention_viz.ui.address.kinds import ParameterKind
 
 @runtime_checkable
 class Parameters(Protocol):
-    """A frozen dataclass whose fields are declared with `parameter`."""
+    """A frozen dataclass of `parameter` fields."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -20,7 +20,7 @@ ChoiceT = TypeVar("ChoiceT", bound=Parameters)
 
 @dataclass(frozen=True)
 class Older:
-    """A parameter's older name, and whether a URL means it."""
+    """A parameter's older name."""
 
     name: str
     meant: Callable[[Mapping[str, str]], bool] = lambda address: True
@@ -31,11 +31,8 @@ class Parameter:
     """A value that a page keeps in the URL.
 
     Attributes:
-        name: also the field's.
-        means: its meaning, for the documents.
-        applies: whether anything depends on it; else unwritten.
-        brief: whether its default is unwritten, too.
-        older: its name in older links.
+        applies: whether anything depends on it; if not, links leave it out.
+        brief: whether links leave its default out, too.
     """
 
     name: str
@@ -56,7 +53,7 @@ def parameter(
     brief: bool = False,
     older: Older | None = None,
 ) -> Any:
-    """Declare a dataclass field as a URL parameter, with `Parameter`'s arguments."""
+    """Declare a dataclass field as a URL parameter."""
     declared = functools.partial(
         Parameter, default=default, kind=kind, means=means, applies=applies, brief=brief, older=older
     )
@@ -70,7 +67,7 @@ def parameters(choice: type[Any]) -> tuple[Parameter, ...]:
 
 
 def modernised(choices: Collection[type[Any]], address: Mapping[str, str]) -> dict[str, str]:
-    """Rename an older URL's parameters to current names."""
+    """Rename an older URL's parameters."""
     found = dict(address)
     for one in (one for choice in choices for one in parameters(choice)):
         older = one.older
@@ -90,9 +87,7 @@ def read(
     """Return a URL's values, and a sentence for each impossible part.
 
     Args:
-        known: the options' source, such as a state or trace.
-        only: by default all.
-        last: replacements for invalid values, else the defaults.
+        last: replacements for invalid values.
     """
     choice, notices = default, dict[str, list[str]]()
     for one in _in_turn(type(default)):
@@ -109,12 +104,11 @@ def read(
 
 @functools.cache
 def _in_turn(choice: type[Any]) -> tuple[Parameter, ...]:
-    """Return parameters for reading, dependencies first."""
     return tuple(sorted(parameters(choice), key=lambda one: callable(one.kind.options)))
 
 
 def write(choice: Parameters, known: object = None) -> dict[str, str]:
-    """Return the parameters that apply and that links can carry."""
+    """Return the parameters that apply and fit into links."""
     written: dict[str, str] = {}
     for one in parameters(type(choice)):
         value = getattr(choice, one.name)

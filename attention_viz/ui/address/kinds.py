@@ -1,4 +1,4 @@
-"""Kinds of URL parameters: how each is written, read and limited."""
+"""Kinds of URL parameters."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
 
 
 def fits_link(text: str) -> bool:
-    """Return whether a text is short enough for a link."""
+    """Return whether a text fits into a link."""
     return len(text) <= SETTINGS.longest_link
 
 
@@ -24,7 +24,7 @@ def notice(name: str, text: str, allowed: str, instead: str) -> str:
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
-    """Return the option nearest to a value, or `otherwise` if that is one; beyond the last number the last one."""
+    """Return the first of both that is an option, or the last number if it is larger; else the first option."""
     row = _in_a_row(options)
     for one in (value, otherwise):
         if row:
@@ -36,7 +36,7 @@ def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
 
 
 def _in_a_row(options: Collection[Any]) -> range:
-    """Return the options as a range if they are whole numbers that follow each other; else an empty one."""
+    """Return consecutive whole numbers as a range; else an empty one."""
     if isinstance(options, range) or not options or any(type(one) is not int for one in options):
         return options if isinstance(options, range) else range(0)
     row = range(min(options), max(options) + 1)
@@ -44,12 +44,7 @@ def _in_a_row(options: Collection[Any]) -> range:
 
 
 class ParameterKind:
-    """The base of all kinds: any value, written as text.
-
-    Attributes:
-        options: what is allowed; None for anything.
-        holds: what a value is, where there is one.
-    """
+    """Any value, written as text; `options` is None for anything."""
 
     options: Any = None
     holds: type[Any] = str
@@ -76,11 +71,11 @@ class ParameterKind:
         return value
 
     def to_widget(self, value: Any) -> Any:
-        """Return what a picker holds for a value."""
+        """Convert a value for its picker."""
         return value
 
     def from_widget(self, chosen: Any) -> Any:
-        """Return the value for which a picker holds that."""
+        """Convert a picker's value back."""
         return chosen
 
     def documented(self) -> str:
@@ -93,8 +88,8 @@ class AnyText(ParameterKind):
     """Any text, cut after `longest` characters.
 
     Attributes:
-        carried: whether a link has room for it.
-        reader: makes a value of the parameter's name, the URL's text and the value instead.
+        carried: whether links carry it.
+        reader: parses the parameter's name, the URL's text and the value instead.
     """
 
     longest: int | None = None
@@ -116,8 +111,7 @@ class OneOf(ParameterKind):
 
     Attributes:
         nothing: None's name, if allowed.
-        synonyms: other URL names, by known facts.
-        others: the name of values beyond the options, which no link carries; "" if there are none.
+        others: the name of values beyond the options, which links leave out; "" if there are none.
     """
 
     options: Options = ()
@@ -126,7 +120,7 @@ class OneOf(ParameterKind):
     others: str = ""
 
     def meant(self, text: str, known: object) -> str:
-        """Return the option's name, if this is another for it."""
+        """Return a synonym's option."""
         return text if self.synonyms is None else self.synonyms(known).get(text, text)
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
@@ -143,7 +137,7 @@ class OneOf(ParameterKind):
         return self.others if self.others and value not in options else str(value)
 
     def write(self, value: Any) -> str | None:
-        """Return the option's name; nothing for another value."""
+        """Return the option's name; None for another value."""
         return None if self.others and value not in (self.allowed(None, None) or ()) else str(value)
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
@@ -159,13 +153,13 @@ class OneOf(ParameterKind):
 
 @dataclass(frozen=True)
 class WholeNumber(OneOf):
-    """A whole number in plain digits; `options` is a range, or ascending numbers."""
+    """A whole number in plain digits."""
 
     options: Sequence[int] | Callable[[Any, Any], Sequence[int]] = range(1)
     holds = int
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """Return the number, if it is one of those."""
+        """Return the number if it is an option."""
         # int() also takes "１２", "1_0", " 3 ".
         number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else -1
         numbers = _numbers(allowed)
@@ -212,21 +206,21 @@ class Names(ParameterKind):
     holds = tuple
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """Return those of the names that there are."""
+        """Return the names that are options."""
         there, asked = allowed or (), [one for one in text.split(".") if one]
         unknown = [one for one in asked if one not in there]
         notices = [notice(name, ".".join(unknown), ", ".join(there), "what of it there is")] if unknown else []
         return tuple(one for one in there if one in asked), notices
 
     def write(self, value: Any) -> str:
-        """Return the names, with full stops between."""
+        """Join the names with full stops."""
         return ".".join(value)
 
     def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
-        """Return those of the names that there are."""
+        """Return the names that are options."""
         return tuple(one for one in allowed or () if one in value)
 
 
 def sample(kind: InputKind) -> OneOf:
-    """Return the kind of a sample picture's or sound's name; links leave out uploads."""
+    """Return the kind of a sample's name; links leave out uploads."""
     return OneOf(tuple(name for name, one in SAMPLES.items() if one.kind == kind), others="your own")

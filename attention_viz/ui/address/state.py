@@ -1,4 +1,4 @@
-"""The values that all pages share: which head is shown."""
+"""The pages' shared values."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, 
 
 
 def _model(name: str, text: str, instead: Any) -> tuple[str, list[str]]:
-    """Return the requested model's one name, or why it isn't available."""
+    """Return the model's canonical name, or why it isn't available."""
     reason = permissions.refusal(text)
     if reason is None:
         return permissions.canonical_name(text), []
@@ -74,7 +74,7 @@ def _readings(choice: object, known: object) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that decides which head is shown; see `means`."""
+    """The pages' shared values."""
 
     model: str = parameter(_FIRST_MODEL, AnyText(carried=lambda _: True, reader=_model), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
@@ -122,22 +122,22 @@ class State:
 
     @property
     def facts(self) -> ModelFacts:
-        """What is known of the model."""
+        """The model's known facts."""
         return facts_of(self.model)
 
     @property
     def layers(self) -> Sequence[int]:
-        """Return the layer numbers to choose from."""
+        """Return the available layers."""
         return self.facts.layer_numbers(self.stream)
 
     @property
     def head_count(self) -> int:
-        """How many heads there are to choose from."""
+        """Return the number of available heads."""
         return self.heads if self.own else self.facts.head_count(self.stream, self.layer)
 
     @property
     def shown(self) -> str:
-        """Return the picture's or sound's name; "" for a text model."""
+        """Return the picture's or sound's name; "" for text."""
         return getattr(self, self.facts.reads) if self.facts.reads in MEDIA else ""
 
     @property
@@ -151,7 +151,7 @@ class State:
         return Request(self.model, self.text, self.second, self.target, self.more, evict, special, chat, own)
 
     def within(self) -> "State":
-        """Limit layer and head to the model, which may have fewer."""
+        """Limit layer and head to the model's."""
         return read(self, {}, only=("layer", "head"))[0]
 
 
@@ -159,17 +159,17 @@ DEFAULT = State()
 
 
 def own_example(model: str) -> str:
-    """Return the model's opening text until another is typed."""
+    """Return the model's example text."""
     return _with_examples(model).examples[0]
 
 
 def opened_on(model: str) -> Mapping[str, Any]:
-    """Return the example's best layer, head and stream, if known."""
+    """Return the example's best layer, head and stream."""
     return _OPENED.get(model, {})
 
 
 def own_contrast(model: str) -> str:
-    """Return the example's comparison text until another is typed."""
+    """Return the model's example comparison text."""
     return _with_examples(model).contrast
 
 

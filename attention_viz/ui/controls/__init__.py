@@ -1,1 +1,1 @@
-"""Pickers and switches: whatever a person chooses with, each kept in the address."""
+"""Pickers and switches, each kept in the URL."""

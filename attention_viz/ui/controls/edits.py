@@ -1,4 +1,4 @@
-"""A model's changes: ordered, undone singly, kept in the URL."""
+"""A model's changes."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -34,7 +34,7 @@ class _History:
 
 
 def begin_edits() -> None:
-    """Take the URL's changes at first and after Back or Forward."""
+    """Take the URL's changes."""
     if visit.is_unread(CHANGES):
         before = current_edits()
         if visit.pending(CHANGES, "edits") == "":
@@ -45,7 +45,7 @@ def begin_edits() -> None:
 
 
 def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
-    """Return fitting changes as edits, in order."""
+    """Return fitting changes as edits."""
     fitting = [change for change in read_changes(text)[0] if not misfit(change, run.trace)]
     return tuple(edit for change in fitting for edit in to_edits(change, run.trace))
 
@@ -77,7 +77,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
 
 
 def begin_with_change(run: Run, state: State) -> None:
-    """Cut the chosen pair, once in a visit without changes."""
+    """Cut the chosen pair, once per visit without changes."""
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
     named = run.stream(state.stream) if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
@@ -183,7 +183,6 @@ def _step(text: str) -> None:
 
 
 def _remember(before: str) -> None:
-    """Record the previous changes if they differ."""
     if before != current_edits():
         history = visit.memory(_History)
         history.steps = [*history.steps, before][-_LONGEST_HISTORY:]
@@ -195,7 +194,7 @@ def _undo() -> None:
 
 
 def show_edit_list(run: Run) -> None:
-    """List the changes in order, with reasons for the impossible ones."""
+    """List the changes, with reasons for the impossible ones."""
     changes = read_changes(current_edits())[0]
     if not changes:
         return

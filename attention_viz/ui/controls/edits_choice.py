@@ -26,7 +26,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class ChangesOrNone:
-    """`Changes` that also writes none, or a link would bring one."""
+    """`Changes` that also writes none, because a link would bring one."""
 
     edits: str = parameter("", AnyText(reader=_changes), "the changes, in their order")
 
@@ -37,5 +37,5 @@ CHANGES_OR_NONE = Group(ChangesOrNone(), "changed-")
 
 
 def current_edits() -> str:
-    """Return the current changes as the URL writes them."""
+    """Return the current changes' URL text."""
     return visit.chosen(CHANGES).edits

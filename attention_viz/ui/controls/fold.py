@@ -1,4 +1,4 @@
-"""Chips for changed options, and the row folded into one line on phones."""
+"""Chips for changed options, and the phone's folded row."""
 
 from collections.abc import Collection
 from importlib import resources
@@ -28,7 +28,7 @@ _LONGEST = 28
 
 
 def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
-    """Draw a button that resets each changed option; none without any."""
+    """Draw a button that resets each changed option."""
     found = _chips(state, leave_out)
     if not found:
         place.empty()
@@ -39,7 +39,6 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
 
 
 def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    """Return short labels of the model's changed options, by URL parameter."""
     # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
     hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
     can = state.facts
@@ -80,7 +79,7 @@ _fold = widgets.component("fold", css=_css, js=script("page/fold.js"))
 
 
 def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = None) -> None:
-    """Draw the line, hidden by CSS if the row fits.
+    """Draw the line, which CSS hides if the row fits.
 
     Args:
         place: by default model, layer and head.

@@ -1,4 +1,4 @@
-"""The model picker: catalogue, folder, or hub with sizes and downloads."""
+"""The model picker: catalogue, folder, or hub."""
 
 import shlex
 from dataclasses import dataclass
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 def _offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
-    """Show the model's size and a download button, then progress."""
     check_room(plan.name, plan.bytes)
     download = jobs.download_of(model)
     with place:
@@ -90,14 +89,7 @@ _LONGEST = 40
 
 @dataclass
 class _Source:
-    """The source chosen before its model.
-
-    Attributes:
-        of: the model and file then shown.
-        refused: the reason, or "".
-        folder: the refused folder, or "".
-        identity: the typed hub id.
-    """
+    """The source chosen before its model; `of` is the model and file then shown."""
 
     of: tuple[object, ...] = ()
     name: str = ""
@@ -108,7 +100,7 @@ class _Source:
 
 
 def pick_model() -> None:
-    """Draw the picker: catalogue, allowed sources and a file's model."""
+    """Draw the model picker."""
     model, run = visit.shared().model, opening.opened()
     file = [] if run is None else [name_in_file(run.trace, _LONGEST)]
     source, of = visit.memory(_Source), (model, *file, opening.count())
@@ -127,12 +119,12 @@ def pick_model() -> None:
 
 
 def name_in_file(trace: "Trace", longest: int) -> str:
-    """Name a file's model, cut to a number of letters."""
+    """Name a file's model, cut to `longest` letters."""
     return f"{one_line(trace.provenance.model, longest)} (a file)"
 
 
 def show_source() -> None:
-    """Draw the source's fields, and how to install a missing opening model."""
+    """Draw the source's fields, and how to install a missing default model."""
     chosen = visit.memory(_Source)
     source, model = chosen.name, visit.shared().model
     if source == DEFAULT.model and (missing := how_to_install()):
@@ -148,7 +140,7 @@ def show_source() -> None:
 
 
 def described(state: State) -> str:
-    """Describe the model in one line, with its layers and heads."""
+    """Describe the model in one line."""
     if (run := opening.opened()) is not None:
         stream = run.stream(state.stream)
         known = CATALOGUE.get(run.trace.provenance.model)
@@ -259,7 +251,7 @@ def _take(name: str | None, kind: str) -> None:
 
 
 def _load(state: State) -> bool:
-    """Load a model, downloading on request; False until it is there."""
+    """Load a model, downloading on request; False until loaded."""
     place = st.empty()
     try:
         if allowed.kind(state.model) == "hub":
@@ -278,7 +270,7 @@ def _load(state: State) -> bool:
 
 
 def _within(state: State, *, asked: bool) -> State:
-    """Return the nearest layer and head, noting the URL's."""
+    """Return the nearest layer and head; warn about the URL's."""
     within = state.within()
     if within != state:
         own = asked and not visit.here().selection.part(SHARED).touched

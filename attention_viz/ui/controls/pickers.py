@@ -1,4 +1,4 @@
-"""The row of sentence, model, layer and head, kept in the URL."""
+"""The row of sentence, model, layer and head."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,13 +28,13 @@ _ROW = 48
 
 @dataclass(frozen=True)
 class ControlRow:
-    """The shared row.
+    """The shared row's slots.
 
     Attributes:
-        bar: the slot for exports and badge.
+        bar: for exports and badge.
         options: the end of "Options".
-        fold: a phone line's slot, if the page draws it.
-        own: the slot in the page's control, if any.
+        fold: a phone line's, if any.
+        own: the page's own, if any.
     """
 
     state: State
@@ -61,12 +61,7 @@ def choose(
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
 ) -> ControlRow:
-    """Draw sentence, model, layer, head and "Options".
-
-    Args:
-        page: ends if it shows nothing that the model reads.
-        stream: the page's only one; by default picked.
-    """
+    """Draw sentence, model, layer, head and "Options"; end a page unfit for the model's input."""
     asked, kind = wording_controls.asks_target(visit.shared()), reads(visit.shared())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
@@ -109,7 +104,7 @@ def _show_places(
     with_readings: bool,
     beside: Callable[[State], DeltaGenerator | None] | None,
 ) -> tuple[DeltaGenerator, DeltaGenerator | None]:
-    """Draw layer, head, "Options"; return its end and the page's slot."""
+    """Return the end of "Options" and the page's slot."""
     if stream is None:
         wording_controls.pick_stream(state)
     _pick("layer", _layers(state), 116)
@@ -134,7 +129,7 @@ def _current_with_notices() -> State:
 
 
 def sentence() -> ControlRow:
-    """Draw the row without models; the page's pickers go into `options`."""
+    """Draw the row without models."""
     with st.container(key="frame", height=_ROW, border=False):
         fold = st.container(key="fold-place")
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
@@ -147,14 +142,14 @@ def sentence() -> ControlRow:
 
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
-    """Draw a row of buttons, one of them pressed."""
+    """Draw a row of exclusive buttons."""
     widgets.show(
         st.segmented_control, label, of=of, name=name, options=options, required=True, label_visibility="collapsed"
     )
 
 
 def address() -> dict[str, str]:
-    """Return URL parameters that carry the selection to another page."""
+    """Return the URL parameters for another page."""
     return write_address(visit.shared())
 
 

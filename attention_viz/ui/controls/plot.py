@@ -1,4 +1,4 @@
-"""Plotly pictures and their clicks."""
+"""Plotly figures and their clicks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ _NUMBERS = 2
 
 
 def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool = False) -> None:
-    """Show a picture of ours unchanged; the alternative text names its largest numbers, too."""
+    """Show our figure; the alternative text names its largest numbers, too."""
     config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
     st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, description))
 
@@ -25,7 +25,7 @@ def _alt(figure: go.Figure, description: str) -> str:
 
 
 def show_to_click(figure: go.Figure, key: str, description: str, on_click: Callable[[tuple[int, int]], None]) -> None:
-    """Show a picture whose points, each with two integers as `customdata`, answer clicks."""
+    """Show a figure whose points have clickable `customdata` (two integers)."""
     figure.update_layout(hovermode="closest", clickmode="event+select", dragmode=False)
     st.plotly_chart(
         figure,

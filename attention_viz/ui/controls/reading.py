@@ -1,4 +1,4 @@
-"""The picker of a page's reading, and its layer and head."""
+"""The reading's picker, layer and head."""
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ def is_raw(state: State) -> bool:
 
 
 def together(state: State) -> bool:
-    """Whether the reading takes a layer's heads together."""
+    """Return whether the reading merges a layer's heads."""
     return not READINGS[state.reading].per_head
 
 

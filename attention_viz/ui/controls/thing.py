@@ -1,4 +1,4 @@
-"""The field for pictures or sounds: samples, uploads, camera, microphone."""
+"""The field for pictures or sounds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class _MediaRefusal:
 
 
 def reads(state: State) -> InputKind:
-    """Return what the model of the shown run reads."""
+    """Return the shown run's input kind."""
     if (run := opening.opened()) is None:
         return state.facts.reads
     return next(iter(run.trace.seen.tensors), InputKind.TEXT)
@@ -59,7 +59,7 @@ def thing_label(state: State) -> str:
 
 
 def show_thing(state: State, kind: InputKind) -> None:
-    """The field."""
+    """Draw the field."""
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(kind)
         _ask(kind)
@@ -68,7 +68,7 @@ def show_thing(state: State, kind: InputKind) -> None:
 
 
 def is_shown_on(page: str, kind: InputKind) -> bool:
-    """Return whether a page supports what is read."""
+    """Return whether a page supports the input."""
     return kind == InputKind.TEXT or page in SHOWN_ON.get(kind, ())
 
 
@@ -125,7 +125,6 @@ def _ask(kind: InputKind) -> None:
 
 
 def _window(state: State) -> None:
-    """Return a too long sound's start in seconds."""
     upload = upload_of(state.sound) if state.facts.reads == InputKind.SOUND else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
     if upload is None or whole <= _WINDOW:
@@ -154,7 +153,7 @@ def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> No
 
 
 def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
-    """Draw a field for a second upload, freed once another than `chosen` is."""
+    """Draw a field for a second upload; free the last one if `chosen` isn't an upload."""
     if not is_upload(chosen):
         visit.here().brought.pop(_another(kind), None)
 
@@ -191,11 +190,11 @@ def _take(
 
 
 def _hold(kind: InputKind, upload: Upload) -> None:
-    """Keep one upload of each kind; nothing else holds it."""
+    """Keep one upload per kind; nothing else holds it."""
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})
 
 
 def is_own(state: State) -> bool:
-    """Whether what is shown is a visitor's own."""
+    """Return whether the visitor uploaded what is shown."""
     return is_upload(state.shown)

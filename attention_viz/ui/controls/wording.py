@@ -1,4 +1,4 @@
-"""What a text is read with: box, target, stream, second sentence, special tokens, chat template, generation."""
+"""A text's options."""
 
 import re
 import unicodedata
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
-    """Draw the box, with its label for sight or for screen readers only; typing closes an open trace."""
+    """Draw the box; typing closes an open trace."""
     widgets.show(
         st.text_area,
         label,
@@ -74,7 +74,7 @@ def settle_stream(state: State, only: str | None) -> None:
 
 
 def pick_stream(state: State) -> None:
-    """The picker, for a model with several."""
+    """Draw the stream's picker, if there are several."""
     found = streams(state)
     if len(found) > 1:
         widgets.show(
@@ -121,12 +121,12 @@ def show_wording(state: State, leave_out: Collection[str] = ()) -> None:
 
 
 def show_whole_words() -> None:
-    """Whether pieces of words are put together."""
+    """Draw the switch that merges subword tokens into words."""
     _switch("words", "Whole words")
 
 
 def show_added(trace: "Trace") -> None:
-    """List a text's additions, and those that links can't carry."""
+    """List a text's additions, and those missing in links."""
     if trace.seen.tensors:
         _show_notes(trace)
         return
@@ -201,7 +201,7 @@ def _around(tokens: "Tokens", end: int) -> list[str]:
 
 
 def _place(tokens: "Tokens", end: int) -> str:
-    """Where they stand."""
+    """Describe where the added tokens are: around both texts, or around, before or after the text."""
     if 1 in tokens.sentence:
         return " around both"
     real = [at for at in range(end) if not tokens.special[at]]

@@ -1,1 +1,1 @@
-"""The server's face: its addresses and headers, and the page for whoever waits until there is room."""
+"""The server's headers and waiting page."""

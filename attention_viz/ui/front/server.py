@@ -1,4 +1,4 @@
-"""The server behind our gate: refusals before Streamlit, and what it starts with."""
+"""The server behind our gate, and its start."""
 
 import contextlib
 import logging
@@ -31,18 +31,15 @@ _NO_TEXT, _BROKEN = 1003, 1007
 
 
 class Gate:
-    """An application that receives only readable frames.
-
-    Anybody can send broken ones; Streamlit would log a traceback each.
-    """
+    """An application without unreadable frames: Streamlit would log a traceback for each."""
 
     def __init__(self, app: ASGIApp, *, metrics: bool) -> None:
-        """Stand before an application."""
+        """Wrap an application."""
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Answer or refuse."""
         if scope["type"] == "websocket":
             frames = _Frames(receive, send)
             await self._app(scope, frames.receive, frames.send)
@@ -58,7 +55,6 @@ class _Frames:
         self._closed = False
 
     async def receive(self) -> Message:
-        """Hand on the next frame, or the end."""
         message = await self._receive()
         found = _fault(message)
         if found is None:
@@ -70,13 +66,12 @@ class _Frames:
         return {"type": "websocket.disconnect", "code": code}
 
     async def send(self, message: Message) -> None:
-        """Send what belongs to an open connection."""
         if not self._closed:
             await self._send(message)
 
 
 def _fault(message: Message) -> tuple[str, int] | None:
-    """Return a frame's fault and close code, or None."""
+    """Return a frame's fault and close code."""
     if message["type"] != "websocket.receive":
         return None
     if (data := message.get("bytes")) is None:
@@ -92,7 +87,7 @@ READY = "/ready"
 
 
 def serve(words: Sequence[str], preloading: Preloading) -> None:
-    """Serve until this process is told to end."""
+    """Serve until this process is terminated."""
     script, arguments, options = _read(words)
     # As if the script had been started itself: Streamlit looks for its configuration beside it.
     sys.argv = [str(script), *arguments]
@@ -101,7 +96,7 @@ def serve(words: Sequence[str], preloading: Preloading) -> None:
 
 
 def server(script: Path, preloading: Preloading) -> App:
-    """The application that answers."""
+    """Return the server's application."""
     # Of whoever comes from a page of another site, Streamlit would ask a host outside whether that site is at this
     # machine's public address, and all visitors would wait meanwhile.
     net_util.get_external_ip = _no_address

@@ -1,4 +1,4 @@
-"""Headers of each answer, and the page for whoever waits until there is room."""
+"""Each answer's headers, and the waiting page."""
 
 import secrets
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _ASKED_FIRST = "/_stcore/health"
 
 
 def headers(frames: str) -> dict[str, str]:
-    """Return each answer's headers; `frames` are sites allowed to frame the app."""
+    """Return each answer's headers; `frames` may frame the app."""
     return {
         # A file is what it is called: no browser guesses that one is a script.
         "X-Content-Type-Options": "nosniff",
@@ -31,10 +31,10 @@ def headers(frames: str) -> dict[str, str]:
 
 
 class Headers:
-    """An application that adds these headers to each answer."""
+    """An application with added headers."""
 
     def __init__(self, app: ASGIApp, added: Mapping[str, str]) -> None:
-        """Stand before an application."""
+        """Wrap an application."""
         self._app = app
         self._added = [(name.lower().encode(), value.encode()) for name, value in added.items()]
 

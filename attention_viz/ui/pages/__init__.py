@@ -1,1 +1,1 @@
-"""One folder a page: its shell, its body, its choice and its words."""
+"""One folder per page."""

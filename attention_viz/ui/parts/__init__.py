@@ -1,1 +1,1 @@
-"""What pages share besides pickers: the badge, downloads, notices, the menu, the explorer's host."""
+"""The pages' shared parts."""

@@ -18,7 +18,7 @@ class Badge:
     """The run's fidelity; pressed, the badge explains the comparison."""
 
     def __init__(self, key: str = "badge") -> None:
-        """Take the place."""
+        """Reserve the slot."""
         self._key = key
         self._place = st.empty()
         self.wait()
@@ -68,7 +68,7 @@ def _unedited(trace: "Trace") -> bool:
 
 
 def comparison_words(trace: "Trace") -> str:
-    """What the badge means, in words."""
+    """Explain the badge."""
     fidelity = trace.fidelity
     if fidelity.largest_error is None:
         return f"This run was compared with {fidelity.reference}."
@@ -125,7 +125,6 @@ def _edit(trace: "Trace") -> str:
 
 
 def _power(error: float) -> str:
-    """Write 6.1e-07 as 6×10⁻⁷."""
     if error == 0 or not math.isfinite(error):
         return f"{error:g}"
     digit, exponent = f"{error:.0e}".split("e")

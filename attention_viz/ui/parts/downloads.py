@@ -1,4 +1,4 @@
-"""The menu "Export" of a head: files made from the trace, never from the screen."""
+"""The menu "Export", with files from the trace, never from the screen."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +41,7 @@ _MOST_WEIGHTS = 4_000_000
 
 @dataclass(frozen=True)
 class _Export:
-    """A file of one head; `every` if it holds every number of it."""
+    """A file of one head; `every` if it has all numbers."""
 
     ending: str
     holds: str
@@ -98,7 +98,7 @@ def show_downloads(
     first: Callable[[], None] = lambda: None,
     later: Callable[[], Trace] | None = None,
 ) -> None:
-    """Draw the menu "Export": files and the link as chosen so far."""
+    """Draw the menu "Export"."""
     # What is handed to buttons lives as long as the page does.
     later = later or (lambda: trace)
     whole = later if run is None else lambda: run
@@ -158,10 +158,7 @@ def _place(trace: Trace, layer: int, head: int) -> str:
 
 
 def show_read_downloads(drawn: Run, shown: Run, state: State, longest: int = SETTINGS.longest_study) -> None:
-    """Draw the menu of a reading's head.
-
-    The tensors are the recorded head's: a reading has no query and key.
-    """
+    """Draw the export menu of a reading's head; its tensors are the recorded head's, since a reading has none."""
     stream, head = drawn.stream(state.stream), readings.head(state)
     if readings.is_raw(state):
         page = _page_of_part(drawn, stream, state.layer, head)
@@ -190,7 +187,7 @@ def _page_of_part(run: Run, stream: str, layer: int, head: int) -> Mapping[str, 
 
 
 def _show_seen(run: Run, state: State) -> None:
-    """Draw a picture's or sound's buttons; none for a text."""
+    """Draw a picture's or sound's buttons."""
     trace = run.trace
     if trace.seen.picture is not None:
         layer, head = run.place(state.stream, state.layer, state.head)

@@ -1,4 +1,4 @@
-"""Run a page's sentence, showing progress, cuts, replaced words and problems."""
+"""Run a page's sentence, with progress and problems."""
 
 import html
 import re
@@ -146,11 +146,11 @@ class PicturePlace:
 
     @classmethod
     def of(cls, stays: bool) -> "PicturePlace":
-        """A place on the page, here."""
+        """Reserve a slot here."""
         return cls(st.container() if stays else st.empty(), stays)
 
     def picture(self) -> DeltaGenerator:
-        """Where the picture is written, once."""
+        """Return the container to write the picture into, once."""
         return self.place if self.stays else self.place.container()
 
     def to_fill(self) -> DeltaGenerator | None:
@@ -159,7 +159,7 @@ class PicturePlace:
 
 
 def place_picture(state: State, longest: int = SETTINGS.longest_study) -> PicturePlace:
-    """Reserve a picture's slot from the first moment on."""
+    """Reserve a picture's slot at once."""
     return PicturePlace.of(is_raw(state) and is_at_hand(state, longest))
 
 

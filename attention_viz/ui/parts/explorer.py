@@ -43,7 +43,7 @@ class _Handed:
 
 
 class HeadPlace:
-    """The slot that sends a long text's head to the browser, maps first if just chosen.
+    """The slot that sends a long text's head, maps first if just chosen.
 
     The head's numbers, some megabytes, come last, because others wait behind.
     """
@@ -63,7 +63,7 @@ class HeadPlace:
                     _beginning(key=f"{_KEY}-beginning", data=maps_in(packed))
 
     def fill(self, run: Run, stream: str, layer: int, head: int) -> None:
-        """Hand over a head."""
+        """Send a head."""
         visit.memory(_Handed).serial = (chosen() or {}).get("serial")
         packed = head_of(run, stream, layer, head)
         if packed is not None:
@@ -85,13 +85,7 @@ def show_explorer(
     *,
     pair: tuple[int | None, int | None] = (None, None),
 ) -> None:
-    """Show a packed trace at one head.
-
-    Args:
-        shown: sent only when it changes.
-        on_choice: called before the page runs again; see `chosen`.
-        pair: query and key positions; by default the head's own.
-    """
+    """Show a packed trace, sent only when it changes; `pair` is by default the head's own."""
     payload = payload_of(shown) if isinstance(shown, Run) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
     head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}

@@ -1,4 +1,4 @@
-"""More export formats: pictures, tables, the link."""
+"""More export formats."""
 
 import contextlib
 import functools
@@ -106,7 +106,6 @@ def show_figure_exports(
 
     Args:
         figure_maker: light theme; called outside the page's run.
-        table_maker: None for no table.
         title: heads the buttons inside an open menu.
     """
 
@@ -141,12 +140,12 @@ def csv_bytes(table: pandas.DataFrame) -> bytes:
 
 
 def parquet_bytes(table: pandas.DataFrame) -> bytes:
-    """The table for data frames, in little room."""
+    """Write a compact table for data frames."""
     return _flat(table).to_parquet(engine="pyarrow", index=False)
 
 
 def trace_bytes(trace: Trace) -> bytes:
-    """Save the run as `Trace.load` reads it."""
+    """Save the run for `Trace.load`."""
     if trace.nbytes > _MOST_BYTES:
         raise TraceError(
             f"this run holds {trace.nbytes / 1e6:,.0f} MB, and a browser is handed at most {_MOST_BYTES / 1e6:,.0f}; "
@@ -162,7 +161,7 @@ def trace_bytes(trace: Trace) -> bytes:
 
 
 def all_heads_bytes(trace: Trace, stream: str) -> bytes:
-    """Every pattern of every head on one page."""
+    """Return a page with every head's pattern."""
     return printed(all_heads(trace, stream), ("pdf",), trace, stream=stream, sheet=Sheet.asked("170mm"))["pdf"]
 
 
@@ -189,7 +188,7 @@ def file_button(
     """Draw a button for a file that is made once it is pressed.
 
     Args:
-        name: the file's, without the ending.
+        name: without the ending.
         refusals: the slot for an error.
         refused: why it can't be made; "" if it can.
     """

@@ -1,4 +1,4 @@
-"""A page's style sheets and slots, and the reader's theme."""
+"""A page's style sheets and slots."""
 
 import functools
 from dataclasses import fields
@@ -16,7 +16,7 @@ _follower = widgets.component("theme", js=script("page/themes.js"))
 
 
 def theme_name() -> "ThemeName":
-    """Which theme the reader has."""
+    """Return the reader's theme."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 

@@ -1,4 +1,4 @@
-"""People's and tokenizers' text inside Streamlit's Markdown."""
+"""Untrusted text inside Streamlit's Markdown."""
 
 import re
 
@@ -18,15 +18,12 @@ _WORD = re.compile(r"[^\W\d_A-Z]+(['’-][^\W\d_A-Z]+)*[,:;]?")
 
 
 def plain(text: str) -> str:
-    """Escape all signs of Markdown, formulas, colours, links, emoji and icons."""
+    """Escape all Streamlit Markdown."""
     return _SIGNS.sub(r"\\\1", _FOUND_LATER.sub(rf"\g<0>{_JOINER}", text))
 
 
 def as_sentence(message: str) -> str:
-    """Make a message a harmless sentence, escaped by `plain`.
-
-    It gets a capital, except names such as d_model, and a missing full stop.
-    """
+    """Escape a message; add a capital (except for names such as d_model) and full stop."""
     first, *_ = message.split(maxsplit=1) or [""]
     named = not _WORD.fullmatch(first) or any(re.match(rf"{re.escape(name)}(?!\w)", message) for name in _models())
     begun = message if named else message[:1].upper() + message[1:]

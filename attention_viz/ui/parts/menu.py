@@ -1,4 +1,4 @@
-"""Our own menu with examples and slides, whose links carry the sentence along; texts run on Enter."""
+"""Our own menu."""
 
 import streamlit as st
 
@@ -31,7 +31,7 @@ PAGES = {
 
 
 def show_header() -> None:
-    """Draw one line: name, pages, examples, trace upload and slides."""
+    """Draw the menu."""
     carried = pickers.address()
     with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
         st.markdown("#### attention_viz", width="content")

@@ -1,4 +1,4 @@
-"""A visitor's trace file, checked and shown instead of a run."""
+"""A visitor's trace file."""
 
 import shutil
 import tempfile
@@ -34,19 +34,19 @@ _FIELD = "upload"
 
 @dataclass
 class _Opening:
-    """The last file's error, or "", and the number of files opened."""
+    """The last file's error, or "", and the number of opened files."""
 
     refused: str = ""
     count: int = 0
 
 
 def opened() -> Run | None:
-    """The trace that is open, if one is."""
+    """Return the open trace, if any."""
     return visit.here().file
 
 
 def offer() -> None:
-    """Ask for a file."""
+    """Draw the upload field."""
     uploaded = st.file_uploader(
         "A file saved with trace.save, on this machine or another", type=["safetensors"], key=widgets.fresh(_FIELD)
     )
@@ -57,7 +57,7 @@ def offer() -> None:
 
 
 def count() -> int:
-    """How many files were opened so far."""
+    """Return the number of opened files."""
     return visit.memory(_Opening).count
 
 
@@ -77,7 +77,7 @@ def show_origin(run: Run) -> None:
 
 
 def offer_closing(key: str) -> None:
-    """The button that closes the file."""
+    """Draw the button that closes the file."""
     st.button("Close it", on_click=close, key=key)
 
 

@@ -1,4 +1,4 @@
-"""Words before and after a change, and words promoted and suppressed by the head's output."""
+"""Words before and after a change, and words that the head promotes or suppresses."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ _MOST_PLACES = 3
 def predicted(before: Run, after: Run, state: State) -> list[int]:
     """Return the predictions' positions: last token or masks; none without predictions.
 
-    Of an encoder–decoder, the step whose output moved most, else the chosen pair's.
+    For an encoder–decoder: the step whose output moved most, else the chosen pair's.
     """
     if state.facts.is_encoder_decoder and state.facts.predicts:
         moved = moved_output(before.trace, after.trace)
@@ -33,14 +33,14 @@ def predicted(before: Run, after: Run, state: State) -> list[int]:
 
 
 def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) -> None:
-    """Draw a table of both runs' likeliest tokens for each position."""
+    """Draw both runs' likeliest tokens per position."""
     for place in places:
         st.markdown(f"**{plain(title_of(before.trace, place))}**")
         st.markdown(_table(likelier_at(before, after, state, place)))
 
 
 def title_of(trace: Trace, place: int) -> str:
-    """What is predicted at a position, in words."""
+    """Describe a position's prediction."""
     label = _tokens(trace).written[place]
     label = set_apart(label.strip("· ") or label)
     if trace.streams == ("encoder",):
@@ -56,7 +56,6 @@ def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple
 
 
 def _tokens(trace: Trace) -> Tokens:
-    """Return the decoder's tokens."""
     return trace.query_tokens("decoder" if "cross" in trace.streams else None)
 
 

@@ -1,4 +1,4 @@
-"""Weights read as chosen, made once for everybody, with their limits."""
+"""Readings of weights, made once for everybody."""
 
 import itertools
 import threading
@@ -46,13 +46,7 @@ def read(run: Run, state: State) -> Run:
 
 
 def read_in_place(run: Run, state: State, place: DeltaGenerator, height: int) -> Run | None:
-    """Read with the slot filled; None after a problem.
-
-    A reading at hand leaves the slot's content until replaced.
-
-    Args:
-        height: in pixels.
-    """
+    """Read with the slot filled, at this height in pixels; None after a problem."""
     if is_raw(state):
         return run
     made = _identity(run, state) in _cache
@@ -77,7 +71,7 @@ def heatmap(trace: Trace, state: State, stream: str, theme: ThemeName) -> go.Fig
 
 
 def show_reading(shown: Run | None, state: State) -> None:
-    """Explain a reading's meaning, origin and limits, if there is a reading."""
+    """Explain a reading's meaning, origin and limits."""
     if shown is None:
         return
     one = READINGS[state.reading]
@@ -111,7 +105,6 @@ class _Matrices:
     stream: str
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
-        """A layer's learned matrices, by name."""
         return projections(self.state.request, layer, stream or self.stream)
 
 

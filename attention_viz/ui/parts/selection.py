@@ -1,4 +1,4 @@
-"""A page's head and pair, handed on to other pages."""
+"""A page's head and pair."""
 
 from typing import NoReturn
 
@@ -14,7 +14,7 @@ from attention_viz.ui.selection import SHARED, Clicked, Ran
 
 
 def ran(run: Run, *, own_head: bool = False) -> Ran:
-    """Return what a run says about a selection."""
+    """Return a run's facts for a selection."""
     trace = run.trace
     counts = {stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.streams}
     return Ran(counts, lambda: None if own_head else next(iter(run.findings), None))
@@ -30,7 +30,7 @@ def pair_of(run: Run, state: State) -> tuple[int, int]:
 
 
 def take_choice() -> None:
-    """Send what was clicked in the explorer."""
+    """Send the explorer's choice."""
     choice = chosen()
     if choice is None:
         return
@@ -52,7 +52,7 @@ def take_pair(query: int | None, key: int | None) -> None:
 
 
 def show_asked_page() -> None:
-    """Go to the explorer's requested page with the current selection."""
+    """Go to the explorer's requested page."""
     # A browser may ask for anything.
     page = asked_page()
     if page == "why":
@@ -64,7 +64,7 @@ def show_asked_page() -> None:
 
 
 def show_why(token: str = "", against: str = "") -> NoReturn:
-    """Open the page explaining a next word, against another, or the chosen pair's score."""
+    """Explain a next word or the chosen pair's score on the Why page."""
     if token:
         _turn_to("Why", why="word", token=token, against=against)
     _turn_to("Why", why="pair")

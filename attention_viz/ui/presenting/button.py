@@ -1,4 +1,4 @@
-"""The button "Present", and the URL's slide, written by the browser and kept by the page."""
+"""The button "Present", and the URL's slide, which the browser writes."""
 
 import re
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ def _slide(_name: str, text: str, _instead: object) -> tuple[str, list[str]]:
 
 @dataclass(frozen=True)
 class PresentChoice:
-    """Which slide is shown."""
+    """The shown slide."""
 
     slide: str = parameter(
         "", AnyText(longest=5, reader=_slide), "the slide that is shown", brief=True, older=Older("present")

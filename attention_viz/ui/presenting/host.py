@@ -1,4 +1,4 @@
-"""The button "Present", and slides that change without the server."""
+"""The slides' data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
@@ -59,7 +59,7 @@ def present(
 
 
 def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:
-    """Pack `slides` and `pictures`; a slide names its picture by index."""
+    """Pack slides; each names its picture by index."""
     pictures: dict[int, str] = {}
     found: list[dict[str, Any]] = []
     for one in slides:
@@ -80,20 +80,14 @@ def _as_file(seen: Seen) -> str:
 
 
 def present_findings(run: Run, state: State, *, shown: Run | None = None) -> None:
-    """Present the chosen link and findings, a slide each.
-
-    A long text's link is slow to find, so only on request.
-
-    Args:
-        shown: such as a reading; by default the run.
-    """
+    """Present the chosen link and findings; a long text's on request only: its link is slow."""
     run = run if shown is None else shown
     if long_id_of(run) is None or wanted():
         present(_slides(run, state))
 
 
 def present_change(before: Run, after: Run, state: State, change: str) -> None:
-    """Present a mask's effect on the chosen link, and findings; without a mask, the findings."""
+    """Present a mask's effect and findings; without a mask, the findings."""
     if after is before:
         present_findings(before, state)
         return
@@ -105,7 +99,7 @@ def present_change(before: Run, after: Run, state: State, change: str) -> None:
 
 
 def present_steps(opened: "OpenHead", query: int, key: int) -> None:
-    """Present a score's way to the head's output, a slide a step."""
+    """Present a score's way to the head's output, a slide per step."""
     from attention_viz.steps.slides import step_slides
 
     present(step_slides(opened, query, key))
@@ -117,12 +111,12 @@ def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
 
 
 def present_comparison(comparison: "Comparison", pair: tuple[int, int] | None, called: str) -> None:
-    """Present the chosen pair in both heads, and their largest differences; `called` names the second."""
+    """Present the chosen pair and the largest differences; `called` names the second head."""
     present(compared_slides(comparison, pair, called=called))
 
 
 def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | None = None) -> None:
-    """Present a number's main writer, strongest patched head, if any, and findings."""
+    """Present a number's main writer, strongest patched head and findings."""
     first = () if wrote is None else written_slides(run.trace, wrote)
     second = () if put is None else put_slides(run.trace, put)
     present((*first, *second, *_slides(run, state)))

@@ -1,1 +1,1 @@
-"""What every page has alike: `Page` declares one, and `show_page` runs it from the URL to the badge."""
+"""A page's declaration, `Page`, and its runner, `show_page`."""

@@ -1,4 +1,4 @@
-"""Load a sentence's run, its consequences and its reading."""
+"""A page's usual run and reading."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,7 +17,7 @@ _Run = TypeVar("_Run")
 
 @dataclass(frozen=True, eq=False)
 class ReadStudy:
-    """A run with all its streams, and what is shown of it; None if it can't be read so."""
+    """A run with all its streams, and its reading; None if that is impossible."""
 
     run: Run
     shown: Run | None

@@ -1,4 +1,4 @@
-"""A page as data: what it keeps in the URL, its controls, its slots; and the parts that its view returns."""
+"""A page as data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,11 +16,11 @@ from attention_viz.ui.selection import Group, Selection
 
 @dataclass(frozen=True)
 class Slots:
-    """The slots of a page, reserved from the first moment on, so that nothing jumps when a part arrives.
+    """A page's slots, reserved at once, so that nothing jumps when a part arrives.
 
     Attributes:
-        picture: the main picture's slot, which says what is computed until it is there.
-        apart: whether the picture is drawn in a slot of its own beside, so that this one stays empty for a run at hand.
+        picture: shows progress until the main picture is there.
+        apart: whether the picture has another slot, so that this one stays empty for a cached run.
     """
 
     picture: PicturePlace
@@ -35,12 +35,7 @@ class Slots:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a page.
-
-    Attributes:
-        slot: the name of its slot; "picture" for the main one.
-        draw: draws it there. It may return a function, which the runner calls last, after the badge.
-    """
+    """A part, and its slot's name; `draw` may return a function that the runner calls last, after the badge."""
 
     slot: str
     draw: Callable[[], object]
@@ -48,14 +43,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """Everything that a page shows of a run.
+    """A page's parts in drawing order.
 
     Attributes:
-        parts: in the order in which they are drawn.
-        exports: draws the export menu; None if there is nothing to export.
-        slides: hands the slides to the browser; None for no slides.
-        runs: the runs that are verified, each with the label of its badge; a single one needs none.
-        switched: whether the page computed something otherwise afterwards, which the badge says.
+        runs: the verified runs, each with its badge's label; a single one needs none.
+        switched: whether the page recomputed something otherwise, which the badge says.
     """
 
     parts: Sequence[Part]
@@ -66,27 +58,27 @@ class Parts:
 
 
 def raise_again(error: AttentionVizError) -> None:
-    """Raise an error that came while a page was loaded: as a part, it is shown in its slot."""
+    """Raise a loading error; as a part, it is shown in its slot."""
     raise error
 
 
 class View(Protocol):
-    """A page's module `view`: it is imported once the page's controls are drawn, since torch comes with it."""
+    """A page's module `view`, imported after the page's controls are drawn, because it imports torch."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return the run, after running what isn't at hand; None after a problem, which is on the page."""
+        """Return the run; None after a problem, which is on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:
-        """Return the selection with what follows from the run; twice is the same as once."""
+        """Return the selection with the run's consequences; idempotent."""
         ...
 
     def study(self, run: Any, selection: Selection, slots: Slots) -> Any:
-        """Return what is computed from the run for this selection, with the picture's slot filled meanwhile."""
+        """Return the run's results, with the picture's slot filled meanwhile."""
         ...
 
     def view(self, run: Any, selection: Selection) -> Parts:
-        """Return the page's parts; nothing is drawn yet."""
+        """Return the page's parts without drawing."""
         ...
 
 
@@ -112,17 +104,14 @@ class Page:
 
     Attributes:
         name: its folder in `attention_viz/ui/pages`, and its name in the URL.
-        layout: reserves the slots, top to bottom.
-        groups: what it keeps in the URL beside what all pages share.
-        example: its own default for a URL, if the URL names no other model.
-        controls: draws the page's own controls, and answers what the URL asks of them before anything has run.
-        written: the shared values and the groups that the URL carries, if not all of them; see `carried`.
-        unfit: returns a function that says why nothing can be shown; None if something can.
-        recorded: shows a recorded run until the real one is there, and returns what makes that; None if it shows none.
-        address_follows_run: whether options of its parameters depend on the run, so that the URL is written after it.
-        first: answers what the URL asks and the header depends on.
-        badges: whether it has a badge, or several, each with a label.
-        heads_first: whether the chosen head of a long text reaches the browser before all else.
+        example: its default if the URL names no other model.
+        controls: draws the page's controls, and answers the URL before anything has run.
+        written: the state and groups in the URL, if not all.
+        unfit: returns a function that explains why nothing can be shown; None if something can.
+        recorded: shows a recorded run, and returns what makes the real one; None if it shows none.
+        address_follows_run: whether the URL is written after the run, because its options depend on that.
+        first: answers the URL's part that the header depends on.
+        heads_first: whether a long text's chosen head is sent before all else.
     """
 
     label: str
@@ -142,7 +131,7 @@ class Page:
     heads_first: bool = False
 
     def carried(self, selection: Selection) -> tuple[State, Sequence[Group[Any]]]:
-        """Return the shared values and the groups that the page's URL carries."""
+        """Return the state and groups in the page's URL."""
         return (selection.shared, self.groups) if self.written is None else self.written(selection)
 
     def address(self, selection: Selection) -> dict[str, str]:

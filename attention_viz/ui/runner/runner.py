@@ -1,4 +1,4 @@
-"""The runner: URL, controls, slots, imports, run, parts, exports, slides, badge."""
+"""The runner."""
 
 import importlib
 from collections.abc import Callable, Generator, Sequence
@@ -31,7 +31,7 @@ READY: set[str] = set()
 
 @contextmanager
 def importing(page: str, state: State | None, place: DeltaGenerator | None, height: int) -> Generator[None]:
-    """Import a page's body, one thread at a time, with its slot filled, if any."""
+    """Import a page's body, one thread at a time, with its slot filled."""
     if page not in READY and place is not None:
         hold(state, place, height)
     with one_importer:
@@ -40,7 +40,7 @@ def importing(page: str, state: State | None, place: DeltaGenerator | None, heig
 
 
 def show_page(page: Page) -> None:
-    """Show a page from top to bottom, slow parts last."""
+    """Show a page, slow parts last."""
     reserve_heads(first=page.heads_first)
     pickers.begin(*page.groups, example=page.example(st.query_params.to_dict()))
     if page.first is not None:
@@ -108,13 +108,7 @@ def _show_notices(page: Page) -> None:
 
 @dataclass(frozen=True)
 class _Tools:
-    """The row's end.
-
-    Attributes:
-        line: emptied if there is nothing to show.
-        badge: for one run.
-        several: for compared runs.
-    """
+    """The row's end; `line` is emptied if there is nothing to show."""
 
     line: DeltaGenerator
     exports: DeltaGenerator

@@ -1,4 +1,4 @@
-"""One immutable value for everything a person chose; `update` applies an event, `resolve` what follows from a run."""
+"""The selection, its events and a run's consequences."""
 
 from attention_viz.ui.selection.events import (
     SHARED,

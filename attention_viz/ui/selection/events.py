@@ -1,4 +1,4 @@
-"""The selection: an immutable value with everything a person chose, and what can happen to it."""
+"""The selection, and its events."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -11,14 +11,12 @@ from attention_viz.ui.address.state import State
 
 @dataclass(frozen=True, eq=False)
 class Group(Generic[ChoiceT]):
-    """The parameters that one page, or all pages, keep in the URL.
+    """URL parameters of one page, or of all.
 
     Attributes:
-        default: their values at first, in a frozen dataclass of parameters.
-        prefix: the prefix of their widgets' keys.
         name: the name in `Selection.parts`, if the prefix is empty.
-        follow: returns the values that follow when the shared values change: from the group's own before, and the
-            shared ones before and after.
+        follow: returns consequences of changed shared values, from the group's own before, and the shared ones before
+            and after.
     """
 
     default: ChoiceT
@@ -28,7 +26,7 @@ class Group(Generic[ChoiceT]):
 
     @property
     def id(self) -> str:
-        """The name in `Selection.parts`."""
+        """Return the name in `Selection.parts`."""
         return self.name or self.prefix
 
     def key(self, name: str) -> str:
@@ -36,7 +34,7 @@ class Group(Generic[ChoiceT]):
         return self.prefix + name
 
     def parameters(self) -> Mapping[str, Parameter]:
-        """Return the parameters by their names."""
+        """Return the parameters by name."""
         return _by_name(type(self.default))
 
 
@@ -52,17 +50,15 @@ PAIR = ("query", "key")
 
 @dataclass(frozen=True)
 class GroupValues:
-    """The values of one group.
+    """One group's values.
 
     Attributes:
-        chosen: the names of those that a person or a link chose; the others may give way.
-        pending: the texts of the URL whose options aren't known yet, by name.
-        unread: the names that the URL wasn't asked for yet.
+        chosen: names chosen by a person or a link; the others may give way.
+        pending: URL texts whose options aren't known yet, by name.
+        unread: names not read from the URL yet.
         again: whether the URL was read after Back or Forward.
-        known: what the options depended on last.
-        notices: a sentence for each part of the URL that is impossible, until a person chooses something.
+        notices: a sentence for each impossible part of the URL, until a choice.
         touched: whether a person chose something since the URL was read.
-        group: the group whose values they are.
     """
 
     value: Any
@@ -76,7 +72,7 @@ class GroupValues:
     group: Group[Any] | None = None
 
     def written(self) -> dict[str, str]:
-        """Return the URL parameters that reproduce the values, and those that are still pending."""
+        """Return the URL parameters, with those still pending."""
         return write(self.value, self.known) | dict(self.pending)
 
 
@@ -85,8 +81,8 @@ class Selection:
     """Everything a person chose, on all pages.
 
     Attributes:
-        parts: the values of each group, by its `id`; a group without an entry has its defaults.
-        file: the number of the trace file that is open; 0 for none.
+        parts: each group's values, by its `id`; without an entry, the defaults.
+        file: the open trace file's number; 0 for none.
         under: the selection before that file was opened.
         found_for: the `text` that a page has found its best head for; None for none.
     """
@@ -111,27 +107,27 @@ class Selection:
 
     @property
     def shared(self) -> State:
-        """The values that all pages share."""
+        """The shared values."""
         return self.of(SHARED)
 
     @property
     def chosen(self) -> frozenset[str]:
-        """The names of the shared values that a person or a link chose."""
+        """Return the shared values that a person or a link chose."""
         return self.part(SHARED).chosen
 
     @property
     def text(self) -> tuple[object, ...]:
-        """What is read, and how: another text may open on another head."""
+        """Return what is read, and how: another text may open on another head."""
         one = self.shared
         return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
 
     @property
     def head_is_free(self) -> bool:
-        """Whether nobody chose the head: neither by hand nor by a link."""
+        """Return whether neither a person nor a link chose the head."""
         return self.chosen.isdisjoint(("layer", "head"))
 
     def written(self, group: Group[Any]) -> dict[str, str]:
-        """Return the URL parameters that reproduce a group's values, and those that are still pending."""
+        """Return a group's URL parameters, with those still pending."""
         return replace(self.part(group), value=self.of(group)).written()
 
     def having(self, group: Group[Any], part: GroupValues) -> "Selection":
@@ -141,13 +137,11 @@ class Selection:
 
 @dataclass(frozen=True)
 class PageOpened:
-    """A page is shown: at a first visit, after a reload, Back or Forward, or turned to from another page.
+    """A page opened: at a first visit, after a reload, Back or Forward, or from another page.
 
     Attributes:
-        groups: what the page keeps in the URL beside what all pages share.
-        example: the page's own default, if the URL names no other model.
         again: whether Back or Forward led here.
-        asked: parameters of the page's own that another page asked for just now, whatever was chosen here before.
+        asked: parameters that another page just set, whatever was chosen here before.
     """
 
     address: Mapping[str, str]
@@ -159,7 +153,7 @@ class PageOpened:
 
 @dataclass(frozen=True)
 class Picked:
-    """A person set values, by their names: with a control, an example, a story."""
+    """Values that a person set."""
 
     group: Group[Any]
     values: Mapping[str, Any]
@@ -167,10 +161,9 @@ class Picked:
 
 @dataclass(frozen=True)
 class Filled:
-    """A page set values by itself, which nobody chose.
+    """Values that a page set, which nobody chose.
 
     Attributes:
-        values: by the names of the parameters.
         notices: a sentence for each value that had to give way.
         stays: whether they count as chosen from now on.
         late: whether they belong to the URL that was read, so that nothing follows from them.
@@ -185,12 +178,12 @@ class Filled:
 
 @dataclass(frozen=True)
 class Clicked:
-    """A person clicked in a picture of one head, or of all.
+    """A click in a picture of one head, or of all.
 
     Attributes:
-        head: the head; None if the picture is of all heads together.
-        stream: the kind of attention; None for the one that is shown.
-        pair: the positions of query and key; None if the click chose no pair.
+        head: None if the picture merges all heads.
+        stream: None for the shown one.
+        pair: query and key positions; None if the click chose none.
     """
 
     layer: int
@@ -201,7 +194,7 @@ class Clicked:
 
 @dataclass(frozen=True)
 class FileOpened:
-    """A trace file was opened, with the texts that ran, by the names of the boxes."""
+    """An opened trace file, with its texts by box name."""
 
     number: int
     texts: Mapping[str, str]
@@ -209,7 +202,7 @@ class FileOpened:
 
 @dataclass(frozen=True)
 class FileClosed:
-    """The open trace file was closed."""
+    """A closed trace file."""
 
 
 Event = PageOpened | Picked | Filled | Clicked | FileOpened | FileClosed

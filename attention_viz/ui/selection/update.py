@@ -1,4 +1,4 @@
-"""The selection after an event, after a URL is answered and after a run, as pure functions."""
+"""The selection after an event, a URL or a run."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -31,11 +31,10 @@ def answer(
     default: Any = None,
     only: Collection[str] | None = None,
 ) -> Selection:
-    """Return the selection with the pending texts of the URL answered, and all values within their options.
+    """Answer the URL's pending texts, and limit all values to their options.
 
     Args:
-        known: what the options depend on, such as a `State` or a trace.
-        default: the values where the URL says nothing; by default the group's own.
+        known: the options' dependency, such as a `State` or a trace.
         only: the names that can be answered; by default all.
     """
     part, names = selection.part(group), group.parameters().keys() if only is None else {*only}
@@ -100,7 +99,7 @@ def update(selection: Selection, event: Event) -> Selection:
 def _followed(
     before: Selection, selection: Selection, *, by_hand: bool = False, but: Collection[str] = ()
 ) -> Selection:
-    """Return the selection with what follows on each page from other shared values."""
+    """Apply each page's consequences of changed shared values."""
     if selection.shared == before.shared:
         return selection
     for name, part in selection.parts.items():
@@ -168,7 +167,7 @@ def _opened(selection: Selection, event: PageOpened) -> Selection:
 
 
 def _asked(selection: Selection, group: Group[Any], asked: Mapping[str, str]) -> Selection:
-    """Return the selection with what another page asked for still to be answered."""
+    """Keep another page's parameters pending."""
     part = selection.part(group)
     asked = {name: text for name, text in asked.items() if name in group.parameters()}
     if not asked:
@@ -200,7 +199,7 @@ def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) 
 
 
 def _implied(selection: Selection, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the shared values that are set, with those that follow from them."""
+    """Return the set values, with their consequences."""
     before, found = selection.shared, dict(values)
     if (model := found.get("model")) is not None:
         if "text" not in found and before.text == own_example(before.model):
@@ -227,7 +226,7 @@ def _clicked(selection: Selection, event: Clicked) -> Selection:
 
 
 def _restored(selection: Selection) -> Selection:
-    """Return the selection as it was before a file was opened, with what was chosen on the pages since."""
+    """Return the selection before a file was opened, with later page choices."""
     under = selection.under
     if under is None:
         return selection
@@ -243,7 +242,7 @@ def _restored(selection: Selection) -> Selection:
 
 
 def _closed(selection: Selection, back: Collection[str] = (*_TEXTS, *_HEAD)) -> Selection:
-    """Return the selection without the open file: these names get their values of before, and its pair goes."""
+    """Drop the open file and its pair; restore these names' earlier values."""
     under = selection.under
     if under is None:
         return selection
@@ -254,27 +253,27 @@ def _closed(selection: Selection, back: Collection[str] = (*_TEXTS, *_HEAD)) -> 
 
 
 class HeadFinding(Protocol):
-    """The head that a text's best finding is about."""
+    """The best finding's head."""
 
     @property
     def layer(self) -> int:
-        """The layer's number."""
+        """Return the layer's number."""
         ...
 
     @property
     def head(self) -> int:
-        """The head's number in its layer."""
+        """Return the head's number in its layer."""
         ...
 
     @property
     def stream(self) -> str:
-        """The kind of attention."""
+        """Return the kind of attention."""
         ...
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run says about a selection.
+    """A run's facts for a selection.
 
     Attributes:
         counts: the numbers of queries and keys, by stream.
@@ -286,10 +285,7 @@ class Ran:
 
 
 def resolve(selection: Selection, ran: Ran) -> Selection:
-    """Return the selection with what follows from a run; twice is the same as once.
-
-    A pair that the text doesn't have goes. A head that nobody chose becomes the best finding's.
-    """
+    """Drop a pair that the text lacks, and replace an unchosen head by the best finding's; idempotent."""
     return replace(_resolved(selection, ran), found_for=selection.text)
 
 

@@ -1,4 +1,4 @@
-"""The Compare page's choices in the URL, and its default second sentence."""
+"""The Compare page's URL choices."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -37,12 +37,12 @@ _TRIED = 50
 
 
 def contrast(state: State) -> str:
-    """Return the default second sentence, made of the first one's words."""
+    """Return the default second sentence."""
     return own_contrast(state.model) if state.text == own_example(state.model) else exchanged(state.text)
 
 
 def exchanged(text: str) -> str:
-    """Swap two words: names, nouns after articles, content words, then any; unchanged if none differ."""
+    """Swap two words, best names, nouns or content words; unchanged if none differ."""
     words = list(_WORD.finditer(text))
     telling = [word for word in words if word[0].lower() not in _HOLD_TOGETHER]
     names = [word for word in telling if word[0][0].isupper() and not _begins(text, word.start())]
@@ -113,7 +113,7 @@ def _heads(choice: "CompareChoice", state: State) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class CompareChoice:
-    """The Compare page's choices in the URL, known by the first side's `State`."""
+    """The Compare page's URL choices."""
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
@@ -140,7 +140,7 @@ SECOND = ("other_model", "other_layer", "other_head")
 
 
 def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Have the second side that nobody chose follow from the first: its sentence, and its model."""
+    """Derive the unchosen second sentence and model from the first."""
     found = dict[str, Any]()
     if (before.model, before.text) != (after.model, after.text) and choice.other == contrast(before):
         found["other"] = contrast(after)
@@ -186,7 +186,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
 
 
 def beside(state: State) -> dict[str, Any]:
-    """Return the default second model, layer and head; empty if none is at hand."""
+    """Return the default second model, layer and head, if any."""
     other, layer, head = _BESIDE.get(state.model, ("", 0, 0))
     if other not in CATALOGUE or CATALOGUE[other].installed is None:
         return {}
@@ -194,7 +194,7 @@ def beside(state: State) -> dict[str, Any]:
 
 
 def models(state: State) -> Sequence[str]:
-    """Return possible second models: catalogue, readable folders, the first side's."""
+    """Return possible second models."""
     return tuple(dict.fromkeys((*of_text(), *allowed.folders(), state.model)))
 
 
@@ -209,6 +209,6 @@ def numbers(choice: CompareChoice, state: State, opened: Run | None = None) -> t
 
 
 def _of_second_model(choice: CompareChoice, state: State) -> State:
-    """Use the second model's first kind of attention if the chosen one is missing."""
+    """Use the second model's first stream if the chosen one is missing."""
     stream = state.stream if state.stream in facts_of(choice.other_model).heads else None
     return replace(state, model=choice.other_model, stream=stream)

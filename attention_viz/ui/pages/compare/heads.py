@@ -1,4 +1,4 @@
-"""All heads of the second side, by distance from their counterparts; the farthest is shown first."""
+"""All heads of the second side, by distance from their counterparts."""
 
 import weakref
 from weakref import WeakKeyDictionary
@@ -33,7 +33,7 @@ _known: WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor,
 
 
 def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
-    """Draw the clickable grid, and name the farthest and nearest heads."""
+    """Draw the clickable grid and name its extremes."""
     one, other = comparison.one, comparison.other
     # Heads of two models, or of one layer and another, have no counterparts: all are compared with the first side's.
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
@@ -62,7 +62,7 @@ def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
 
 
 def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
-    """Return each second-run head's distance from its counterpart, in bits; NaN if none."""
+    """Return each second-run head's distance, in bits; NaN if none."""
     one, other = comparison.one, comparison.other
     asked = (one.stream, other.stream, fixed, comparison.align)
     known = _known.get(other.trace)
@@ -79,7 +79,7 @@ _LONGEST = 128
 
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
-    """Select the head that differs most between two sentences, unless one was chosen."""
+    """Select the head that differs most, unless one was chosen."""
     # A text that another page has opened keeps the head that it has there.
     if not _is_open(selection, first) or selection.found_for == selection.text:
         return selection

@@ -1,4 +1,4 @@
-"""The Compare page: its pickers and its slots."""
+"""The Compare page's pickers and slots."""
 
 import contextlib
 import functools
@@ -59,7 +59,7 @@ def choose_kind() -> None:
 
 
 def _settle_second(state: State) -> None:
-    """Fit the second side to the settled model; its box is drawn by then."""
+    """Fit the second side to the settled model, except the sentence, whose box is drawn by then."""
     visit.settle(COMPARE_CHOICES, state, only=[one.name for one in parameters(CompareChoice) if one.name != "other"])
 
 
@@ -77,7 +77,7 @@ def other_text() -> None:
 
 
 def show_pickers(state: State) -> DeltaGenerator:
-    """Draw the comparison's button and pickers; return the place behind the button."""
+    """Draw the pickers; return the slot behind the comparison's button."""
     choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
     called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
@@ -114,20 +114,18 @@ def _second_picture(choice: CompareChoice) -> None:
 
 
 def _show_moments() -> None:
-    """Draw the pickers of two training moments."""
     widgets.show(st.select_slider, "Training step", of=COMPARE_CHOICES, name="moment", options=STEPS)
     _select("Compared with step", "other_moment", list(STEPS), str)
 
 
 def _show_other_limit() -> None:
-    """Warn if a link can't carry the second sentence."""
     # Of the first sentence it is said already, where that is as long.
     if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
         show_link_limit(visit.chosen(COMPARE_CHOICES).other)
 
 
 def load_second(state: State) -> None:
-    """Load a second model of unknown head count, then rerun the page."""
+    """Load a second model of unknown head count, then rerun."""
     model = _second_model(state)
     if facts_of(model).heads:
         return
@@ -151,7 +149,6 @@ def take_head(choice: CompareChoice, cell: tuple[int, int]) -> None:
 
 
 def _take_trained() -> None:
-    """Open the model with kept training on a fitting text."""
     names = ("model", "text", "layer", "head", "stream")
     visit.pick(SHARED, **{name: getattr(TRAINED, name) for name in names})
 

@@ -1,4 +1,4 @@
-"""The Compare page's two runs, and the chosen pair on their common axes."""
+"""The Compare page's two runs and their common axes."""
 
 import contextlib
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from attention_viz.ui.parts.readings import read
 
 @dataclass(frozen=True, eq=False)
 class ShownSide:
-    """One side: its run, and that run read as the state asks."""
+    """One side: its run, as recorded and as read."""
 
     state: State
     run: Run
@@ -34,17 +34,17 @@ class ShownSide:
 
     @property
     def stream(self) -> str:
-        """The attention that is shown."""
+        """Return the shown stream."""
         return self.run.stream(self.state.stream)
 
     @property
     def from_file(self) -> bool:
-        """Whether it ran elsewhere."""
+        """Return whether a file was opened instead of a run."""
         return self.run.fit is None
 
 
 def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height: int) -> ShownSide | None:
-    """Run the first side, or use the open trace; None after a shown problem."""
+    """Return the first side; None after a shown problem."""
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
         return _read(state, open_trace, place)
@@ -54,7 +54,7 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
 def run_second(
     choice: CompareChoice, state: State, first: ShownSide | None, place: DeltaGenerator, height: int
 ) -> ShownSide | None:
-    """Run the second side; None after a problem, or if it is the first run changed."""
+    """Return the second side; None after a problem, or if it is the first run changed."""
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.
@@ -99,7 +99,7 @@ def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
 
 
 def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, second: ShownSide | None) -> None:
-    """Show both runs' cuts, unknowns and this page's omissions."""
+    """Show both runs' notes."""
     if first is not None:
         show_notes(first.run, first.state)
     if second is not None and choice.what in ("sentences", "models"):
@@ -151,7 +151,7 @@ def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
 
 
 def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] | None:
-    """Return the chosen pair's place on the common axes, from the first text's positions."""
+    """Return the chosen pair on the common axes, from the first text's positions."""
     found: list[int] = []
     for position, axis, (own, shown) in zip(
         (first.state.query, first.state.key),
@@ -168,7 +168,7 @@ def places_of_pair(comparison: Comparison, first: ShownSide) -> tuple[int, int] 
 
 
 def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """Return the cell's place in the first head; None if missing."""
+    """Return the cell in the first head; None if missing."""
     found: list[int] = []
     for place, axis in zip(cell, (comparison.queries, comparison.keys), strict=True):
         there = axis.partner(place) if axis.one[place] is None else place

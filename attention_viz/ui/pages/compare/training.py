@@ -1,4 +1,4 @@
-"""A head's metric and the model's accuracy over training."""
+"""A head's metric over training."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ _tables: WeakKeyDictionary[Trace, _Table] = WeakKeyDictionary()
 
 
 def show_curve(choice: CompareChoice, state: State) -> None:
-    """Draw the metric's picker, its curve from real runs, and its description."""
+    """Draw the metric's picker, curve and description."""
     widgets.show(
         st.selectbox,
         "Metric",

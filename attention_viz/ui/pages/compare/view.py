@@ -1,4 +1,4 @@
-"""The Compare page's parts: two aligned heads and their difference."""
+"""The Compare page's parts."""
 
 import functools
 import html
@@ -63,7 +63,7 @@ _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare
 
 @dataclass(frozen=True, eq=False)
 class CompareStudy:
-    """Both sides, None after a shown problem, and their comparison, or why there is none."""
+    """Both sides, and their comparison, or why there is none."""
 
     first: ShownSide | None
     second: ShownSide | None

@@ -1,4 +1,4 @@
-"""The Compare page's sentences: its large claim, the sides and their distance."""
+"""The Compare page's sentences."""
 
 import math
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def far_words(comparison: Comparison) -> str:
 
 
 def apart_words(comparison: Comparison) -> str:
-    """Describe the distance, its rows, and the largest row."""
+    """Describe the distance and its largest row."""
     shared = len(comparison.shared)
     equal = f"The first {shared} rows" if shared > 1 else "The first row"
     left_out = f"{equal} can’t differ: both texts begin alike, and this model doesn’t look ahead."
@@ -118,7 +118,7 @@ def moved_words(comparison: Comparison) -> str:
     cells = [divmod(cell, change.shape[1]) for cell in order]
 
     def name(axis: AlignedAxis, place: int) -> str:
-        """Add the place to a repeated word."""
+        """Add the position in a long text."""
         return f"{_name(axis, place)} ({place})" if long else _name(axis, place)
 
     parts = [
@@ -147,7 +147,7 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], lay
 
 
 def _said(axis: AlignedAxis, place: int, *, second: bool = False) -> str:
-    """Format a token, by default the first text's, for a sentence; patches and frames by place."""
+    """Format a token, by default the first text's; patches and frames by position."""
     placed = (axis.other_placed if second else axis.placed)[place]
     written = (axis.other_written if second else axis.written)[place]
     return placed or f"“{set_apart(shortened(written.removeprefix('·') or written))}”"
@@ -178,7 +178,7 @@ _PLACES = {
 
 
 def _claimed(comparison: Comparison) -> tuple[int, int] | None:
-    """Find the words' places whose weight differs most (0 for a missing word); None if none."""
+    """Find the words whose weight differs most (0 for a missing word)."""
     change = comparison.difference.nan_to_num().abs()
     for axis, name in ((0, comparison.queries), (1, comparison.keys)):
         for place, written in enumerate(name.written):
@@ -211,7 +211,7 @@ def _cell_phrase(weights: Float[Tensor, "query key"], query: int, key: int) -> t
 
 
 def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
-    """Describe the largest difference in pieces with roles "query", "key", "number" or ""."""
+    """Describe the largest difference; roles are "query", "key", "number" or ""."""
     places = _claimed(comparison) if pair is None else pair
     if places is None:
         return [(_none_words(choice, comparison), "")]

@@ -1,4 +1,4 @@
-"""The Cross-attention page: its example, controls and slots."""
+"""The Cross-attention page's example, controls and slots."""
 
 import functools
 

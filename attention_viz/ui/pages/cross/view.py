@@ -1,4 +1,4 @@
-"""The Cross-attention page's parts: explorer, output, and each word's source."""
+"""The Cross-attention page's parts."""
 
 import functools
 import html
@@ -34,7 +34,6 @@ def _aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]
 
 
 def _show_target(trace: Trace) -> None:
-    """Show the output, and whether the model chose it."""
     origin = trace.provenance
     own = bool(origin.generated)
     target = one_line(origin.target or " ".join(trace.query_tokens(STREAM).written), _LONGEST_TARGET)
@@ -43,7 +42,6 @@ def _show_target(trace: Trace) -> None:
 
 
 def _show_alignment(trace: Trace, layer: int, head: int) -> None:
-    """Show each step's output word, strongest source word and weight."""
     rows = "".join(
         f'<tr><th scope="row" class="cross-query">{html.escape(word)}</th>'
         f'<td class="cross-key">{html.escape(source)}</td><td class="cross-weight">{weight:.3f}</td></tr>'

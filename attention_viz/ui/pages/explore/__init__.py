@@ -1,1 +1,1 @@
-"""The Explore page: a sentence, a model, and every head of it at once."""
+"""The Explore page."""

@@ -1,4 +1,4 @@
-"""Likeliest tokens after a decoder's text or at an encoder's mask, and the decoder's cache."""
+"""Likeliest tokens, and the decoder's KV cache."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,6 @@ from attention_viz.ui.selection import SHARED
 
 
 def _show_steps(trace: Trace, back: int) -> None:
-    """Draw two buttons through the generated tokens, if any."""
     made = trace.provenance.generated
     if not made:
         return
@@ -35,7 +34,6 @@ def _show_steps(trace: Trace, back: int) -> None:
 
 
 def _step_words(trace: Trace, position: int) -> str:
-    """Name the token chosen after a position, if any."""
     tokens = trace.query_tokens()
     if position + 1 >= len(tokens):
         return ""
@@ -79,7 +77,7 @@ def _position(run: Run, back: int) -> int:
 
 
 def _show_cache(trace: Trace, state: State, position: int) -> None:
-    """Show the cache at a position, once the model generates from it."""
+    """Show the KV cache once the model generates from it."""
     if not trace.provenance.generated:
         return
     figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
@@ -89,7 +87,7 @@ def _show_cache(trace: Trace, state: State, position: int) -> None:
 
 
 def _cache_words(trace: Trace, position: int) -> str:
-    """Count the cached keys and values, their memory, and evictions."""
+    """Count cached keys and values, their memory, and evictions."""
     calls = [layer.attention for layer in trace.layers["decoder"]]
     kept = calls[0].shape[-1] if calls[0].allowed is None else int(calls[0].allowed[0, position].sum())
     each = sum(
@@ -104,7 +102,6 @@ def _cache_words(trace: Trace, position: int) -> str:
 
 
 def _show_eviction(state: State) -> None:
-    """Draw the eviction switch and, if on, how many keys stay."""
     widgets.show_switch(
         "Throw old keys away",
         SHARED,
@@ -133,14 +130,14 @@ _MOST_MASKS = 3
 
 
 def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.DataFrame]:
-    """Return likeliest tokens by position; empty if nothing is predicted, or for file traces."""
+    """Return likeliest tokens by position; empty for file traces."""
     return {} if run.fit is None else candidates(state.request, run.trace, _COUNT, back)
 
 
 def show_candidates(
     run: Run, found: Mapping[int, pandas.DataFrame], state: State, uncut: str = ""
 ) -> DeltaGenerator | None:
-    """Draw the predictions; return the written words' place, see `hold_writes`."""
+    """Draw the predictions; return the written words' slot, see `hold_writes`."""
     trace, writes = run.trace, None
     if not found:
         st.empty()

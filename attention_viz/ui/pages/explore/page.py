@@ -1,4 +1,4 @@
-"""The Explore page: its choices in the URL, its controls and slots, and a recording until its run is there."""
+"""The Explore page's URL choices, controls, slots and recording."""
 
 import contextlib
 import functools
@@ -39,7 +39,7 @@ def _picture(choice: object, state: State) -> bool:
 
 @dataclass(frozen=True)
 class ExploreChoice:
-    """The Explore page's own choices in the URL."""
+    """The Explore page's URL choices."""
 
     back: int = parameter(
         0, WholeNumber(_steps), "how many tokens before the last one what comes next is shown", brief=True
@@ -50,7 +50,7 @@ class ExploreChoice:
 
 
 def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Go back to the last token when their number changes; block nothing in another picture."""
+    """Go to the last token if their number changes; block nothing in another picture."""
     return ({"back": 0} if before.more != after.more else {}) | ({"blocked": ""} if before.shown != after.shown else {})
 
 
@@ -73,7 +73,7 @@ class _Meanwhile:
 
 
 def _show_recorded(state: State, slots: Slots) -> Callable[[], None] | None:
-    """Show the labelled recording; return its model run, None if none is needed."""
+    """Show the recording; return its model run, None if none is needed."""
     if visit.memory(_Meanwhile).tried or opening.opened() is not None or not reading.is_raw(state):
         return None
     payload = None if has_run(state.request) else recorded_payload(state.request)
@@ -93,7 +93,7 @@ def _run_meanwhile(state: State) -> None:
 
 
 def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[int, int] | None = None) -> None:
-    """Draw the explorer of a run or recording's bytes, with the pair described."""
+    """Draw the explorer, with the pair described."""
     shown_pair = pair or (state.query, state.key)
     part = shown.part(stream) if isinstance(shown, Run) else shown
     show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)

@@ -33,7 +33,7 @@ def to_runs(patches: list[int]) -> str:
 
 
 def patches_of(code: str, count: int) -> list[int] | None:
-    """Parse `to_runs` numbers, in order; None if invalid, or outside this picture."""
+    """Parse `to_runs` numbers; None if invalid for this picture."""
     if not _RUNS.fullmatch(code):
         return None
     ends = [[int(one) for one in run.split("-")] for run in code.split(".")]
@@ -94,7 +94,7 @@ def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[in
 
 
 def _positions(trace: Trace) -> list[int]:
-    """Return patch positions, row by row; empty without a picture."""
+    """Return patch positions, row by row."""
     if trace.seen.picture is None or len(trace.streams) != 1:
         return []
     patches = trace.key_tokens().patches

@@ -1,4 +1,4 @@
-"""The Explore page's parts: the explorer and predictions."""
+"""The Explore page's parts."""
 
 import functools
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""A pattern drawn on the head's matrix with a pen, to find similar heads."""
+"""A pattern drawn on a head's matrix."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class _LastStroke:
 def _show_pen(
     chart: str, labels: Sequence[str], colour: str, on_strokes: Callable[[], None], does: str = "blocks or opens"
 ) -> None:
-    """Draw a pen over a square matrix, with instructions; see `strokes`."""
+    """Draw a pen over a square matrix; see `strokes`."""
     seen = visit.memory(_LastStroke).stroke
     data = {"chart": chart, "labels": list(labels), "colour": colour, "does": does, "seen": seen}
     _pen(key=_KEY, data=data, on_strokes_change=on_strokes)
@@ -74,7 +74,7 @@ _LONGEST = 128
 
 
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:
-    """Explain why this text's matrices can't be drawn on; empty if they can."""
+    """Explain why these matrices can't be drawn on; empty if they can."""
     if not is_raw(state):
         return "A pattern is drawn on raw weights, token by token: choose that reading behind Options."
     if stream == "cross":
@@ -91,7 +91,7 @@ def drawn_cells(code: str, count: int) -> Cells:
 
 
 def show_board_controls(trace: Trace, stream: str, layer: int, head: int) -> None:
-    """Show the drawn cells as text, and starting patterns."""
+    """Show the drawn cells and starting patterns."""
     widgets.show(
         st.text_input,
         "Cells",
@@ -134,7 +134,7 @@ def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
 
 
 def show_board_pen(chart: str, tokens: Tokens) -> None:
-    """What draws on the chart of that key."""
+    """Draw the pen on a chart."""
     take = functools.partial(_take_strokes, len(tokens))
     _show_pen(chart, tokens.written, palette(theme_name()).ink, take, "marks or clears")
 

@@ -1,4 +1,4 @@
-"""What one can choose on the Heads page, as its URL has it."""
+"""The Heads page's URL choices."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def _word(name: str) -> Callable[[Mapping[str, str]], bool]:
 
 @dataclass(frozen=True)
 class HeadsChoice:
-    """The Heads page's own choices in the URL."""
+    """The Heads page's URL choices."""
 
     metric: str = parameter("entropy", OneOf(_metrics), "the metric that is shown")
     view: str = parameter("roles", OneOf(tuple(VIEWS)), "how all heads are shown")

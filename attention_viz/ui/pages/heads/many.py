@@ -1,4 +1,4 @@
-"""A scan of the chosen head over many texts, and stories to test on it."""
+"""The chosen head's scan over many texts."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -23,7 +23,7 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 
 
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """Show the scan's section if this model has one."""
+    """Show the scan, if this model has one."""
     scans = offered(atlas.trace.provenance.sha256)
     name = _chosen(list(scans), choice.scan)
     if name is None:
@@ -145,7 +145,6 @@ _TOLD = 5
 
 
 def _show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:
-    """Draw the story's box and test result."""
     widgets.show(
         st.text_input,
         "Your guess: at which keys does a head look?",

@@ -1,4 +1,4 @@
-"""Numbers of all heads, computed once for all visitors: metrics, and one change's effects."""
+"""Numbers of all heads, computed once for all visitors."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ _results: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
-    """Return a cached result of a trace, or make it (if full, the oldest goes); errors are not cached."""
+    """Return a trace's cached result, or make it (if full, the oldest goes); errors aren't cached."""
     of_trace = _results.setdefault(trace, {})
     if what not in of_trace:
         made = make()
@@ -64,19 +64,19 @@ def measure_all(trace: Trace, stream: str, progress: Callable[[float], object]) 
 
 
 def mean_numbers(traces: Sequence[Trace], stream: str) -> pandas.DataFrame:
-    """Average the heads' table over texts, with spread; one text stays unchanged."""
+    """Average the heads' table over texts, with spread."""
     if len(traces) == 1:
         return _numbers(traces[0], stream)
     return mean_table([_numbers(trace, stream) for trace in traces])
 
 
 def distances(trace: Trace, stream: str) -> Float[Tensor, "one other"]:
-    """How far every head is from every other."""
+    """Return the distance between every two heads."""
     return made_once(trace, ("distances", stream), lambda: head_distances(trace, stream))
 
 
 def roles_of(traces: Sequence[Trace], stream: str, texts: Hashable) -> pandas.DataFrame:
-    """Return each head's main role; `texts` names texts beyond the first trace's."""
+    """Return each head's main role; `texts` names the other traces' texts."""
     return made_once(traces[0], ("roles", stream, texts), lambda: roles(traces, stream))
 
 
@@ -98,13 +98,13 @@ class _Effects:
 
 
 def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
-    """Return layer and head for a stream's, or one layer's, heads."""
+    """Return a stream's, or one layer's, heads."""
     layers = run.trace.layer_numbers(stream) if layer is None else [layer]
     return [(one, head) for one in layers for head in range(run.trace.head_count(one, stream))]
 
 
 def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
-    """Return this text's and change's cached effects; writes survive a click that stops the page."""
+    """Return cached effects; writes survive a click that stops the page."""
     asked = (run.trace.provenance, replace(change, layer=None, head=None, stream=stream))
     stored = visit.memory(_Effects).of
     if asked not in stored:

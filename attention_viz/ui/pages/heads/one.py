@@ -1,4 +1,4 @@
-"""The Heads page's chosen head: role, matrix, sink, similar and linking heads, silencing."""
+"""The chosen head's parts."""
 
 from collections.abc import Mapping
 from weakref import WeakKeyDictionary
@@ -44,7 +44,7 @@ _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
 
 
 def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
-    """Show the head or board; return the written words' place, see `hold_writes`."""
+    """Show the head or board; return the words' slot, see `hold_writes`."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
         words = head_words(atlas.table, (state.layer, state.head))
@@ -175,7 +175,7 @@ Head = tuple[int, int]
 
 
 def linking_heads(atlas: Atlas, state: State) -> list[tuple[Head, float]]:
-    """Return the chosen pair's heaviest heads, in descending order; empty without a pair."""
+    """Return the chosen pair's heads, heaviest first."""
     pair = _pair(atlas, state)
     if pair is None:
         return []
@@ -255,7 +255,7 @@ def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> s
 
 
 def sink_words(row: Mapping[str, float], first: str) -> str:
-    """Describe a head's first-token weight and its effect; empty if it has no sink."""
+    """Describe a head's attention sink; empty if it has none."""
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The Heads page: its choices in the URL, its controls and its slots."""
+"""The Heads page's URL choices, controls and slots."""
 
 import functools
 from collections.abc import Hashable
@@ -48,7 +48,6 @@ def split_texts(typed: str) -> list[str]:
 
 
 def _pick_texts() -> None:
-    """Where they are typed."""
     # Its widget comes before the page knows what its other parameters may be.
     visit.settle(HEADS_CHOICES, only={"texts"})
     widgets.show(

@@ -1,4 +1,4 @@
-"""The Heads page's search by two words, pattern or detector."""
+"""The Heads page's search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGe
 
 
 def follow_text(selection: Selection, text: str) -> Selection:
-    """Fill the default word boxes, or empty them if the text lacks those words."""
+    """Fill the default word boxes; empty them if the text lacks those words."""
     choice, part = selection.of(HEADS_CHOICES), selection.part(HEADS_CHOICES)
     if choice.search != "words":
         return selection

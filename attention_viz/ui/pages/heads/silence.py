@@ -1,4 +1,4 @@
-"""Silencing one head, or each in turn, and its effect on the output."""
+"""Silencing heads, and its effect on the output."""
 
 import html
 import threading
@@ -35,8 +35,6 @@ _SAME = 0.0005
 
 @dataclass(frozen=True)
 class _Said:
-    """The model's output before and after, in a sentence and rows."""
-
     sentence: str
     rows: Sequence[tuple[str, float, float]]
     note: str
@@ -50,7 +48,7 @@ class _Arrival:
 
 
 def arrive_silent() -> None:
-    """Note that a link or question asks for this head's silencing."""
+    """Note a request for this head's silencing."""
     visit.memory(_Arrival).silent = True
 
 
@@ -60,7 +58,7 @@ def _switch(*, silent: bool) -> None:
 
 
 def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw the silencing button and its effect on the output."""
+    """Draw the silencing button and its effect."""
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to silence a head.")
         return
@@ -150,7 +148,7 @@ def _nearest(before: Run, after: Run, state: State, far: str) -> _Said:
 
 
 def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
-    """Rows keep the earlier order."""
+    """Describe the change in rows of the earlier order."""
     was, now = rows[0], max(rows, key=lambda row: row[2])
     if not silent:
         return f"{what}: {_quoted(was[0])}, {_part(was[1])}."
@@ -182,7 +180,7 @@ def _shown(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[s
 
 
 def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
-    """Draw two bars a row, scaled to the largest number."""
+    """Draw two bars per row, scaled to the largest number."""
     most = max(1e-9, *(max(old, new) for _, old, new in rows))
 
     def bar(kind: str, number: float) -> str:

@@ -1,4 +1,4 @@
-"""The Heads page's parts: atlas, numbers, further texts and search."""
+"""The Heads page's parts."""
 
 import functools
 from collections.abc import Callable
@@ -40,7 +40,7 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class MoreTexts:
-    """The further texts' traces, and notices of omissions and cuts."""
+    """The further texts' traces, and notices."""
 
     texts: tuple[str, ...] = ()
     traces: tuple[Trace, ...] = ()
@@ -73,7 +73,6 @@ def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
 
 
 def _show_texts(more: MoreTexts) -> None:
-    """Show the number of averaged texts, and omissions."""
     if more.texts:
         st.caption(
             f"Numbers are the mean over {len(more.texts) + 1} texts, with their spread (standard deviation) in the "
@@ -89,7 +88,7 @@ def _short(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class HeadsStudy:
-    """A run, the other averaged texts, all heads' numbers, and exports in page order."""
+    """A run, the other texts, all heads' numbers, and exports in page order."""
 
     run: Run
     more: MoreTexts
@@ -120,7 +119,7 @@ def settle(selection: Selection, run: Run) -> Selection:
 
 
 def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
-    """Run other texts and measure all heads, filling the picture's slot meanwhile."""
+    """Run other texts and measure all heads."""
     state = selection.shared
     with slots["notes"]:
         more = _run_texts(run, state, selection.of(HEADS_CHOICES).texts)

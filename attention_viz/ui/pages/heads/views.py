@@ -1,4 +1,4 @@
-"""The Heads page's pictures of all heads: the atlas, and figures."""
+"""The Heads page's pictures of all heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _atlas = widgets.component("atlas", *atlas_source(_HEIGHT))
 
 
 def hold_cards() -> None:
-    """Reserve the role cards' place, behind the chosen head on phones."""
+    """Reserve the role cards' slot, behind the chosen head on phones."""
     _behind(key="heads-behind", height="content")
 
 
@@ -45,7 +45,7 @@ class _Open:
 
 
 def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw all heads by role, pattern, silencing, metrics or likeness."""
+    """Draw all heads as chosen."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
         pickers.switch("All heads as", VIEWS, HEADS_CHOICES, "view")
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
@@ -69,7 +69,7 @@ def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """Export the picture of all heads, except patterns, which have no figure."""
+    """Export the picture of all heads; patterns have no figure."""
     if choice.view not in ("colours", "scatter", "map"):
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}

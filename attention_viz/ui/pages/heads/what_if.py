@@ -33,7 +33,7 @@ _HEIGHT = 330
 
 
 def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
-    """Show the changes' pickers, effects and most important heads."""
+    """Show the changes and their effects."""
     st.markdown("##### What if the model were changed?")
     if run.fit is None:
         st.caption("A trace from a file can't be run again: close it to try a change.")

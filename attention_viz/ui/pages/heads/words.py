@@ -1,4 +1,4 @@
-"""The Heads page's sentences on metrics, heads, linked words and scans."""
+"""The Heads page's sentences."""
 
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -25,7 +25,7 @@ _NOTHING = 0.005
 
 
 def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
-    """Count this model's heads with named roles, and name the commonest."""
+    """Count heads with named roles, and name the commonest."""
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
@@ -49,7 +49,7 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
 
 
 def named(tokens: Tokens, position: int) -> str:
-    """Format a token for a sentence; patches and frames by place."""
+    """Format a token for a sentence; patches and frames by position."""
     written = tokens.written[position]
     return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
 
@@ -80,7 +80,7 @@ def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
-    """Name metrics in which this head ranks among the highest; empty if none."""
+    """Name metrics that rank this head high; empty if none."""
     if head not in table.index:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
@@ -140,12 +140,12 @@ def _where(row: Any) -> str:
 
 
 def safe_csv(table: pandas.DataFrame) -> bytes:
-    """Export numbers and our own names only, with a leading UTF-8 mark for spreadsheets."""
+    """Export numbers and our own names only, with a UTF-8 mark for spreadsheets."""
     return b"\xef\xbb\xbf" + table.reset_index().to_csv(index=False, float_format="%.9g", lineterminator="\n").encode()
 
 
 def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
-    """Describe a head's role over the texts, with its frequency."""
+    """Describe a head's role over the texts."""
     role = str(row["role"])
     label = ROLES[role].label
     over = f"Over {texts:,} texts of {corpus} this head is “{label}”"

@@ -1,4 +1,4 @@
-"""A lesson's opening question and its exercise: numbers, answer field and feedback."""
+"""A lesson's question and exercise."""
 
 import html
 import re
@@ -25,7 +25,7 @@ def answer_key(kind: str, text: str, seed: int) -> str:
 
 
 def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
-    """Everything of one exercise."""
+    """Draw an exercise."""
     st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
     st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)
@@ -39,13 +39,13 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
 
 
 def show_tables(tables: Sequence[Table]) -> None:
-    """Show the exercise's numbers as printable tables, if any."""
+    """Show the exercise's printable tables."""
     if tables:
         st.html(f'<div class="learn-tables">{"".join(map(table_html, tables))}</div>')
 
 
 def table_html(table: Table) -> str:
-    """One of these tables, everything in it harmless."""
+    """Return a table as escaped HTML."""
 
     def cells(tag: str, texts: Sequence[str], scope: str = "") -> str:
         return "".join(f"<{tag}{scope}>{html.escape(text)}</{tag}>" for text in texts)
@@ -176,7 +176,7 @@ _prediction = widgets.component("prediction", *prediction_source())
 
 
 def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
-    """Read a guess: shares, or 1 for a named option; None if missing or invalid."""
+    """Read a guess: shares, or 1 for a named option."""
     parts, count = text.split("."), len(ask.options)
     if not all(re.fullmatch(r"\d{1,3}", part) for part in parts):
         return None
@@ -189,7 +189,7 @@ def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
 
 
 def named(guess: tuple[float, ...]) -> int:
-    """The option that a guess gives most."""
+    """Return the guess's largest option."""
     return max(range(len(guess)), key=guess.__getitem__)
 
 

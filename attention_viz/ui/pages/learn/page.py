@@ -1,4 +1,4 @@
-"""The Learn page: its choices in the URL and in files, its row and its slots."""
+"""The Learn page's choices, row and slots."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ def _of_an_exercise(address: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class LearnChoice:
-    """The Learn page's own URL choices, known by the lessons' names."""
+    """The Learn page's URL choices."""
 
     lesson: str = parameter("", OneOf(_lessons), "the lesson")
     choice: str = parameter("", AnyText(longest=40), "its setting", brief=True)
@@ -59,7 +59,7 @@ class LearnChoice:
 
 
 def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Let go of a guess about another text."""
+    """Drop a guess about another text."""
     return {"guess": "", "word": None} if before.text != after.text else {}
 
 
@@ -67,7 +67,7 @@ LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
 
 
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:
-    """Return the course's text (two words or more), and a notice or empty."""
+    """Return the course's text (two words or more), and a notice or ""."""
     if len(split_words(text)) < _FEWEST:
         said = "no word" if not split_words(text) else "a single word"
         return example, f"There is {said} in the box, so the course goes on with its example: “{example}”."
@@ -126,12 +126,12 @@ class Tries:
 
 
 def chosen() -> LearnChoice:
-    """Return what is chosen now."""
+    """Return the current choices."""
     return visit.chosen(LEARN_CHOICES)
 
 
 def set_choice(**changes: Any) -> None:
-    """Choose something else, by the names of `LearnChoice`."""
+    """Set choices, named as in `LearnChoice`."""
     visit.pick(LEARN_CHOICES, **changes)
 
 
@@ -147,7 +147,7 @@ def begin_lesson() -> None:
 
 
 def another_exercise() -> None:
-    """Ask for other exercises of the same kinds."""
+    """Request other exercises of the same kinds."""
     set_choice(exercise_seed=(chosen().exercise_seed + 1) % _MOST_SEEDS)
 
 

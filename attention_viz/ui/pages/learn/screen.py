@@ -1,4 +1,4 @@
-"""One lesson: heading, text, picture and control."""
+"""One lesson."""
 
 import copy
 import functools
@@ -43,7 +43,7 @@ class Screen:
 
 
 def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen: bool = False) -> None:
-    """Show the question, or then the finding, with title and navigation."""
+    """Show the question, or then the finding."""
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):
@@ -157,7 +157,7 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 
 
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
-    """Add invisible numbered points, on which Plotly hears presses."""
+    """Add invisible numbered points, which Plotly reports clicks on."""
     unseen = {"marker": {"opacity": 0}}
     # A word that is drawn where a spot stands would be found in its stead.
     axes = {spot.axis for spot in spots}
@@ -192,7 +192,7 @@ def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> Non
 
 
 def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
-    """Link pages that go deeper, at the shown head or the reader's own."""
+    """Link pages that go deeper."""
     address = pickers.address() if place is None else write_address(State(**asdict(place)))
     files = {"" if page == "app.py" else page[6:-3]: (label, page) for label, page in PAGES.items()}
     found = [files[name] for name in lesson.deeper if name in files]

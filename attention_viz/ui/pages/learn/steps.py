@@ -33,12 +33,10 @@ def term(words: str, meaning: str) -> str:
 
 
 def _show_text(name: str, shown: Shown, notation: str) -> None:
-    """The text of a lesson with its numbers."""
     st.markdown(lesson_text(name, shown.facts, notation, escape=plain, term=term), unsafe_allow_html=True)
 
 
 def _show_glossary() -> None:
-    """Every term of the course with its sentence."""
     with st.expander("Glossary: every term of the course in a sentence", key="learn-glossary"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))
 
@@ -56,7 +54,7 @@ class _Made:
 
 
 def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
-    """The lesson that is chosen, with its exercise."""
+    """Show the chosen lesson with its exercise."""
     name, lesson = screen.name, LESSONS[screen.name]
     held = st.empty()
     try:

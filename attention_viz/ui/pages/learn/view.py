@@ -1,4 +1,4 @@
-"""The Learn page's parts: lessons, slides, and the teacher's link, progress file and answer sheet."""
+"""The Learn page's parts."""
 
 import functools
 import json
@@ -78,12 +78,10 @@ def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
 
 
 def _fit_paper() -> None:
-    """Fit pictures to the printed page."""
     _paper(key="learn-paper")
 
 
 def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    """Show the solved count, and a progress file field."""
     key = widgets.fresh(_FIELD)
     st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
     st.file_uploader(
@@ -107,7 +105,7 @@ def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]],
 
 
 def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
-    """Show every question, its numbers and answer for this sentence and seed, printable."""
+    """Show all answers for this sentence and seed."""
     with st.container(key="learn-answers"):
         st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
         st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
@@ -188,7 +186,7 @@ study = study_as_it_is
 
 
 def view(course: Course, selection: Selection) -> Parts:
-    """Return the page's parts for the chosen lesson."""
+    """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
     scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
     lesson = _show_answers if choice.answers == "on" else _show_lesson
@@ -235,7 +233,7 @@ def _show_chip(choice: LearnChoice) -> None:
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-    """Limit concurrent runs; don't cache a lesson's dozens (one a head) for everybody."""
+    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for everybody."""
     asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 

@@ -1,4 +1,4 @@
-"""The painted mask's browser component, and the mask hatched on the input picture."""
+"""The painted mask's component and picture."""
 
 import base64
 import binascii
@@ -48,7 +48,7 @@ def show_board(
     Args:
         packed: from `pack_board`; sent only when it changes.
         added: open cells, (query, key); None for everything.
-        run: from `run_of`; None if there is none.
+        run: from `run_of`.
         locked: the reason; empty if paintable.
     """
     board, data = packed
@@ -73,7 +73,7 @@ def show_board(
 
 
 def take_choice() -> None:
-    """Take the component's choices into the page's, dropping invalid values."""
+    """Take the component's choices, dropping invalid values."""
     message = widgets.sent(_KEY, "choice")
     # A browser may send anything.
     chosen: Mapping[str, Any] = message if isinstance(message, Mapping) else {}
@@ -99,7 +99,7 @@ def take_choice() -> None:
 
 
 def _cells(text: object, count: int) -> Cells | None:
-    """Decode a square matrix's blocked cells, eight a byte; None if invalid."""
+    """Decode a square matrix's blocked cells, eight per byte; None if invalid."""
     if not isinstance(text, str) or not 1 <= count <= LONGEST_DRAWN:
         return None
     try:
@@ -117,7 +117,7 @@ _HEIGHT, _TARGET = 272, 16
 
 
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
-    """Draw the weights on the picture, blocked patches hatched; return the matrix's place."""
+    """Draw the weights on the picture, blocked patches hatched; return the matrix's slot."""
     tokens = before.trace.key_tokens(before.stream(state.stream))
     if before.trace.seen.picture is None or not tokens.patches or len(before.trace.streams) > 1:
         return st.container()

@@ -1,4 +1,4 @@
-"""The Masks page: its choices in the URL, its pickers and its slots."""
+"""The Masks page's URL choices, pickers and slots."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +58,7 @@ def _is_any(choice: "MaskChoice", _: object) -> bool:
 
 @dataclass(frozen=True)
 class MaskChoice:
-    """The Masks page's own URL choices, known by the `State`."""
+    """The Masks page's URL choices."""
 
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
     window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
@@ -83,7 +83,7 @@ class MaskChoice:
 
     @property
     def batched(self) -> bool:
-        """Whether two sentences stand in one batch."""
+        """Return whether one batch has two sentences."""
         return self.mask in _BATCHED
 
 
@@ -144,7 +144,6 @@ def _pick_mask(state: State) -> None:
 
 
 def _pick_numbers(state: State) -> None:
-    """Draw the pickers of the mask's number and place."""
     choice = visit.chosen(MASK_CHOICES)
     if choice.mask == "window":
         widgets.show(st.number_input, "Window", of=MASK_CHOICES, name="window", step=1)
@@ -158,7 +157,6 @@ def _pick_numbers(state: State) -> None:
 
 
 def _show_batch() -> None:
-    """Draw the batch's other sentence and row picker, on their own line."""
     with st.container(key="mask-batch", horizontal=True, vertical_alignment="top"):
         widgets.show(
             st.text_area,

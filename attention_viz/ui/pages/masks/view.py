@@ -1,4 +1,4 @@
-"""The Masks page's parts: the mask and its effect."""
+"""The Masks page's parts."""
 
 import functools
 import threading
@@ -78,7 +78,6 @@ class MasksStudy:
         after: the unmasked run if nothing was added.
         choice: none if it can't apply.
         shown: of a batch, the chosen row.
-        beside: the batch's other sentence.
         locked: the reason; empty if paintable.
     """
 
@@ -91,7 +90,7 @@ class MasksStudy:
 
 
 def load(state: State, slots: Slots) -> MasksStudy | None:
-    """Run the sentence with and without the mask; None after a problem."""
+    """Run the sentence with and without the mask."""
     choice, place = mask_of(visit.here().selection), slots.picture.place
     locked = unfit_words(state, choice)
     if locked:
@@ -169,7 +168,6 @@ def _show_notes(study: MasksStudy, chosen: State) -> None:
 
 
 def _show_tables(study: MasksStudy, stream: str) -> None:
-    """Show the effect's numbers and meaning behind an opening line."""
     before = study.before.trace
     effect = moved(before, study.after.trace, stream)
     with st.expander("The same as tables"):
@@ -200,7 +198,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
 
 
 def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -> Run | None:
-    """Return the run with the mask; None if it can't be made, which the page says."""
+    """Return the run with the mask; None if that is impossible, which the page says."""
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:

@@ -1,4 +1,4 @@
-"""A mask's effect on one head, in words and numbers."""
+"""A mask's effect on one head."""
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -
 
 
 def own_mask_words(trace: Trace, layer: int, head: int) -> str:
-    """Describe the model's own mask from its blocked cells, and layers that differ."""
+    """Describe the model's own mask, and layers that differ."""
     here = recognise(allowed_of(trace, layer, head))
     # Of a file, which tells what was put on top but not how the run went without.
     whose = (
@@ -39,7 +39,7 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
 
 
 def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
-    """What a mask means, with its number."""
+    """Explain a mask with its number."""
     if choice.mask == "window":
         seen = window_words(choice.window, looks_back=looks_back)
         return f"With a window of {choice.window}, each token may look at {seen}."
@@ -50,7 +50,7 @@ def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
 
 
 def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
-    """Explain a mask, and its place if limited, for slides without controls."""
+    """Explain a mask for slides without controls."""
     said = ["Some cells are blocked by hand." if choice.mask == "drawn" else mask_words(choice, looks_back=looks_back)]
     places = (("layer", choice.in_layer), ("head", choice.in_head))
     if only := [f"{name} {number}" for name, number in places if number is not None]:
@@ -59,7 +59,7 @@ def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
 
 
 def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: MaskChoice) -> str:
-    """Count the shown head's blocked cells, and name other affected places."""
+    """Count the shown head's blocked cells, and name other affected heads."""
     own, now = allowed_of(before, layer, head), allowed_of(after, layer, head)
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
@@ -97,7 +97,7 @@ def blocks_more(before: Trace, after: Trace) -> bool:
 
 
 def unfit_words(state: State, choice: MaskChoice) -> str:
-    """Explain why a mask doesn't fit this kind of attention; empty if it does."""
+    """Explain why a mask doesn't fit this stream; empty if it does."""
     if choice.mask == "none" or not state.facts.is_encoder_decoder:
         return ""
     if choice.batched:

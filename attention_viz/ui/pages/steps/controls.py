@@ -1,4 +1,4 @@
-"""The Step by step page's pickers of step, cell and switches."""
+"""The Step by step page's pickers."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ def as_the_model(as_run: OpenHead) -> dict[str, str]:
 
 
 def show_step_list(steps: dict[str, Step]) -> None:
-    """List the steps in order, with buttons forward and back."""
+    """List the steps, with buttons forward and back."""
     names = [PIPELINE, *steps]
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
         widgets.show(
@@ -99,7 +99,7 @@ def _show_walk(names: list[str]) -> None:
 
 
 def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, own: bool) -> None:
-    """Draw scale, notation, precision and term count; our own module's variant and d_k."""
+    """Draw the switches; our own module has variant and d_k, too."""
     labels: dict[str, dict[str, str]] = {
         "scale": _SCALE_LABELS | {"model": "√d_k" if _usual(as_run) else "the model's"},
         "notation": _NOTATION_LABELS,
@@ -139,7 +139,7 @@ def _show_width(state: State) -> None:
 
 
 def show_cell_pickers(as_run: OpenHead) -> None:
-    """Draw the cell's row and column pickers, with tokens as rows."""
+    """Draw the cell's row and column pickers."""
     chosen = visit.chosen(STEP_CHOICES)
     if is_pipeline(chosen) or chosen.all == "yes":
         return
@@ -181,7 +181,7 @@ def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
-    """Open another cell, as after a click."""
+    """Open the clicked cell."""
     for axis, place in zip(axes, cell, strict=True):
         visit.pick(STEP_CHOICES, **{_NAMES.get(axis, "dimension"): place})
     _share_pair()

@@ -1,4 +1,4 @@
-"""One step or all: formula, shape, change, matrices with clickable cells, and arithmetic."""
+"""One step's, or all steps', matrices and arithmetic."""
 
 import functools
 import re
@@ -74,7 +74,6 @@ def _show_learned(opened: OpenHead, name: str, notation: str) -> None:
 
 
 def _show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
-    """Draw one summand like the embeddings."""
     layers = list(opened.trace.layers[opened.stream])
     layers[opened.trace.layer_numbers(opened.stream).index(opened.layer)] = replace(opened.entry, embeddings=part)
     trace = opened.trace.derived(layers={**opened.trace.layers, opened.stream: tuple(layers)})
@@ -109,7 +108,6 @@ def _show_angles(opened: OpenHead) -> None:
 
 
 def _show_saturation(opened: OpenHead, state: State) -> None:
-    """Draw softmax sharpness over our own module's width."""
     text = opened.trace.provenance.text or ""
     traces = run_widths(text, state.heads, state.seed, state.positions)
     st.markdown("###### Why the scale: the same text through our own module, wider and wider")
@@ -144,7 +142,7 @@ _OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
 
 
 def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
-    """The chosen step alone, in full."""
+    """Draw the chosen step in full."""
     name, step, colours = chosen.step, STEPS[chosen.step], palette(theme_name())
     matrix = step.function(opened)
     if matrix is None:
@@ -171,7 +169,7 @@ def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: Sta
 
 
 def show_all_steps(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:
-    """Draw all steps with formula, shape, change and matrix."""
+    """Draw all steps."""
     colours = palette(theme_name())
     for name, step in steps_of(opened).items():
         matrix = step.function(opened)

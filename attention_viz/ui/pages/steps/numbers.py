@@ -1,4 +1,4 @@
-"""A step's numbers: cell window, arithmetic and row sharpness."""
+"""A step's numbers."""
 
 import html
 import math
@@ -22,7 +22,7 @@ _WHOLE = 17
 
 
 def label_of(opened: OpenHead, axis: str, place: int) -> str:
-    """Return an axis place's token or dimension number."""
+    """Return an axis position's token or dimension number."""
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
@@ -61,7 +61,7 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
 
 
 def show_arithmetic(opened: OpenHead, step: Step, cell: tuple[int, int], found: Arithmetic, notation: str) -> None:
-    """One cell as the products that make it."""
+    """Show the products that make a cell."""
     where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
     total = f'<b data-testid="total">{_rounded(found.total)}</b>'
     st.html(
@@ -102,7 +102,7 @@ def _share(found: Arithmetic) -> None:
 
 
 def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, notation: str) -> None:
-    """Show the softmax's sharpness for the chosen query and on average, beside the model's."""
+    """Show the softmax's sharpness, beside the model's."""
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
     head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()

@@ -1,4 +1,4 @@
-"""The Step by step page: its choices in the URL, its controls and slots."""
+"""The Step by step page."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping
@@ -29,7 +29,6 @@ class Possible:
     Attributes:
         options: the model's own way first.
         as_the_model: the meaning of "model", by switch name.
-        own: our own module, which has variants.
     """
 
     options: Mapping[str, Any]
@@ -58,13 +57,13 @@ class _PositionKind(WholeNumber):
     """A shared text position in the URL; all pages report an invalid number."""
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """The position, if the text has it."""
+        """Return the position if the text has it."""
         return super().read(name, text, instead, allowed) if text.isdecimal() else (instead, [])
 
 
 @dataclass(frozen=True)
 class StepChoice:
-    """The Step by step page's own URL choices, known by `Possible`."""
+    """The Step by step page's URL choices."""
 
     step: str = parameter(PIPELINE, OneOf(_there("step")), "the step whose matrix is open")
     query: int = parameter(0, _PositionKind(_there("query")), "the position that looks, of the chosen pair")

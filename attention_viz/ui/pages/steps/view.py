@@ -1,4 +1,4 @@
-"""The Step by step page's parts: its run, the pipeline, matrices and arithmetic."""
+"""The Step by step page's parts."""
 
 import functools
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ _DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 @dataclass(frozen=True, eq=False)
 class StepsStudy:
-    """A run and its open part, or an error if that is impossible."""
+    """A run and its open part, or an error."""
 
     run: Run
     opens: OpenRun | AttentionVizError
@@ -113,7 +113,7 @@ def _with_variant(selection: Selection, *, own: bool) -> Selection:
 
 
 def settle(selection: Selection, study: StepsStudy) -> Selection:
-    """Select the run's best finding, with choices within its head's limits."""
+    """Select the best finding, within its head's limits."""
     selection = resolve(selection, ran(study.run))
     if isinstance(study.opens, AttentionVizError):
         return selection
@@ -135,7 +135,7 @@ study = study_as_it_is
 
 
 def view(study: StepsStudy, selection: Selection) -> Parts:
-    """Return the page's parts: the pipeline or a step's matrix."""
+    """Return the pipeline or a step's matrix."""
     state, choice = selection.shared, selection.of(STEP_CHOICES)
     notes = Part("notes", functools.partial(show_notes, study.run.alone(state.stream), state))
     if isinstance(study.opens, AttentionVizError):

@@ -1,4 +1,4 @@
-"""The opened number: its pickers, and its writers as a browser component."""
+"""The opened number's pickers and component."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class NamedNumber:
 
 @dataclass(frozen=True)
 class WordQuestion:
-    """A next-word question with its pickers, and an encoder–decoder's output position."""
+    """A next-word question, and an encoder–decoder's output position."""
 
     offered: Sequence[str]
     first: str
@@ -165,13 +165,12 @@ def _line(name: str) -> DeltaGenerator:
 
 
 def _in_quotes(tokens: Tokens, position: int) -> str:
-    """Quote a token; name a patch or frame by place, unquoted."""
+    """Quote a token; name a patch or frame by position, unquoted."""
     written = tokens.written[position]
     return tokens.placed_at(position) or quoted(shortened(_plain(written) or written))
 
 
 def _plain(written: str) -> str:
-    """Strip a token's space and continuation marks."""
     return written.strip(f"{SPACE}{CONTINUES} ")
 
 
@@ -220,7 +219,7 @@ def asked_number() -> dict[str, Any]:
 def show_why(
     packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
 ) -> None:
-    """Show a number's writers, packed by `pack_why`, and receive choices before the rerun."""
+    """Show a number's writers, packed by `pack_why`, and receive choices."""
     _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
     show_channel(_KEY, layer=place[0], head=place[1], seen=widgets.serial(_KEY), by=by)
 

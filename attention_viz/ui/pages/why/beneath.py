@@ -1,4 +1,4 @@
-"""Below the number: each layer's prediction, and the head's circuits and inputs."""
+"""Layers' predictions, and the head's circuits and inputs."""
 
 import functools
 
@@ -28,7 +28,6 @@ _LEARNT = (
 
 
 def _show_layers(run: Run, state: State) -> None:
-    """Draw each layer's likeliest words, and where the last answer settles."""
     trace = run.trace
     count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:
@@ -77,7 +76,6 @@ _NO_COPYING = (
 
 
 def _show_by_weights(run: Run, state: State) -> None:
-    """Show the head's circuits and inputs, with exports."""
     stream = run.stream(state.stream)
     place = run.place(stream, state.layer, state.head)
     found = by_weights(state.request, stream, place)

@@ -1,4 +1,4 @@
-"""The Why page: its choices in the URL, its controls and its slots."""
+"""The Why page's URL choices, controls and slots."""
 
 import bisect
 import functools
@@ -51,7 +51,7 @@ def _heads(choice: "WhyChoice", state: State) -> range:
 
 @dataclass(frozen=True)
 class WhyChoice:
-    """The Why page's own choices in the URL."""
+    """The Why page's URL choices."""
 
     why: str = parameter("word", OneOf(tuple(ASKED)), "which number is opened: of the next word, or of the chosen pair")
     token: str = parameter("", AnyText(), "the word that is asked about; empty for the likeliest", applies=_is_word)
@@ -81,7 +81,7 @@ def _score(state: State) -> tuple[object, ...]:
 
 
 def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
-    """Return what follows from another score: the head that was chosen of the one before is none of its writers."""
+    """Drop the chosen head for another score, because it is none of its writers."""
     return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
 
 
@@ -90,7 +90,7 @@ WHY_CHOICES = Group(WhyChoice(), "why-", follow=_let_go)
 
 @dataclass(frozen=True)
 class Story:
-    """A number worth opening; its place is empty for the next word."""
+    """A number worth opening; `place` is empty for the next word."""
 
     label: str
     model: str
@@ -99,7 +99,7 @@ class Story:
 
     @property
     def text(self) -> str:
-        """The model's own example."""
+        """Return the model's example."""
         return CATALOGUE[self.model].examples[0]
 
 
@@ -121,7 +121,6 @@ _STORIES = (
 
 
 def _offer_stories() -> None:
-    """Draw a menu of stories whose models are available."""
     # A new key closes the menu once a story is taken.
     with st.popover("Stories", key=widgets.fresh("why-stories")):
         for number, story in enumerate(_STORIES):

@@ -1,4 +1,4 @@
-"""The number with heads silenced or patched from another text, estimated, then run, and its exports."""
+"""The number with heads silenced or patched."""
 
 import functools
 import json
@@ -35,7 +35,6 @@ def offer_rows(trace: Trace, found: WrittenNumber) -> None:
 
 
 def _offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
-    """Offer the patched heads as CSV."""
     holds = "How each head's output from the other text changes the number: as estimated, and as run where it was run"
     make, name = functools.partial(_puts, trace, of, other, found), f"attention_{model_part(trace)}_put"
     file_button("These heads (CSV)", name, "csv", make, "why-put", holds=holds)
@@ -124,7 +123,7 @@ def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
 
 
 def pick_ranked() -> None:
-    """Draw the picker of the heads' colour and order."""
+    """Draw the picker of the heads' order."""
     pickers.switch("Heads by", RANKED, WHY_CHOICES, "ranked")
 
 
@@ -169,7 +168,7 @@ class _StoppedRuns:
 
 
 def ask_other() -> None:
-    """Draw the other text's box, by which heads are ordered."""
+    """Draw the other text's box."""
     widgets.show(
         st.text_input,
         "Other text",
@@ -181,7 +180,7 @@ def ask_other() -> None:
 
 
 def put_all(one: Silenced, slots: Slots) -> Patched | None:
-    """Patch every head if that orders them; return known numbers, None if none is patched."""
+    """Patch every head if that orders them; return known numbers."""
     choice = visit.chosen(WHY_CHOICES)
     if choice.ranked != "put":
         return None

@@ -1,4 +1,4 @@
-"""The Why page's parts: a number, its writers and silencing."""
+"""The Why page's parts."""
 
 import functools
 from dataclasses import dataclass, replace
@@ -94,7 +94,7 @@ def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Select a showable head and stream: a next word's strongest writer, a score's best finding."""
+    """Select a head: a next word's strongest writer, a score's best finding."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
     selection = resolve(selection, ran(run, own_head=word))
@@ -110,9 +110,8 @@ def settle(selection: Selection, run: Run) -> Selection:
 def _first_writer(run: Run, selection: Selection) -> tuple[int, int]:
     """Return the head that wrote most; the selected one if none did.
 
-    An encoder–decoder is asked about the word of the head's own link, so the head that wrote most of it may be asked
-    about another. Such heads are followed until one comes again; of those that lead to each other the first counts,
-    from whichever one starts.
+    In an encoder–decoder, the head decides the word, so its strongest writer may have another. Follow them until one
+    repeats; the lowest head of the cycle counts, from whichever one starts.
     """
     state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
     followed, writer = [(state.layer, state.head)], _strongest_writer(run, state, choice)
@@ -134,7 +133,7 @@ def _strongest_writer(run: Run, state: State, choice: WhyChoice) -> tuple[int, i
 
 
 def study(run: Run, selection: Selection, slots: Slots) -> WhyStudy:
-    """Open the number that is asked for."""
+    """Open the requested number."""
     state, choice = replace(selection.shared, more=0), selection.of(WHY_CHOICES)
     run = run if run.fit is not None else run.alone(state.stream)
     if why_not(run, state):
@@ -182,7 +181,7 @@ def _writer(run: Run, of: Score, stream: str, choice: WhyChoice) -> tuple[int, i
 
 
 def view(study: WhyStudy, selection: Selection) -> Parts:
-    """Return the page's parts: number, writers and experiments."""
+    """Return the number, writers and experiments."""
     state, choice, run = replace(selection.shared, more=0), selection.of(WHY_CHOICES), study.run
     parts = [Part("notes", functools.partial(_show_notes, run, selection.shared, state))]
     exports = functools.partial(show_downloads, run.trace, run.stream(state.stream), state.layer, state.head)
@@ -234,7 +233,7 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
 
 
 def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
-    """Return the head that wrote most; None if no head wrote it."""
+    """Return the head that wrote most, if any."""
     if not number.largest:
         return None
     asked, (layer, head, contribution) = number.asked, number.largest[0]
