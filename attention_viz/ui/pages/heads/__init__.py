@@ -1,1 +1,1 @@
-"""The Heads page: what its address keeps, its controls, and what stands on it."""
+"""The Heads page: its URL parameters, its controls and its view."""

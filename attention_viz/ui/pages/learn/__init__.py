@@ -1,1 +1,1 @@
-"""The Learn page: what its address keeps, its controls, and what stands on it."""
+"""The Learn page: its URL parameters, its controls and its view."""

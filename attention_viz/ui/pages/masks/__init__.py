@@ -1,1 +1,1 @@
-"""The Masks page: what its address keeps, its controls, and what stands on it."""
+"""The Masks page: its URL parameters, its controls and its view."""

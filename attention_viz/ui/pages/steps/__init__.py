@@ -1,1 +1,1 @@
-"""The Step by step page: what its address keeps, its controls, and what stands on it."""
+"""The Step by step page: its URL parameters, its controls and its view."""

@@ -1,1 +1,1 @@
-"""The Why page: what its address keeps, its controls, and what stands on it."""
+"""The Why page: its URL parameters, its controls and its view."""
