@@ -1,1 +1,1 @@
-"""One folder per page."""
+"""One folder per page: its URL parameters, controls and view."""

@@ -1,1 +1,1 @@
-"""The pages' shared parts."""
+"""What several pages share: notices, exports, uploads, badges."""

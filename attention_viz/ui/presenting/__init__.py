@@ -1,1 +1,1 @@
-"""Slides on every page."""
+"""Slides on every page, led through by the keys."""

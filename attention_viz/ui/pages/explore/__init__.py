@@ -1,1 +1,1 @@
-"""The Explore page."""
+"""The Explore page: its URL parameters, its controls and its view."""
