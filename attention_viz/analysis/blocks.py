@@ -133,7 +133,7 @@ def _furthest_from_nought(cells: numpy.ndarray, size: tuple[int, int]) -> numpy.
 
 
 def _in_parts(cells: numpy.ndarray, size: tuple[int, int], nothing: float) -> numpy.ndarray:
-    """(block row, row in it, block column, column in it); 0 beyond the end."""
+    """Return (block row, row in it, block column, column in it), padded with `nothing`."""
     down, across = (-(-count // length) for count, length in zip(cells.shape, size, strict=True))
     filled = numpy.full((down * size[0], across * size[1]), nothing, dtype=cells.dtype)
     filled[: cells.shape[0], : cells.shape[1]] = cells
