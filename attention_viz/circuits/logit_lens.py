@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from attention_viz.circuits.opened import run_behind
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
-from attention_viz.inputs.token_of import token_of
+from attention_viz.inputs.vocabulary import token_of
 from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.gradients import ModelRun

@@ -12,7 +12,7 @@ from attention_viz.circuits.matrices import Around, WordMatrices
 from attention_viz.circuits.opened import Leaf, OpenedRun, cut_off
 from attention_viz.circuits.rows import WritingPart, WritingParts, matrix
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.inputs.token_of import token_of
+from attention_viz.inputs.vocabulary import token_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import of_head, shared_heads

@@ -193,10 +193,10 @@ def open_alone(trace: Trace) -> tuple[ModelRun, OpenedRun]:
     """Open a trace's run without its model."""
     run = _run(trace)
     with _lock:
-        return run, _opened_open_runs(trace, run)
+        return run, _reproducible_run(trace, run)
 
 
-def _opened_open_runs(trace: Trace, run: ModelRun) -> OpenedRun:
+def _reproducible_run(trace: Trace, run: ModelRun) -> OpenedRun:
     global _last
     if _last is not None and _last[0]() is trace:
         return _last[1]

@@ -14,7 +14,7 @@ from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
-from attention_viz.inputs.token_of import candidates, probability
+from attention_viz.inputs.vocabulary import candidates, probability
 from attention_viz.models import media, texts
 from attention_viz.models.parts import ModelParts
 from attention_viz.operation.modules import Projection

@@ -12,7 +12,7 @@ from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
 from attention_viz.inputs.check import checked_mask, padded
 from attention_viz.inputs.labelling import with_doubled
 from attention_viz.inputs.text import InputRow, Wording, read, read_target
-from attention_viz.inputs.token_of import random_twice
+from attention_viz.inputs.vocabulary import random_twice
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.batches.batched_edits import batch_outputs
 from attention_viz.trace.ahead import Progress

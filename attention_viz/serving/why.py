@@ -58,7 +58,7 @@ def written(run: Run, request: Request, of: Score | Logit) -> WrittenNumber:
 
 def named_token(request: Request, trace: "Trace", position: int, word: str, like: int | None = None) -> int:
     """Return the token id for a typed text."""
-    from attention_viz.inputs.token_of import token_of
+    from attention_viz.inputs.vocabulary import token_of
 
     logits = trace.output_at(position).float()
 

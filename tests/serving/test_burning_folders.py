@@ -18,7 +18,8 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving import runs as serving
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.settings import Settings
-from attention_viz.sources.bounded.limits import Limits, Message
+from attention_viz.sources.bounded.framing import Message
+from attention_viz.sources.bounded.limits import Limits
 from tests.models.families import build
 from tests.models.loading.test_load_folder import word_tokenizer
 

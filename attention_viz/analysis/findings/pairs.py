@@ -106,7 +106,7 @@ def _if_any(kind: str, factor: Float[Tensor, "asked word"]) -> list[Pairs]:
 
 
 # Heads that are kept of each job in all heads that are looked through together.
-_OF_A_BLOCK_JOBS = 24
+_BEST_OF_BLOCK = 24
 # What is seen at one word alone counts less.
 _ONCE = 0.7
 
@@ -133,7 +133,7 @@ class Job:
         """Return the heads that do it most, beyond their other rows' weight."""
         function = METRICS[self.metric].function
         numbers, scores = function(weights, self.rows), function(above, self.rows)[:, self.counted].mean(dim=1)
-        best, order = scores.topk(min(_OF_A_BLOCK_JOBS, len(scores)))
+        best, order = scores.topk(min(_BEST_OF_BLOCK, len(scores)))
         found = list[Candidate]()
         for score, head in zip(best.tolist(), order.tolist(), strict=True):
             row = int(self.shown[numbers[head, self.shown].argmax()])

@@ -8,7 +8,7 @@ from attention_viz.analysis.comparison.align import align
 from attention_viz.circuits.asked import Direction, Logit, Probability
 from attention_viz.circuits.opened import run_behind
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
-from attention_viz.inputs.token_of import token_of
+from attention_viz.inputs.vocabulary import token_of
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.trace.trace import Trace
 

@@ -14,7 +14,7 @@ import numpy as np
 from attention_viz.errors import UnusableText
 from attention_viz.inputs.isolated.packing import pack_pieces, pack_rows
 from attention_viz.inputs.labelling import spelling_of
-from attention_viz.sources.bounded.limits import Message
+from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.bounded.serving import Answering
 
 # The tokens that have names of their own, and so have their ids.

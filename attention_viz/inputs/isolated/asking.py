@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from attention_viz.errors import UnusableText
-from attention_viz.sources.bounded.limits import Limits, Message
+from attention_viz.sources.bounded.framing import Message
+from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.process import Broken, NotStarted, Process, ProcessEnded, prepare
 
 # How often who waits looks whether to go on, in seconds.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_viz.sources.bounded.limits import Message
+from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.huggingface import read_both, read_processor
 
 # Attributes of a processor that prepare pictures and sounds, besides itself.

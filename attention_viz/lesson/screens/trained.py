@@ -28,8 +28,8 @@ _SILENCED = 3
 _BARS = 10
 
 
-def _ask_jobs(scene: Scene) -> Ask:
-    job, metric, _ = _JOBS[_CONTROL_JOBS.value(scene)]
+def _ask_about_job(scene: Scene) -> Ask:
+    job, metric, _ = _JOBS[_JOB_CONTROL.value(scene)]
     twice = Twice(scene)
     layer, head, _ = twice.heads(metric)[0]
     query, _, _ = twice.asked(metric, layer, head)
@@ -55,8 +55,8 @@ def _which_weights(shown: int, open_keys: int) -> str:
     return f"all weights of its row ({shown} tokens)" if shown == open_keys else f"its {shown} largest weights"
 
 
-def _show_jobs(scene: Scene) -> Shown:
-    chosen = _CONTROL_JOBS.value(scene)
+def _show_job(scene: Scene) -> Shown:
+    chosen = _JOB_CONTROL.value(scene)
     job, metric, does = _JOBS[chosen]
     twice = Twice(scene)
     layer, head, share = twice.heads(metric)[0]
@@ -98,7 +98,7 @@ def _finding(chosen: str, twice: Twice, layer: int, head: int) -> str:
     )
 
 
-_CONTROL_JOBS = Control("Job", lambda scene: {name: job[0] for name, job in _JOBS.items()}, lambda scene: "previous")
+_JOB_CONTROL = Control("Job", lambda scene: {name: job[0] for name, job in _JOBS.items()}, lambda scene: "previous")
 
 
 _SAME = "Here the two are one head. That is not the rule: choose another layer."
@@ -167,8 +167,8 @@ def _options(scene: Scene) -> dict[str, str]:
     return {str(layer): f"layer {layer}" for layer in _trace(scene).layer_numbers()}
 
 
-def _ask_limits(scene: Scene) -> Ask:
-    layer = int(_CONTROL_LIMITS.value(scene))
+def _ask_about_effect(scene: Scene) -> Ask:
+    layer = int(_LAYER_CONTROL.value(scene))
     moved = effects(scene, layer)
     most = max(range(len(moved)), key=moved.__getitem__)
     return Ask(
@@ -182,8 +182,8 @@ def _ask_limits(scene: Scene) -> Ask:
     )
 
 
-def _show_limits(scene: Scene) -> Shown:
-    layer, trace = int(_CONTROL_LIMITS.value(scene)), _trace(scene)
+def _show_effect(scene: Scene) -> Shown:
+    layer, trace = int(_LAYER_CONTROL.value(scene)), _trace(scene)
     query = asking_position(trace, scene.word)
     other = strongest_link(trace, query).key
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
@@ -213,16 +213,16 @@ def _show_limits(scene: Scene) -> Shown:
     return Shown(facts, figure, says, written_spots(figure, "words"))
 
 
-_CONTROL_LIMITS = Control("Layer", _options, lambda scene: next(reversed(_options(scene))))
+_LAYER_CONTROL = Control("Layer", _options, lambda scene: next(reversed(_options(scene))))
 
 LESSONS = {
-    "jobs": Lesson("What heads do", 7, _ask_jobs, _show_jobs, _CONTROL_JOBS, "job", deeper=("", "heads")),
+    "jobs": Lesson("What heads do", 7, _ask_about_job, _show_job, _JOB_CONTROL, "job", deeper=("", "heads")),
     "limits": Lesson(
         "What weights don't tell",
         7,
-        _ask_limits,
-        _show_limits,
-        _CONTROL_LIMITS,
+        _ask_about_effect,
+        _show_effect,
+        _LAYER_CONTROL,
         "matters",
         deeper=("heads", "compare"),
         words=trained_words,

@@ -19,7 +19,7 @@ from attention_viz.trace.trace import Trace
 _CANDIDATES = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7
-# A head that links two words has to do so by that much more than the others.
+# The lead that makes the best option clear: of a head that links two words over the others, of a key over the others.
 _MARGIN = 0.02
 _DIGITS = 3
 # Heads that are tried out for one exercise, and how many times as much as each other one the right one has to do.
@@ -239,11 +239,6 @@ def _moved(scene: Scene, before: Trace, layer: int, one: int) -> float:
     return float(moved_output(before, scene.trained((Ablate(layer, one),))).mean())
 
 
-_DIGITS_JOBS = 3
-# The lead of a best option that makes it clear.
-_MARGIN_JOBS = 0.02
-
-
 def job(scene: Scene, seed: int) -> Exercise:
     """Ask for a repeated token's strongest key in the top induction head."""
     draw, twice = Draw("job", seed, scene.text), Twice(scene)
@@ -258,7 +253,7 @@ def job(scene: Scene, seed: int) -> Exercise:
         twice.rows.first: "there heads rest that find nothing; this one has something to go on with.",
     }
     options = sorted({after, *(at for at in roles if 0 <= at != after)})
-    row = {at: round(float(weights[query, at]), _DIGITS_JOBS) for at in options}
+    row = {at: round(float(weights[query, at]), _DIGITS) for at in options}
     most = max(row.values())
     right = frozenset(at for at, key in enumerate(options) if row[key] == most)
     wrong = [(at, key) for at, key in enumerate(options) if at not in right]
@@ -292,4 +287,4 @@ def _queries(twice: Twice, layer: int, head: int) -> list[int]:
 
 def _leads(row: list[float], key: int) -> bool:
     others = [weight for at, weight in enumerate(row) if at != key]
-    return row[key] > max(others, default=0.0) + _MARGIN_JOBS
+    return row[key] > max(others, default=0.0) + _MARGIN

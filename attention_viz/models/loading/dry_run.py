@@ -24,7 +24,7 @@ from attention_viz.recording.implementation import IMPLEMENTATION
 from attention_viz.recording.probe import probe_inputs
 from attention_viz.recording.runner import Runner
 from attention_viz.sources.bounded.counting import Bounds, Counting, TooMuch
-from attention_viz.sources.bounded.limits import Message
+from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.building import (
     build,
     in_turn,

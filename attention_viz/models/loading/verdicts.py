@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel
 from attention_viz.sources.bounded import process
-from attention_viz.sources.bounded.limits import Limits, Message
+from attention_viz.sources.bounded.framing import Message
+from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.folders import CheckedFolder, state_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusableText, first_line
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.text import words_known
-from attention_viz.inputs.token_of import number_of
+from attention_viz.inputs.vocabulary import number_of
 from attention_viz.recording.outputs.returned import NO_LOGITS
 from attention_viz.sources.huggingface import GenerationConfig, GenerationMixin
 

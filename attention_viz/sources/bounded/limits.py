@@ -5,16 +5,14 @@ Memory and processor time are limited only on Linux; the waiting process limits 
 
 import contextlib
 import ctypes
-import json
 import math
 import os
 import signal
-import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 _MEMORY_TABLE = Path("/proc/self/statm")
 # Columns of that table, in pages: all that is mapped, and the process's own data in it.
@@ -109,46 +107,3 @@ def _lower(which: int, most: int) -> None:
     bounds = [most if limit == resource.RLIM_INFINITY else min(most, limit) for limit in (soft, hard)]
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(which, (bounds[0], bounds[1]))
-
-
-# The lengths of the JSON and of the bytes.
-_LENGTHS = struct.Struct(">QQ")
-# JSON takes many times its length once it is parsed, so large contents go as bytes.
-_LONGEST_JSON = 16_000_000
-
-
-class TooLong(Exception):
-    """A message longer than the limit."""
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message between processes; `values` must fit a JSON object."""
-
-    values: Mapping[str, Any]
-    content: bytes = b""
-
-
-def pack(message: Message) -> bytes:
-    """Return a message as bytes."""
-    values = json.dumps(message.values).encode()
-    return b"".join((_LENGTHS.pack(len(values), len(message.content)), values, message.content))
-
-
-def receive(read: Callable[[int], bytes], longest: int) -> Message:
-    """Read one message of at most `longest` bytes; `read` must return exactly the requested bytes."""
-    values_length, content_length = _LENGTHS.unpack(read(_LENGTHS.size))
-    if values_length > min(longest, _LONGEST_JSON) or values_length + content_length > longest:
-        raise TooLong
-    values = _parsed(read(values_length))
-    return Message(values, read(content_length))
-
-
-def _parsed(content: bytes) -> dict[str, Any]:
-    try:
-        values = json.loads(content)
-    except RecursionError as error:
-        raise ValueError("the message is nested too deeply") from error
-    if not isinstance(values, dict):
-        raise ValueError("the message isn't a JSON object")
-    return cast("dict[str, Any]", values)

@@ -12,8 +12,9 @@ from typing import Any
 
 from attention_viz import errors
 from attention_viz.errors import AttentionVizError
+from attention_viz.sources.bounded.framing import Message, TooLong, pack, receive
 from attention_viz.sources.bounded.image import NOT_FORKED
-from attention_viz.sources.bounded.limits import Limits, Message, TooLong, pack, receive
+from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.starting import Started, prepare, start
 from attention_viz.trace.kind import InputKind
 

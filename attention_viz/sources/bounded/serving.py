@@ -9,16 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from attention_viz.errors import AttentionVizError, first_line
-from attention_viz.sources.bounded.limits import (
-    Limits,
-    Message,
-    TooLong,
-    give_time,
-    impose,
-    leave_network,
-    pack,
-    receive,
-)
+from attention_viz.sources.bounded.framing import Message, TooLong, pack, receive
+from attention_viz.sources.bounded.limits import Limits, give_time, impose, leave_network
 
 Answering = Callable[[Message], Message]
 """Answers one request. A module that is run in a bounded process has a function `start` that returns such."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Protocol
 
+from attention_viz.sources.bounded.framing import Message, pack
 from attention_viz.sources.bounded.image import STATUS
-from attention_viz.sources.bounded.limits import Limits, Message, pack
+from attention_viz.sources.bounded.limits import Limits
 
 _ROOT = Path(__file__).parents[3]
 # Nothing else of the environment reaches a bounded process: it holds passwords and tokens.

@@ -154,12 +154,11 @@ class Conversion:
         return source
 
     def _write(self, source: Path, folder: Path, sha256: str | None, progress: Callable[[int, int], None]) -> None:
+        from attention_viz.sources.packages.converters import CONVERTERS  # they import torch
 
         with tempfile.TemporaryDirectory(prefix=_part(folder), dir=folder.parent) as place:
             written = Path(place) / folder.name
             written.mkdir()
-            from attention_viz.sources.packages.converters import CONVERTERS
-
             CONVERTERS[self.converter](source, written, progress)
             shutil.copyfile(_CARDS / f"{self.model}.md", written / _CARD)
             sums = {path.name: sha256_of(path) for path in sorted(written.iterdir())}

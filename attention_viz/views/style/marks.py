@@ -1,4 +1,4 @@
-"""Mark a matrix's cells: legible numbers, hatching for blocked ones, and frames around padding."""
+"""Mark a matrix's cells: legible numbers, hatching for blocked ones."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,16 +7,13 @@ import numpy
 import plotly.graph_objects as go
 from jaxtyping import Bool
 
-from attention_viz.trace.tokens import Tokens
-from attention_viz.views.style.theme import Palette, ThemeName, ink_on, on_ramp, palette
+from attention_viz.views.style.theme import Palette, ink_on, on_ramp
 
 # A weight or a change of one that is less than this isn't written: its cell is as good as empty. The explorer's
 # `data/scale.js` has the same.
 LEAST = 0.05
 # What the cells are called that hold numbers in the other ink.
 NUMBERS = "numbers"
-
-
 _CLEAR = "rgba(0,0,0,0)"
 # Plotly fits letters to cells by those that have some: an empty cell counts as well.
 _EMPTY = " "
@@ -150,34 +147,3 @@ def _runs(blocked: Bool[numpy.ndarray, "query key"], diagonal: int) -> Iterator[
     for first, after in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
         left, right = start + first, start + after - 1
         yield (left - 0.5, diagonal - left + 0.5), (right + 0.5, diagonal - right - 0.5)
-
-
-def mark_padding(figure: go.Figure, tokens: Tokens, theme: ThemeName = "light") -> go.Figure:
-    """Frame a matrix's padding, if any."""
-    colours = palette(theme)
-    count = len(tokens)
-    for first, after in _padded(tokens.padding):
-        start, stop, end = first - 0.5, after - 0.5, count - 0.5
-        for corners in ((start, -0.5, stop, end), (-0.5, start, end, stop)):
-            x0, y0, x1, y1 = corners
-            frame = {"color": colours.muted, "width": 1.5, "dash": "dash"}
-            figure.add_shape(type="rect", x0=x0, y0=y0, x1=x1, y1=y1, line=frame)
-        figure.add_annotation(
-            x=(first + after - 1) / 2,
-            y=-0.5,
-            yshift=8,
-            text="padding",
-            showarrow=False,
-            font={"size": 11, "color": colours.muted},
-        )
-    return figure
-
-
-def _padded(padding: tuple[bool, ...]) -> list[tuple[int, int]]:
-    """Return padding's starts and ends (exclusive)."""
-    edges = [position for position in range(len(padding) + 1) if _at(padding, position) != _at(padding, position - 1)]
-    return list(zip(edges[::2], edges[1::2], strict=True))
-
-
-def _at(padding: tuple[bool, ...], position: int) -> bool:
-    return 0 <= position < len(padding) and padding[position]

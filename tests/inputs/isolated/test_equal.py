@@ -13,7 +13,7 @@ import attention_viz as av
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.labelling import label_ids, spellings
 from attention_viz.inputs.text import Wording, count_tokens, read, read_target
-from attention_viz.inputs.token_of import number_of, random_twice
+from attention_viz.inputs.vocabulary import number_of, random_twice
 from attention_viz.sources.catalogue import CATALOGUE
 from tests.models.families import build
 

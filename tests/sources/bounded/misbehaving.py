@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import attention_viz as av
-from attention_viz.sources.bounded.limits import Message
+from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.bounded.serving import Answering
 
 

@@ -16,7 +16,8 @@ import pytest
 import attention_viz as av
 from attention_viz.errors import LoadCancelled
 from attention_viz.sources.bounded import starting
-from attention_viz.sources.bounded.limits import Limits, Message, TooLong, pack, receive
+from attention_viz.sources.bounded.framing import Message, TooLong, pack, receive
+from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.process import Broken, NotStarted, Process, ProcessEnded, isolates
 from attention_viz.sources.bounded.starting import start, start_alone
 
@@ -210,7 +211,7 @@ def test_a_wait_ends_when_nobody_wants_the_answer(process: Process) -> None:
 
 _PARENT = f"""
 import os, sys
-from attention_viz.sources.bounded.limits import Message, pack
+from attention_viz.sources.bounded.framing import Message, pack
 from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.process import Process
 process = Process({MODULE!r}, Limits())
@@ -230,7 +231,7 @@ def test_it_ends_with_the_process_that_started_it(doing: str) -> None:
 
 _COPY = f"""
 import os
-from attention_viz.sources.bounded.limits import Message
+from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.process import Process
 process = Process({MODULE!r}, Limits())

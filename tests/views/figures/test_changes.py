@@ -8,11 +8,9 @@ import torch
 
 import attention_viz as av
 from attention_viz.edits.effects import moved_output, moved_weight
-from attention_viz.inputs.check import trace_filled
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_heads, changed_outputs, difference, heatmap
-from attention_viz.views.style.marks import mark_padding
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
 from tests.views.printed import printed
 
@@ -90,17 +88,6 @@ def test_any_length_has_run(count: int) -> None:
     before, after = pair(" ".join(f"w{i}" for i in range(count)))
     assert len(difference(before, after, 0, 1).layout.xaxis.tickvals) <= 30
     assert len(changed_outputs(before, after).data[0].x) == count
-
-
-def test_padding_is_framed_as_rows_and_as_columns() -> None:
-    trace = trace_filled(MODULE, "The cat sat", 5)
-    figure = mark_padding(heatmap(trace, 0, 1), trace.query_tokens())
-    columns, rows = figure.layout.shapes
-    assert (columns.x0, columns.x1, columns.y0, columns.y1) == (2.5, 4.5, -0.5, 4.5)
-    assert (rows.x0, rows.x1, rows.y0, rows.y1) == (-0.5, 4.5, 2.5, 4.5)
-    assert figure.layout.annotations[0].text == "padding"
-    bare = MODULE.trace("The cat sat")
-    assert not mark_padding(heatmap(bare, 0, 1), bare.query_tokens()).layout.shapes
 
 
 def test_a_fully_blocked_row_has_no_numbers() -> None:

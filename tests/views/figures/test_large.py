@@ -17,7 +17,6 @@ from attention_viz import views
 from attention_viz.operation.modules import Projection
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views.style.description import spoken
-from attention_viz.views.style.marks import mark_padding
 
 COUNT = 701  # a prime: no block divides it evenly
 LIMIT = 250_000
@@ -103,7 +102,7 @@ def test_a_difference_and_a_step_hold_the_number_furthest_from_nought() -> None:
         assert numpy.isclose(drawn[9, 4], parts[9, :, 4, :].ravel()[numpy.abs(parts[9, :, 4, :]).argmax()], atol=1e-4)
 
 
-def test_hatching_frames_and_outlines_lie_over_the_positions_that_they_are_about() -> None:
+def test_hatching_and_outlines_lie_over_the_positions_that_they_are_about() -> None:
     trace = long_trace()
     figure = views.heatmap(trace, 0, 1)
     lines: Any = figure.data[1]
@@ -112,10 +111,6 @@ def test_hatching_frames_and_outlines_lie_over_the_positions_that_they_are_about
     assert max(x for x, _ in ends) > COUNT - 20
     for start, end in zip(ends[::2], ends[1::2], strict=True):
         assert (start[0] + end[0]) / 2 > (start[1] + end[1]) / 2  # keys after queries: above the diagonal
-    padding = tuple(at >= 650 for at in range(COUNT))
-    labels = trace.query_tokens().labels
-    framed: Any = mark_padding(views.heatmap(trace, 0, 1), av.Tokens(labels, tuple(range(COUNT)), padding=padding))
-    assert framed.layout.shapes[0].x0 == 649.5 and framed.layout.shapes[0].x1 == COUNT - 0.5
     outline: Any = views.steps(trace, 0, 1, "weights", cell=(301, 200)).layout
     edges = outline.shapes[0]
     assert (edges.y0, edges.y1, edges.x0, edges.x1) == (299.5, 302.5, 197.5, 200.5)

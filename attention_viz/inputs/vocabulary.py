@@ -1,4 +1,4 @@
-"""Find the token of a word."""
+"""Choose tokens of a model's vocabulary: by text, by probability, at random."""
 
 import unicodedata
 from typing import TYPE_CHECKING, Any, SupportsInt, cast

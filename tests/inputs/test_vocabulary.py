@@ -8,7 +8,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 import attention_viz as av
-from attention_viz.inputs.token_of import token_of
+from attention_viz.inputs.vocabulary import token_of
 from attention_viz.models.model import AttentionModel
 
 
