@@ -63,7 +63,7 @@ async function load(atlas, bytes) {
   /** @type {Payload<AtlasHeader>} */
   const payload = readPayload(bytes);
   const levels = await readPlane(payload, payload.header.plane);
-  if (atlas.bytes !== bytes) return;
+  if (atlas.data !== bytes) return;
   atlas.header = payload.header;
   const {table, cells, reached} = atlas.grid;
   const hadFocus = table.contains(focused(table));

@@ -9,17 +9,18 @@ import {latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
  * @typedef {object} Mounted
  * @property {HTMLElement} root
  * @property {HTMLElement} parentElement
- * @property {Uint8Array | null} bytes
+ * @property {any} data  what it shows: bytes, or an object that the page sent as JSON
  * @property {number} serial  of the reader's last choice
  * @property {AbortSignal} signal  aborts once the element has left the page
  * @property {Mounting["setStateValue"]} setStateValue
  * @property {Mounting["setTriggerValue"]} setTriggerValue */
 
 /** What one kind of component does: `load` takes other data, `draw` the same data again, `hear` the page's messages.
+ * Data are the same if their bytes are, unless `same` compares them.
  * @template {Mounted} C
- * @typedef {{selector: string, create: (base: Mounted) => C, load: (component: C, bytes: Uint8Array) => unknown,
- *   draw: (component: C) => unknown, hear: (component: C, message: Message) => unknown,
- *   leave?: (component: C) => void}} Life */
+ * @typedef {{selector: string, create: (base: Mounted) => C, load: (component: C, data: any) => unknown,
+ *   draw?: (component: C) => unknown, hear?: (component: C, message: Message) => unknown,
+ *   same?: (before: any, data: any) => boolean, leave?: (component: C) => void}} Life */
 
 /** @typedef {{component: any, ends: AbortController, leaving: number}} Entry */
 
@@ -32,16 +33,16 @@ const mounted = new WeakMap();
 /** Show a component in its element, new or again.
  * @template {Mounted} C @param {Mounting} mounting @param {Life<C>} life @returns {() => void} */
 export function mountComponent({data, parentElement, setStateValue, setTriggerValue}, life) {
-  const bytes = data instanceof Uint8Array ? data : new Uint8Array(0);
+  const taken = /** @type {any} */ (data) ?? new Uint8Array(0);
   const entry = mounted.get(parentElement) ?? begin(parentElement, {setStateValue, setTriggerValue}, life);
   const component = /** @type {C} */ (entry.component);
   clearTimeout(entry.leaving);
   Object.assign(component, {setStateValue, setTriggerValue});
   component.root.dataset["theme"] = themeOf(component.root);
-  if (component.bytes && sameBytes(component.bytes, bytes)) life.draw(component);
+  if (component.data && (life.same ?? sameBytes)(component.data, taken)) life.draw?.(component);
   else {
-    component.bytes = bytes;
-    life.load(component, bytes);
+    component.data = taken;
+    life.load(component, taken);
   }
   return () => end(parentElement, entry, life, LEAVING);
 }
@@ -51,8 +52,8 @@ export function mountComponent({data, parentElement, setStateValue, setTriggerVa
 function begin(parentElement, ways, {selector, create, hear}) {
   const root = /** @type {HTMLElement} */ (parentElement.querySelector(selector));
   const ends = new AbortController();
-  const component = create({root, parentElement, bytes: null, serial: 0, signal: ends.signal, ...ways});
-  listenToChannel(parentElement, (message) => hear(component, message), ends.signal);
+  const component = create({root, parentElement, data: null, serial: 0, signal: ends.signal, ...ways});
+  if (hear) listenToChannel(parentElement, (message) => hear(component, message), ends.signal);
   /** @type {Entry} */
   const entry = {component, ends, leaving: 0};
   mounted.set(parentElement, entry);
@@ -74,7 +75,8 @@ function end(parentElement, entry, life, wait) {
   }, wait);
 }
 
-/** Hear the last message that came before now. @template {Mounted} C @param {C} component @param {Life<C>["hear"]} hear */
+/** Hear the last message that came before now. @template {Mounted} C @param {C} component
+ * @param {(component: C, message: Message) => unknown} hear */
 export function hearLatest(component, hear, about = "") {
   const message = latestFor(component.parentElement, about);
   if (message) hear(component, message);

@@ -52,7 +52,7 @@ async function start(entry, bytes) {
   Object.assign(entry, {before, explorer: null, chosen: -Infinity});
   if (!waiting && !latestFor(parentElement)) await new Promise((resolve) => setTimeout(resolve, WAIT_FOR_CHOICE));
   await pageStyled();
-  if (entry.bytes !== bytes || entry.signal.aborted) return;
+  if (entry.data !== bytes || entry.signal.aborted) return;
   const message = latestFor(parentElement);
   if (message) takesChoice(entry, message);
   const explorer = mountExplorer(root, bytes, {

@@ -4,10 +4,11 @@
 // "5" for the sixth option, "10.60.30" for shares in percent, "shown" for none.
 
 import {arrowStep, element} from "../parts/element.js";
-import {themeOf} from "../hosts/hosting.js";
+import {mountComponent} from "../hosts/component.js";
 import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
 
-/** @import {Mounting} from "../hosts/hosting.js" */
+/** @import {Mounted} from "../hosts/component.js"
+ * @import {Mounting} from "../hosts/hosting.js" */
 
 /** What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
  * shown. `pressed` says by option whether pressing it asks for something.
@@ -22,27 +23,22 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
  * @property {string} source whose numbers are asked for
  * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words */
 
-/** @typedef {{root: HTMLElement, id: string, question: Question, guess: number[] | null,
- *   tell: (name: string, value: unknown) => void}} Prediction */
+/** @typedef {Mounted & {question: Question, guess: number[] | null}} Prediction */
 
 const ONE_STEP = 0.05;
-/** @type {WeakMap<HTMLElement, Prediction>} */
-const predictions = new WeakMap();
 
 /** @param {Mounting} mounting */
-export default function predictComponent({data, parentElement, setTriggerValue}) {
-  const root = /** @type {HTMLElement} */ (parentElement.querySelector(".av-lesson"));
-  const question = /** @type {Question} */ (data);
-  root.dataset["theme"] = themeOf(root);
-  const held = predictions.get(parentElement);
-  if (held && held.id === question.id && !question.truth && !held.question.truth) {
-    held.tell = setTriggerValue;
-    return;
-  }
-  /** @type {Prediction} */
-  const prediction = {root, id: question.id, question, guess: question.guess, tell: setTriggerValue};
-  predictions.set(parentElement, prediction);
-  drawPrediction(prediction);
+export default function predictComponent(mounting) {
+  return mountComponent(mounting, {
+    selector: ".av-lesson",
+    create: (base) => /** @type {Prediction} */ (base),
+    load(prediction, /** @type {Question} */ question) {
+      Object.assign(prediction, {question, guess: question.guess});
+      drawPrediction(prediction);
+    },
+    // What the reader is guessing stays until the answer comes.
+    same: (before, question) => before.id === question.id && !before.truth && !question.truth,
+  });
 }
 
 /** @param {Prediction} prediction */
@@ -92,9 +88,9 @@ function makeFoot(prediction) {
     return foot;
   }
   const show = element("button", {type: "button", class: "av-show", disabled: true}, question.words.show);
-  show.addEventListener("click", () => prediction.tell("guess", written(prediction)));
+  show.addEventListener("click", () => prediction.setTriggerValue("guess", written(prediction)));
   const skip = element("button", {type: "button", class: "av-skip"}, question.words.skip);
-  skip.addEventListener("click", () => prediction.tell("guess", "shown"));
+  skip.addEventListener("click", () => prediction.setTriggerValue("guess", "shown"));
   foot.append(show, skip, element("span", {class: "av-source"}, question.source));
   return foot;
 }
@@ -135,7 +131,7 @@ function refresh(prediction) {
 function press(prediction, at) {
   const {question} = prediction;
   if (question.truth) {
-    prediction.tell("press", at);
+    prediction.setTriggerValue("press", at);
     return;
   }
   const count = question.options.length;

@@ -124,7 +124,7 @@ function arrange({root, parts, presets, stepper, sizer, switches, sheet, heads})
 /** @param {Stage} stage @param {Uint8Array} bytes */
 async function load(stage, bytes) {
   const ground = await readGround(bytes);
-  if (stage.bytes !== bytes) return;
+  if (stage.data !== bytes) return;
   takeGround(stage, ground);
   stage.message = null;
   hearLatest(stage, follow);

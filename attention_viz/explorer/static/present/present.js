@@ -3,11 +3,13 @@
 // The page's button "Present" opens them, and as long as they are not there yet the page itself hears of its press.
 
 import {element} from "../parts/element.js";
+import {mountComponent} from "../hosts/component.js";
 import {themeOf} from "../hosts/hosting.js";
 import {actOf, moved, pastEnd, readPlace, slidesOrNone, written} from "./slides.js";
 import {showSlide, showStep} from "./stage.js";
 
 /** @import {Act, Place, Slide} from "./slides.js"
+ * @import {Mounted} from "../hosts/component.js"
  * @import {Mounting} from "../hosts/hosting.js" */
 
 /** What all slides of a visit have in common: those of this page, and whether they are shown.
@@ -51,8 +53,15 @@ let listens = false;
 /** @typedef {{slides: Slide[], pictures: string[], asked: number, deck: string, beyond: [boolean, boolean]}} Handed  what the page gives */
 
 /** @param {Mounting} mounting */
-export default function presentComponent({data, parentElement, setTriggerValue}) {
-  const handed = /** @type {Handed} */ (data);
+export default function presentComponent(mounting) {
+  return mountComponent(mounting, {
+    ...{selector: "dialog.av-present", create: (base) => base, load: take, same: () => false},
+    leave: ({parentElement}) => void setTimeout(forget, GONE, parentElement),
+  });
+}
+
+/** Take the page's slides. @param {Mounted} component @param {Handed} handed */
+function take({parentElement, setTriggerValue}, handed) {
   const slides = slidesOrNone(handed.slides);
   const same = talk.parent === parentElement && JSON.stringify(slides) === JSON.stringify(talk.slides);
   const [fresh, wanted] = [talk.parent !== parentElement, handed.asked > talk.asked];
@@ -62,14 +71,13 @@ export default function presentComponent({data, parentElement, setTriggerValue})
   if (!same) talk.votes.clear();
   if (!listens) listenToPage();
   const asked = readPlace(new URLSearchParams(location.search).get("slide"), slides.length);
-  if (begins) begin();
+  if (begins) showDeck();
   else if (talk.open && !same) show(readPlace(written(talk.place), slides.length) ?? {at: 0, step: 0});
   else if (!talk.open && ((fresh && asked) || wanted)) open(asked ?? {at: 0, step: 0});
-  return () => setTimeout(() => forget(parentElement), GONE);
 }
 
 /** Other slides have come: from their first, or where one went back, from their last. */
-function begin() {
+function showDeck() {
   const place = talk.turned < 0 ? {at: talk.slides.length - 1, step: 1} : {at: 0, step: 0};
   talk.turned = 0;
   dialogHere()?.classList.remove("av-turning");

@@ -1,5 +1,7 @@
 // What is shown in front of a room: the slides, the step of each, and what the keys do; nothing of the page.
 
+import {arrowStep} from "../parts/element.js";
+
 /** @typedef {[text: string, role: string]} Words  a part of a sentence and its role: query, key, number or none */
 
 /** One row of numbers over words, as Python's `Picture` tells it.
@@ -35,12 +37,8 @@
 
 /** @type {Record<string, Act>} */
 const ACTS = {
-  ArrowRight: "on",
-  ArrowDown: "on",
   PageDown: "on",
   " ": "on",
-  ArrowLeft: "back",
-  ArrowUp: "back",
   PageUp: "back",
   Backspace: "back",
   Home: "first",
@@ -71,6 +69,8 @@ export function slidesOrNone(slides) {
 /** What a key does: an act, or the number of a slide from 0. @param {string} key @returns {Act | null} */
 export function actOf(key) {
   if (/^[1-9]$/.test(key)) return Number(key) - 1;
+  const [down, across] = arrowStep(key) ?? [0, 0];
+  if (down || across) return down + across > 0 ? "on" : "back";
   return Object.hasOwn(ACTS, key) ? ACTS[key] : null;
 }
 
