@@ -1,0 +1,147 @@
+"""Carry the rows of a linear recurrence back over its tokens, and its values forward, chunk by chunk.
+
+A chunk of tokens maps the state before it, (d_k, d_v), to the state after it. The same two matrices carry a row of the
+weights the other way: from the chunk's end, to its cells in the chunk and to its start. Decays are summed in float64
+inside a chunk, so that no long sum loses digits.
+
+Source: Yang et al. 2024, "Parallelizing Linear Transformers with the Delta Rule over Sequence Length", section 3.2
+(the WY form), applied to the identity in place of values.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+__all__ = ["Recurrence", "carry_back", "carry_values"]
+
+# Tokens in a chunk; with a decay of its own for each dimension, a chunk's products take d_k times the memory.
+_CHUNK, _CHUNK_OF_DIMENSIONS = 128, 32
+
+
+class Recurrence(NamedTuple):
+    """The terms of the general formula: query and key (…, token, d_k), decay and write of each token or None."""
+
+    query: Tensor
+    key: Tensor
+    decay: Tensor | None
+    write: Tensor | None
+    erases: bool
+
+    @property
+    def lead(self) -> torch.Size:
+        """The axes before (token, width), broadcast."""
+        known = (self.query, self.key, self.decay, self.write)
+        return torch.broadcast_shapes(*(one.shape[:-2] for one in known if one is not None))
+
+
+class _Chunk(NamedTuple):
+    """One chunk's map, state before to state after: through · state + into · values.
+
+    Attributes:
+        start: its first token.
+        sums: log decays from the chunk's start up to each token, itself included, float64; None without decay.
+        written: (token, token), each token's write as a mix of the chunk's values.
+        erased: (token, d_k), what each token erases of the state before the chunk; None if nothing erases.
+        into: (d_k, token).
+        through: (d_k, d_k), or (1, d_k) if each dimension stays by itself.
+    """
+
+    start: int
+    query: Tensor
+    key: Tensor
+    sums: Tensor | None
+    written: Tensor
+    erased: Tensor | None
+    into: Tensor
+    through: Tensor
+
+
+def carry_back(terms: Recurrence, places: Int[Tensor, " row"], first: int, after: int) -> Float[Tensor, "... row key"]:
+    """Return the weights of the rows at `places` for the keys from `first` to before `after`."""
+    key, lead = terms.key, terms.lead
+    rows = len(places)
+    last = int(places.max()) + 1 if rows else 0
+    carried = key.new_zeros(*lead, rows, key.shape[-1])
+    pieces = [key.new_zeros(*lead, rows, max(after - max(first, last), 0))]
+    for chunk in reversed(list(_starts(terms, last))):
+        if chunk[1] <= first:
+            break
+        part = _chunk(terms, *chunk)
+        cells = carried @ part.into
+        carried = carried @ part.through if part.erased is not None else carried * part.through
+        inside = ((places >= chunk[0]) & (places < chunk[1])).nonzero()[:, 0]
+        if len(inside):
+            found, reach = _begin(part, terms.query[..., inside, :], places[inside] - chunk[0])
+            cells = cells.index_copy(-2, inside, found.expand(*lead, *found.shape[-2:]))
+            carried = carried.index_copy(-2, inside, reach.expand(*lead, *reach.shape[-2:]))
+        pieces.append(cells[..., max(first - chunk[0], 0) : max(after - chunk[0], 0)])
+    return torch.cat(pieces[::-1], dim=-1)
+
+
+def carry_values(terms: Recurrence, values: Float[Tensor, "... key d_v"]) -> Float[Tensor, "... key d_v"]:
+    """Return the output at every position, without the weights of earlier chunks."""
+    key = terms.key
+    state = key.new_zeros(*terms.lead, key.shape[-1], values.shape[-1])
+    found = [values[..., :0, :].expand(*torch.broadcast_shapes(terms.lead, values.shape[:-2]), 0, values.shape[-1])]
+    for start, stop in _starts(terms, key.shape[-2]):
+        part = _chunk(terms, start, stop)
+        own = values[..., start:stop, :]
+        cells, reach = _begin(part, terms.query[..., start:stop, :], torch.arange(stop - start, device=key.device))
+        found.append(reach @ state + cells @ own)
+        before = part.through @ state if part.erased is not None else part.through.mT * state
+        state = before + part.into @ own
+    return torch.cat(found, dim=-2)
+
+
+def _starts(terms: Recurrence, count: int) -> Iterator[tuple[int, int]]:
+    decay = terms.decay
+    size = _CHUNK if decay is None or decay.shape[-1] == 1 else _CHUNK_OF_DIMENSIONS
+    yield from ((start, min(start + size, terms.key.shape[-2])) for start in range(0, count, size))
+
+
+def _chunk(terms: Recurrence, start: int, stop: int) -> _Chunk:
+    key = terms.key[..., start:stop, :]
+    sums = None if terms.decay is None else terms.decay[..., start:stop, :].double().cumsum(dim=-2)
+    count = stop - start
+    strength = key.new_ones(count, 1) if terms.write is None else terms.write[..., start:stop, :]
+    leaving = key if sums is None else key * _power(sums[..., -1:, :] - sums, key)
+    through = key.new_ones(1, key.shape[-1]) if sums is None else _power(sums[..., -1:, :], key)
+    through = through.expand(*through.shape[:-1], key.shape[-1])
+    written = torch.eye(count, dtype=key.dtype, device=key.device) * strength.mT
+    erased = None
+    if terms.erases:
+        overlap = strength * _products(key, key, sums, torch.arange(count, device=key.device)).tril(-1)
+        unit = torch.eye(count, dtype=key.dtype, device=key.device)
+        written = torch.linalg.solve_triangular(unit + overlap, written, upper=False, unitriangular=True)
+        erased = written @ (key if sums is None else key * _power(sums, key))
+        through = torch.diag_embed(through[..., 0, :]) - leaving.mT @ erased
+    return _Chunk(start, terms.query, key, sums, written, erased, leaving.mT @ written, through)
+
+
+def _begin(part: _Chunk, query: Tensor, local: Tensor) -> tuple[Tensor, Tensor]:
+    """Return rows' cells in their own chunk, and what of each reaches the state before it."""
+    near = _products(query, part.key, part.sums, local)
+    reach = query if part.sums is None else query * _power(part.sums[..., local, :], query)
+    if part.erased is not None:
+        reach = reach - near @ part.erased
+    return near @ part.written, reach
+
+
+def _products(query: Tensor, key: Tensor, sums: Tensor | None, local: Tensor) -> Tensor:
+    """Return Σ_d q_td k_sd e^(G_td − G_sd) for the rows at `local`, 0 after the row's own token."""
+    ahead = torch.arange(key.shape[-2], device=key.device) > local[:, None]
+    if sums is None:
+        return (query @ key.mT).masked_fill(ahead, 0)
+    if sums.shape[-1] == 1:
+        between = sums[..., local, :] - sums.mT
+        return query @ key.mT * _power(between.masked_fill(ahead, -torch.inf), query)
+    between = sums[..., local, None, :] - sums[..., None, :, :]
+    kept = _power(between.masked_fill(ahead[..., None], -torch.inf), query)
+    return (query[..., :, None, :] * kept * key[..., None, :, :]).sum(dim=-1)
+
+
+def _power(exponent: Tensor, like: Tensor) -> Tensor:
+    return exponent.exp().to(like.dtype)
