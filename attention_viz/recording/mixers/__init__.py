@@ -1,0 +1,1 @@
+"""Layers without a softmax: hears the kernels that models call, and names their arguments as terms."""

@@ -1,0 +1,268 @@
+"""Hear the token mixers of a pass, where the model calls their kernels.
+
+A model's code looks a kernel up in its own module each time, or calls a method or a submodule of its layer. In a module
+or a class a listener stands in for the kernel for good; submodules get hooks for the pass. All of them ask a context
+variable whether to hear, so that threads can share a model.
+"""
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.recording.mixers.kernels import KERNELS, Kernel, fourier, lightning, mlstm
+
+__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+
+_installing = threading.Lock()
+_LISTENER = "_attention_viz_listener"
+# Most layers run a short convolution before their kernel; it is the mixer only of layers that call nothing else.
+_CONVOLUTION = "causal_conv1d_fn"
+# The submodules that mix tokens in code of their own, by what their layers are made of.
+_LIGHTNING = ("qkv_proj", "act_fn", "norm", "slope_rate", "num_attention_heads")
+
+
+@dataclass(frozen=True, eq=False)
+class MixerCall:
+    """One call of a kernel: whose, with which terms, and both outputs in the kernel's layout."""
+
+    module: nn.Module
+    mixer: TokenMixer
+    own_output: Tensor
+    shape_as: Callable[[Tensor], Tensor]
+
+    @property
+    def output(self) -> Tensor:
+        """Our output, in the layout and precision of the kernel's."""
+        return self.shape_as(self.mixer.output).to(self.own_output.dtype)
+
+
+@dataclass(eq=False)
+class MixerRecorder:
+    """Records one pass's token mixers in order.
+
+    Attributes:
+        computes: whether our operation's output goes on into the model in place of the kernel's.
+        entered: the layers whose forward is running, with their inputs.
+        held: what a layer made before its mixer, by layer.
+    """
+
+    computes: bool = False
+    calls: list[MixerCall] = field(default_factory=list[MixerCall])
+    entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
+    held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
+
+    def hear(self, call: MixerCall) -> Tensor:
+        """Record a call; return the output with which the model goes on."""
+        self.calls.append(call)
+        return call.output if self.computes else call.own_output
+
+    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[[], Any]) -> Any:
+        """Record a kernel's call; return its result, with our output in it if `computes`."""
+        kernel.check(name, arguments)
+        if not self.entered:
+            raise UnsupportedModel(f"{name} was called outside of a layer's forward, so its layer is unknown")
+        module, inputs = self.entered[-1]
+        terms = {"activations": next(iter(inputs), None), **arguments}
+        # The kernel may write into its arguments.
+        mixer, result = kernel.call(terms), run()
+        own: Tensor = result[0] if isinstance(result, tuple) else result
+        output = self.hear(MixerCall(module, mixer, own, lambda output: kernel.shape_as(output, terms)))
+        return (output, *result[1:]) if isinstance(result, tuple) else output
+
+
+_hearing: ContextVar[MixerRecorder | None] = ContextVar("hearing_mixers", default=None)
+
+
+def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
+    """Return the modules that mix tokens without a softmax, with the names of their kernels."""
+    found = {module: (*_called_by(type(module)), *_hooked_in(module)) for module in model.modules()}
+    return {module: names for module, names in found.items() if names}
+
+
+@contextmanager
+def heard_mixers(model: nn.Module, recorder: MixerRecorder) -> Generator[None]:
+    """Record the model's token mixers in the passes inside."""
+    mixing = mixing_modules(model)
+    for kind in {type(module) for module in mixing}:
+        _install(kind)
+    hooks = [hook for module in mixing for hook in (*_mark(module), *_hook(module))]
+    token = _hearing.set(recorder)
+    try:
+        yield
+    finally:
+        _hearing.reset(token)
+        for hook in hooks:
+            hook.remove()
+
+
+def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
+    """Let the recorder of this thread know whose forward is running."""
+
+    def enter(entered: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
+        if (recorder := _hearing.get()) is not None:
+            recorder.entered.append((entered, (*inputs, *named.values())))
+
+    def leave(*_: object) -> None:
+        if (recorder := _hearing.get()) is not None and recorder.entered:
+            recorder.entered.pop()
+
+    yield module.register_forward_pre_hook(enter, with_kwargs=True)
+    yield module.register_forward_hook(leave, always_call=True)
+
+
+@functools.cache
+def _called_by(kind: type[nn.Module]) -> tuple[str, ...]:
+    """Return the kernels that a class's methods name and that its module, or the class itself, has."""
+    names = dict[str, None]()
+    for method in vars(kind).values():
+        code = getattr(inspect.unwrap(method), "__code__", None) if callable(method) else None
+        if code is not None:
+            names |= dict.fromkeys(name for name in code.co_names if name in KERNELS)
+    found = [name for name in names if name in _namespace(kind) or name in vars(kind)]
+    return tuple(name for name in found if name != _CONVOLUTION or len(found) == 1)
+
+
+def _namespace(kind: type[nn.Module]) -> dict[str, Any]:
+    return getattr(inspect.unwrap(kind.forward), "__globals__", {})
+
+
+def _install(kind: type[nn.Module]) -> None:
+    with _installing:
+        for name in _called_by(kind):
+            of_class = name in vars(kind)
+            kernel = vars(kind)[name] if of_class else _namespace(kind)[name]
+            if hasattr(kernel, _LISTENER):
+                continue
+            if of_class:
+                setattr(kind, name, _method_listener(name, kernel))
+            elif inspect.isclass(kernel):
+                _namespace(kind)[name] = _Applied(name, kernel)
+            else:
+                _namespace(kind)[name] = _listener(name, kernel, _signature_of(kernel))
+
+
+def _signature_of(kernel: Any) -> inspect.Signature:
+    """Return a function's signature, or of a module that `kernels` made of one that of its class's forward."""
+    if not isinstance(kernel, nn.Module):
+        return inspect.signature(kernel)
+    signature = inspect.signature(type(kernel).forward)
+    return signature.replace(parameters=[*signature.parameters.values()][1:])
+
+
+def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
+    """Return what stands in for a kernel."""
+
+    def listen(*arguments: Any, **named: Any) -> Any:
+        recorder = _hearing.get()
+        if recorder is None:
+            return kernel(*arguments, **named)
+        values = _bound(signature, arguments, named)
+        return recorder.hear_kernel(name, KERNELS[name], values, lambda: kernel(*arguments, **named))
+
+    if inspect.isfunction(kernel):
+        functools.update_wrapper(listen, kernel)
+    setattr(listen, _LISTENER, True)
+    return listen
+
+
+def _method_listener(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+
+    @functools.wraps(method)
+    def listen(*arguments: Any, **named: Any) -> Any:
+        recorder = _hearing.get()
+        if recorder is None:
+            return method(*arguments, **named)
+        values = _bound(signature, arguments, named)
+        return recorder.hear_kernel(name, KERNELS[name], values, lambda: method(*arguments, **named))
+
+    setattr(listen, _LISTENER, True)
+    return listen
+
+
+class _Applied:
+    """Stands in for an autograd function, which is called by its `apply`."""
+
+    def __init__(self, name: str, kernel: Any) -> None:
+        forward = inspect.signature(kernel.forward)
+        signature = forward.replace(parameters=[*forward.parameters.values()][1:])
+        self.apply = _listener(name, kernel.apply, signature)
+        setattr(self, _LISTENER, True)
+
+
+def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+    """Return all arguments by name, with defaults, also those that only `**kwargs` takes."""
+    bound = signature.bind(*arguments, **named)
+    bound.apply_defaults()
+    rest = next((one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), "")
+    return {**bound.arguments, **bound.arguments.get(rest, {})}
+
+
+def _hooked_in(module: nn.Module) -> tuple[str, ...]:
+    """Return the kinds of mixer that a module is or has as a submodule, heard by hooks."""
+    found = ["lightning"] if all(hasattr(module, name) for name in _LIGHTNING) else []
+    found += ["mLSTM"] if isinstance(getattr(module, "mlstm_backend", None), nn.Module) else []
+    found += ["Fourier"] if callable(getattr(module, "fourier_transform", None)) else []
+    return tuple(found)
+
+
+def _hook(module: Any) -> Iterator[RemovableHandle]:
+    """Hear a mixer that has no function of its own, by what enters and leaves its parts."""
+    for kind in _hooked_in(module):
+        if kind == "lightning":
+            yield module.act_fn.register_forward_hook(_keep(module))
+            yield module.norm.register_forward_pre_hook(_lightning_before_norm(module))
+        elif kind == "mLSTM":
+            yield module.mlstm_backend.register_forward_hook(_mlstm_output(module), with_kwargs=True)
+        else:
+            yield module.register_forward_hook(_fourier_output)
+
+
+def _keep(layer: nn.Module) -> Callable[..., None]:
+    def keep(_: nn.Module, __: object, output: Tensor) -> None:
+        if (recorder := _hearing.get()) is not None:
+            recorder.held[layer] = output
+
+    return keep
+
+
+def _lightning_before_norm(layer: Any) -> Callable[..., Any]:
+    def hear(_: nn.Module, inputs: tuple[Any, ...]) -> Any:
+        if (recorder := _hearing.get()) is None:
+            return None
+        mixer = lightning(recorder.held.pop(layer), layer.num_attention_heads, layer.slope_rate)
+        call = MixerCall(layer, mixer, inputs[0], lambda output: output.transpose(1, 2).flatten(-2))
+        return (recorder.hear(call), *inputs[1:])
+
+    return hear
+
+
+def _mlstm_output(layer: Any) -> Callable[..., Any]:
+    def hear(backend: Any, _: object, named: dict[str, Any], result: Any) -> Any:
+        if (recorder := _hearing.get()) is None:
+            return None
+        if any(named.get(name) is not None for name in ("c_initial", "n_initial", "m_initial")):
+            raise UnsupportedModel("the mLSTM starts from a kept state; run the whole text without a cache")
+        own: Tensor = result[0] if isinstance(result, tuple) else result
+        mixer = mlstm(named, float(backend.config.eps))
+        output = recorder.hear(MixerCall(layer, mixer, own, lambda output: output))
+        return (output, *result[1:]) if isinstance(result, tuple) else output
+
+    return hear
+
+
+def _fourier_output(module: nn.Module, inputs: tuple[Any, ...], result: tuple[Any, ...]) -> Any:
+    if (recorder := _hearing.get()) is None:
+        return None
+    call = MixerCall(module, fourier(inputs[0]), result[0], lambda output: output.sum(dim=-3))
+    return (recorder.hear(call), *result[1:])
