@@ -147,7 +147,7 @@ def _groups(
     # Heads of the model's other streams have no place in this one's map.
     elsewhere = sum(row["contribution"] for row in rows if row["kind"] == "head") - sum(heads.values())
     if abs(elsewhere) > _SEEN:
-        found.append(_group("Heads elsewhere", "", [("heads", elsewhere, None)]))
+        found.append(_group("Other streams' heads", "", [("heads", elsewhere, None)]))
     return found
 
 
