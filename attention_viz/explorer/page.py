@@ -33,7 +33,7 @@ WEIGHTS_A_SECOND, _BYTES, _PICTURES = 3e7, 1e7, 15
 
 @dataclass(frozen=True, repr=False)
 class Explorer:
-    """An interactive picture of a trace; shows itself in a notebook.
+    """An interactive view of a trace, shown in a notebook by itself.
 
     Attributes:
         payload: the trace as bytes for the browser.
@@ -95,7 +95,7 @@ def explore(
 
     A long text, with more than some sixty million weights, includes the numbers of some layers only: their heads'
     queries and keys, and one normaliser per row. The browser computes every weight from these, exact to 1e-5. The other
-    heads have a small picture. Work of more than ten seconds reports its size, expected time and progress on standard
+    heads have a thumbnail. Work of more than ten seconds reports its size, expected time and progress on standard
     error.
 
     Args:

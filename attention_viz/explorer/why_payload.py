@@ -1,4 +1,4 @@
-"""A number's writers for the page."""
+"""A number's contributions for the Why page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Question:
     Attributes:
         more: a positive number's meaning, such as "“Mary”".
         remainder: the rows' miss.
-        at: the heads' writing position.
+        at: the position that heads write to.
         side: of a score, else "output".
     """
 

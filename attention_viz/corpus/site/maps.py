@@ -15,7 +15,7 @@ _HALF = 100
 
 
 def maps_of(runs: Sequence[Trace], heads: Heads) -> dict[tuple[str, int, int], Markup]:
-    """Return each head's picture."""
+    """Return each head's figure."""
     return {place: _map(runs, *place) for place in heads}
 
 

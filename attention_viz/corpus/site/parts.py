@@ -50,7 +50,7 @@ class SiteExample:
 
 @dataclass(frozen=True)
 class Head:
-    """One head's page: table row, examples, looks by kind.
+    """One head's page: table row, examples, attention by kind.
 
     If studied also its ablation and similar heads.
     """

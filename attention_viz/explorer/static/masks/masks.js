@@ -82,7 +82,7 @@ function createParts() {
     legend: element("div", {class: "av-mask-legend"}),
     outputs: list("outputs"),
     whole: list("whole"),
-    outputsTitle: element("h2", {}, "Output change"),
+    outputsTitle: element("h2", {}, "Output moved by"),
     outputsNote: element("span", {class: "av-quiet"}),
     headsTitle: element("h2"),
     headsNote: element("span", {class: "av-quiet"}),

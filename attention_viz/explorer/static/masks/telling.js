@@ -58,7 +58,7 @@ function outputParts({header}, run, query) {
   // Of a model with two texts, what comes out stands beside the other one.
   if (run.said.length !== header.queries.tokens.length || run.said[query] !== header.queries.tokens[query])
     return ["."];
-  return ["; its output changes by ", ...distance(run.outputs[query]), "."];
+  return ["; its output moves by ", ...distance(run.outputs[query]), "."];
 }
 
 /** @param {Ground} ground @param {Matrices} matrices @param {Run | null} run */
@@ -68,7 +68,7 @@ function nothingCut({header}, matrices, run) {
     const at = run.outputs.indexOf(most);
     const own = header.queries.tokens[at] === run.said[at];
     const said = token(own ? header.queries : {tokens: run.said}, at, "av-query");
-    return ["Nothing is blocked in this head; the output changes most at ", ...said, ", by ", ...distance(most), "."];
+    return ["Nothing is blocked in this head; the output moves most at ", ...said, ", by ", ...distance(most), "."];
   }
   if (!run) return ["Nothing is blocked in this head; running the model for the others \u2026"];
   if (matrices.own.includes(0)) return ["The model already blocks all these cells, so the mask changes nothing here."];
