@@ -33,7 +33,7 @@ WEIGHTS_A_SECOND, _BYTES, _PICTURES = 3e7, 1e7, 15
 
 @dataclass(frozen=True, repr=False)
 class Explorer:
-    """An interactive view of a trace, shown in a notebook by itself.
+    """An interactive view of a trace; notebooks display it.
 
     Attributes:
         payload: the trace as bytes for the browser.

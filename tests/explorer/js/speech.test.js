@@ -71,7 +71,7 @@ test("what is heard for a word is told: a third of it, all of it, another place,
 test("what a moment attends to, and what attends to it", () => {
   const line = Float32Array.from({length: 10}, (_, at) => Number(at === 7));
   assert.equal(text(tellMoment(line, 2, frames, false)), "At 0.20 s it attends to 0.71–0.79 s: 0.80");
-  assert.equal(text(tellMoment(line, 2, frames, true)), "0.20 s is attended to most by 0.70 s: 1.00");
+  assert.equal(text(tellMoment(line, 2, frames, true)), "The most attention to 0.20 s comes from 0.70 s: 1.00");
 });
 
 test("the file that is played says how long it is, and holds the samples", () => {

@@ -114,7 +114,8 @@ export function tellMoment(line, chosen, frames, to) {
   const second = /** @type {Said} */ ([`${(chosen * frames.step).toFixed(2)} s`, to ? "key" : "query"]);
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
   const looks = `${(most * frames.step).toFixed(2)} s`;
-  if (to) return said`${second} is attended to most by ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
+  if (to)
+    return said`The most attention to ${second} comes from ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
   const inside = line.reduce((sum, weight) => sum + weight, 0);
   const who = said`At ${second}`;
   return inside < SILENT ? afterSound(who, inside) : duringSpan(who, line, frames, inside);

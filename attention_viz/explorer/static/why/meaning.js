@@ -61,7 +61,7 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   const title = element("h3", {}, `Layer ${layer}, head ${head}: `, amount(wrote), " direct");
   if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
-    ? `From ${wordAt(header, "query", header.at)} it attends to ${wordAt(header, "key", most[0])} (${most[1].toFixed(2)}), which contributes ${signed(most[2])}.`
+    ? `At ${wordAt(header, "query", header.at)} it attends to ${wordAt(header, "key", most[0])} (${most[1].toFixed(2)}), which contributes ${signed(most[2])}.`
     : "It contributes nothing here.";
   return element(
     "section",
