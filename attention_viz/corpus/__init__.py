@@ -1,1 +1,1 @@
-"""Many texts: a model's heads scanned over a corpus, and what is told of them; uses the rooms below and no page."""
+"""Many texts: a model's heads scanned over a corpus, and the results; uses the layers below and no page."""

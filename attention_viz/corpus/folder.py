@@ -27,7 +27,7 @@ class Progressed:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What a manifest says of it."""
+        """Return the manifest's part on progress."""
         part = self.part
         counts = {"texts": part.read, "skipped": part.skipped, "cut": part.cut, "tokens": part.tokens}
         return {"done": counts, "fingerprint": self.fingerprint}
@@ -35,7 +35,7 @@ class Progressed:
 
 @dataclass(frozen=True)
 class Folder:
-    """Where a scan lies."""
+    """A scan's folder."""
 
     path: Path
 
@@ -46,9 +46,10 @@ class Folder:
             self.path.mkdir(parents=True, exist_ok=True)
             others = [one.name for one in self.path.iterdir() if not one.name.startswith(".")]
         except OSError as error:
-            raise ScanError(f"{self.path} can't be a scan's folder: {error.strerror or error}") from None
+            raise ScanError(f"can't use {self.path} as a scan's folder: {error.strerror or error}") from None
         if others and _MANIFEST not in others and _STATE not in others:
-            raise ScanError(f"{self.path} holds other things than a scan: {', '.join(sorted(others)[:3])} …")
+            named = ", ".join(sorted(others)[:3])
+            raise ScanError(f"{self.path} contains files that aren't a scan's ({named} …); choose another folder")
         lock = FileLock(self.path / _LOCK, timeout=0)
         try:
             with lock:
@@ -56,7 +57,7 @@ class Folder:
                     half.unlink(missing_ok=True)
                 yield
         except Timeout:
-            raise ScanError(f"another process scans into {self.path} at this moment; wait for it or stop it") from None
+            raise ScanError(f"another process is scanning into {self.path}; wait for it or stop it") from None
 
     def manifest(self) -> dict[str, Any] | None:
         """Return the scan's manifest; None if there is none."""
@@ -65,13 +66,13 @@ class Folder:
         except FileNotFoundError:
             return None
         except (OSError, ValueError) as error:
-            raise ScanError(f"{self.path / _MANIFEST} can't be read: {error}") from None
+            raise ScanError(f"can't read {self.path / _MANIFEST}: {error}") from None
         if found.get("format") != _FORMAT:
             raise ScanError(f"{self.path} is a scan of format {found.get('format')}; this version reads {_FORMAT}")
         return found
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Keep it, in place of the one before."""
+        """Replace the stored manifest."""
         summary = json.dumps({"format": _FORMAT, **manifest}, indent=2, ensure_ascii=False)
         self.write(_MANIFEST, f"{summary}\n".encode())
 
@@ -97,6 +98,6 @@ class Folder:
             write_whole(self.path / name, content)
         except OSError as error:
             raise ScanError(
-                f"{self.path / name} can't be written: {error.strerror or error}. What was done before is kept: make "
-                "room and start the same scan again, which goes on from there"
+                f"can't write {self.path / name}: {error.strerror or error}. Earlier progress is saved; free some "
+                "space and start the same scan again to continue"
             ) from None

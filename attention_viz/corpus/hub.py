@@ -23,13 +23,13 @@ def hub_rows(name: str) -> Iterator[dict[str, Any]]:
         yield from given.load_dataset(what, subset, split=part, streaming=True)
     except Exception as error:  # it has errors of many packages, of no common kind
         phrase = str(error).strip().split("\n")[0] or type(error).__name__
-        raise UnusableText(f"{name} can't be read from the hub: {phrase}") from error
+        raise UnusableText(f"can't read {name} from the hub: {phrase}") from error
 
 
 def _parts(name: str) -> tuple[str, str | None, str]:
     what, *others = name.removeprefix(ON_HUB).split(":")
     if not what or not all(others) or len(others) > 2:
-        raise UnusableText(f"{name!r} names no data set; needed: hub:NAME, hub:NAME:PART or hub:NAME:SUBSET:PART")
+        raise UnusableText(f"{name!r} doesn't name a data set; use hub:NAME, hub:NAME:PART or hub:NAME:SUBSET:PART")
     return what, others[0] if len(others) > 1 else None, others[-1] if others else _PART
 
 
@@ -39,6 +39,6 @@ def _datasets() -> Any:
         return importlib.import_module("datasets")
     except ImportError:
         raise UnusableText(
-            "a data set on the hub was asked for, and the package datasets, which reads it, isn't installed; "
-            "pip install “attention-viz[datasets]” brings it"
+            "reading the hub needs the package datasets, which isn't installed; "
+            'run pip install "attention-viz[datasets]"'
         ) from None

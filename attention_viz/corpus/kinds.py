@@ -10,7 +10,7 @@ from torch import Tensor
 
 from attention_viz.analysis.words import Words
 
-# Kinds on which heads rest when they have nothing to do; chance is counted apart from them.
+# Attention sinks; chance is counted apart from them.
 RESTING = ("special", "first token")
 KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuation", *RESTING)
 
@@ -24,7 +24,7 @@ class Looks(NamedTuple):
     """Weights between kinds, summed over queries.
 
     Attributes:
-        expected: with non-resting weight spread evenly; for resting keys, all weight.
+        expected: with weight outside sinks spread evenly; for sinks, all weight.
         pairs: number of visible pairs.
     """
 
@@ -34,7 +34,7 @@ class Looks(NamedTuple):
 
 
 def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
-    """Of each token its place in `KINDS`."""
+    """Return each token's index in `KINDS`."""
     tokens, found, carrying = words.tokens, list[int](), words.carrying.tolist()
     for word, pieces in enumerate(words.pieces):
         kind = _OF_WORDS.get(words.kinds[word], "word")
@@ -57,7 +57,7 @@ def looks_of(
     queries: Sequence[int],
     keys: Sequence[int],
 ) -> Looks:
-    """What some rows of weights give, by kind."""
+    """Sum some rows of weights by kind."""
     rows, columns = _one_hot(queries), _one_hot(keys)
     # Where a weight is not a number its whole row is none, and the first of it tells.
     weights = torch.nan_to_num(weights) if bool(weights[..., 0].isnan().any()) else weights

@@ -122,7 +122,7 @@ class _Stream:
         return cls(trace, name, queries, keys, query_kinds, key_kinds, lettered, RoleText.of(trace, name, words))
 
     def part(self, some: MeasuredQueries) -> _QueryPart:
-        """What some queries of some heads add."""
+        """Sum some queries of some heads."""
         positions = some.rows.positions
         looks = looks_of(
             some.weights,

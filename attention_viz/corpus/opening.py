@@ -19,7 +19,7 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
     folder = Folder(Path(out))
     manifest = folder.manifest()
     if manifest is None:
-        raise ScanError(f"{out} holds no scan; needed: a folder that av.scan or attention-viz scan has written")
+        raise ScanError(f"{out} contains no scan; name a folder written by av.scan or attention-viz scan")
     if manifest["complete"]:
         studied = [name for name in STUDIED if (folder.path / f"{name}.parquet").is_file()]
         try:
@@ -31,7 +31,7 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
     else:
         state = folder.state()
         if state is None:
-            raise ScanError(f"the scan in {out} has nothing done yet; start it again")
+            raise ScanError(f"the scan in {out} has no results yet; start it again")
         tables = dict(tables_of(state.part, heads_in(manifest)))
         manifest |= state.summary
     return folder.path, manifest, tables

@@ -20,7 +20,7 @@ class CorpusPart:
     """A chunk, or all chunks from the start.
 
     Attributes:
-        texts: by number, of examples or kept by lot.
+        texts: by number, of examples or kept at random.
         cut: number shortened.
         skipped: number with nothing to read.
     """
@@ -71,7 +71,7 @@ class CorpusPart:
 
     @classmethod
     def of_file(cls, path: str) -> "tuple[CorpusPart, dict[str, Any]]":
-        """What `to_bytes` gave, from a file."""
+        """Read `to_bytes` from a file."""
         try:
             return cls.of_bytes(Path(path).read_bytes())
         except (SafetensorError, KeyError, ValueError) as error:

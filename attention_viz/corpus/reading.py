@@ -29,14 +29,15 @@ _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|\n\s*\n|[。！？]+[」』�
 
 @dataclass(frozen=True)
 class Corpus:
-    """Where texts come from, and how they are cut out of it.
+    """A source of texts, and how to split it.
 
     Attributes:
         source: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, "hub:NAME" for a data
             set on the hub, or the texts.
-        column: which column, or field of a line of .jsonl, holds the text.
-        split: "lines" for a text a line of a .txt; "sentences" for passages of the whole file, cut at sentence ends.
-        longest: how many characters a passage has at most, where sentences are put together.
+        column: the column, or the field of a .jsonl object, with the text.
+        split: "lines" for one text per line of a .txt; "sentences" for passages of the whole file, cut at sentence
+            ends.
+        longest: the most characters of a passage of several sentences.
     """
 
     source: Source
@@ -47,11 +48,11 @@ class Corpus:
     def __post_init__(self) -> None:
         """Refuse another way to split."""
         if self.split not in SPLITS:
-            raise UnusableText(f"a text was to be split at {self.split!r}; allowed are {', '.join(SPLITS)}")
+            raise UnusableText(f"can't split at {self.split!r}; choose {', '.join(SPLITS)}")
 
     @property
     def again(self) -> bool:
-        """Whether it can be read a second time, and is near enough for that."""
+        """Whether it is local and can be read a second time."""
         source = self.source
         if isinstance(source, str | PathLike):
             return str(source) != "-" and not _is_on_hub(source)
@@ -59,7 +60,7 @@ class Corpus:
 
     @property
     def name(self) -> str:
-        """What it is called: its file's or folder's name, or that on the hub."""
+        """Its name: the file's, the folder's, or that on the hub."""
         if not isinstance(self.source, str | PathLike):
             return "texts"
         if _is_on_hub(self.source):
@@ -67,15 +68,15 @@ class Corpus:
         return "standard input" if str(self.source) == "-" else Path(self.source).name
 
     def texts(self) -> Iterator[str]:
-        """The texts in their order; those with nothing to read in them are left out.
+        """Yield the texts in order, without empty ones.
 
         Raises:
-            UnusableText: a file isn't there, is of another kind, not in UTF-8, or has no such column; or what should be
-                a text is none.
+            UnusableText: a file is missing, of an unknown kind, not UTF-8, or lacks the column; or a value isn't a
+                text.
         """
         for text in self._all():
             if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-                raise UnusableText(f"a corpus holds texts; got {type(text).__name__}")
+                raise UnusableText(f"a corpus needs texts; got {type(text).__name__}")
             if text.strip():
                 yield text
 
@@ -95,12 +96,12 @@ class Corpus:
         if path.is_dir():
             found = sorted(one for one in path.rglob("*") if one.suffix.lower() in _KINDS and one.is_file())
             if not found:
-                raise UnusableText(f"the folder {path} has no file of texts; needed: one or more of {known}")
+                raise UnusableText(f"the folder {path} has no text files; add one or more of {known}")
             return found
         if not path.is_file():
-            raise UnusableText(f"the corpus {path} isn't there; needed: a file of {known}, a folder of them, or -")
+            raise UnusableText(f"the corpus {path} doesn't exist; name a file of {known}, a folder of them, or -")
         if path.suffix.lower() not in _KINDS:
-            raise UnusableText(f"the corpus {path} is of no known kind; needed: one of {known}")
+            raise UnusableText(f"the corpus {path} has an unknown ending; use one of {known}")
         return [path]
 
     def _of_lines(self, lines: TextIO, name: str) -> Iterator[str]:
@@ -110,22 +111,22 @@ class Corpus:
             else:
                 yield from _passages(lines, self.longest)
         except UnicodeDecodeError as error:
-            raise UnusableText(f"{name} is not text in UTF-8: {error.reason} at byte {error.start}") from None
+            raise UnusableText(f"{name} isn't UTF-8 text: {error.reason} at byte {error.start}") from None
 
     def read_lines(self, path: Path) -> Iterator[str]:
-        """The texts of a .txt file."""
+        """Yield the texts of a .txt file."""
         with _opened(path) as lines:
             yield from self._of_lines(lines, str(path))
 
     def read_objects(self, path: Path) -> Iterator[str]:
-        """The texts of a .jsonl file: each line a text in quotes, or an object with the column among its fields."""
+        """Yield the texts of a .jsonl file: each line is a text in quotes, or an object with the column as a field."""
         with _opened(path) as lines:
             for number, line in enumerate(Corpus("-")._of_lines(lines, str(path)), start=1):
                 if line.strip():
                     yield _text_in(line, self.column, f"{path}, line {number}")
 
     def read_csv(self, path: Path) -> Iterator[str]:
-        """The texts of a .csv file."""
+        """Yield the texts of a .csv file."""
         import pandas
 
         try:
@@ -134,12 +135,12 @@ class Corpus:
                 for frame in frames:
                     yield from self._of_frame(frame, path)
         except UnicodeDecodeError as error:
-            raise UnusableText(f"{path} is not text in UTF-8: {error.reason} at byte {error.start}") from None
+            raise UnusableText(f"{path} isn't UTF-8 text: {error.reason} at byte {error.start}") from None
         except (pandas.errors.ParserError, pandas.errors.EmptyDataError) as error:
-            raise UnusableText(f"{path} can't be read as a table: {error}") from None
+            raise UnusableText(f"can't read {path} as a table: {error}") from None
 
     def read_parquet(self, path: Path) -> Iterator[str]:
-        """The texts of a .parquet file."""
+        """Yield the texts of a .parquet file."""
         import pyarrow
         from pyarrow import parquet
 
@@ -149,7 +150,7 @@ class Corpus:
             for batch in table.iter_batches(batch_size=_ROWS, columns=[self.column]):
                 yield from (one for one in cast("list[Any]", batch.column(0).to_pylist()) if one is not None)
         except pyarrow.ArrowException as error:
-            raise UnusableText(f"{path} can't be read as a table: {error}") from None
+            raise UnusableText(f"can't read {path} as a table: {error}") from None
 
     def _of_rows(self, rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
         for row in rows:
@@ -183,21 +184,21 @@ def _opened(path: Path) -> TextIO:
     try:
         return path.open(encoding="utf-8-sig", newline=None)
     except OSError as error:
-        raise UnusableText(f"{path} can't be read: {error.strerror or error}") from None
+        raise UnusableText(f"can't read {path}: {error.strerror or error}") from None
 
 
 def _text_in(line: str, column: str, place: str) -> str:
     try:
         found = json.loads(line)
     except json.JSONDecodeError as error:
-        raise UnusableText(f"{place}, is no JSON: {error.msg}") from None
+        raise UnusableText(f"{place} isn't valid JSON: {error.msg}") from None
     if isinstance(found, dict):
         fields = cast("dict[str, Any]", found)
         if column not in fields:
-            raise UnusableText(f"{place}, has no {column!r}; its fields are {', '.join(fields)}")
+            raise UnusableText(f"{place} has no {column!r}; its fields are {', '.join(fields)}")
         found = fields[column]
     if not isinstance(found, str):
-        raise UnusableText(f"{place}, holds {type(found).__name__}; needed: a text, or an object with {column!r}")
+        raise UnusableText(f"{place} contains {type(found).__name__}; use a text, or an object with {column!r}")
     return found
 
 

@@ -27,20 +27,20 @@ from attention_viz.models.model import AttentionModel
 
 __all__ = ["Scan"]
 
-# Of each head so many of the strongest examples have the words that it writes told.
+# The number of strongest examples per head with promoted words.
 _WRITTEN = 1
-# Of so many texts a site shows the queries and keys together.
+# The number of texts whose queries and keys a site draws together.
 _MAPPED = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan(Scanned):
-    """What every head of a model does on many texts.
+    """Results for every head of a model on many texts.
 
     Attributes:
         path: its folder.
-        manifest: what it is of: the model with its sha256, versions, the corpus' fingerprint, settings, what is done.
-        stream: which attention its tables are of; None where all.
+        manifest: the model with its sha256, versions, the corpus' fingerprint, settings and progress.
+        stream: the attention type of its tables; None for all.
     """
 
     path: Path
@@ -51,26 +51,26 @@ class Scan(Scanned):
 
     @classmethod
     def load(cls, out: str | PathLike[str], model: AttentionModel | None = None) -> "Scan":
-        """Open a scan's folder; of one that was stopped, with what is done.
+        """Open a scan's folder; a stopped scan has partial results.
 
         Args:
             out: the folder.
-            model: the one that was scanned, where it is at hand; loaded by its name where it is needed.
+            model: the scanned model, if you have it; else loaded by its name when needed.
 
         Raises:
-            ScanError: it holds no scan, or one that is damaged or hasn't done anything yet.
+            ScanError: the folder has no scan, or the scan is damaged or has no results yet.
         """
         path, manifest, tables = read_folder(out)
         return cls(path, manifest, None, tables, model)
 
     def of(self, stream: str) -> "Scan":
-        """The same scan with the tables of one stream.
+        """Return the scan with the tables of one stream.
 
         Raises:
-            ScanError: there is no such stream.
+            ScanError: the stream doesn't exist.
         """
         if stream not in self.streams:
-            raise ScanError(f"the stream {stream!r} was asked for; this scan has {', '.join(self.streams)}")
+            raise ScanError(f"this scan has no stream {stream!r}; choose {', '.join(self.streams)}")
         return replace(self, stream=stream)
 
     def test(
@@ -82,32 +82,32 @@ class Scan(Scanned):
         model: AttentionModel | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> Tested:
-        """Put a story about heads to the test, such as `query.previous.text == key.text`.
+        """Test a hypothesis about heads, such as `query.previous.text == key.text`.
 
-        The texts that were kept by lot run once more. Heads are ranked on every other one; what is told of them is of
-        the rest, which the ranking didn't see, beside what goes by position alone. Keys on which heads rest, special
-        ones and where none looks ahead the first, are left out, unless the story asks `is_special` or `is_first`.
+        The scan's random sample of texts runs once more. Half of the texts rank the heads; the other half gives the
+        results, beside a baseline that knows positions only. Attention sinks, that is special tokens or, in a decoder,
+        the first token, are left out as keys, unless the hypothesis uses `is_special` or `is_first`.
 
         Args:
-            hypothesis: the story: for which pairs of a query and a key it says that the head looks from one to the
-                other. [Many texts](scan.md#a-story-put-to-the-test) has its words.
-            stream: which attention; the only one there is, if none is named.
-            texts: how many texts at most.
-            model: the one that was scanned; the one at hand, or loaded by its name, if none is given.
-            progress: told after each text how many have run, and of how many; what it raises stops the test.
+            hypothesis: the query–key pairs with attention. [Many texts](scan.md#test-a-hypothesis) explains the
+                language.
+            stream: the attention type; not needed if there is only one.
+            texts: the most texts to run.
+            model: the scanned model; by default the one in memory, or loaded by its name.
+            progress: called after each text with the number of finished texts and of all; its exceptions stop the test.
 
         Raises:
-            HypothesisError: the story can't be read; the message shows the place.
+            HypothesisError: the hypothesis can't be parsed; the message shows the position.
             ScanError: it holds nowhere in these texts, or the model is another.
         """
-        story = read_hypothesis(hypothesis)
+        found = read_hypothesis(hypothesis)
         chosen = self.stream or stream
         if chosen is None and len(self.streams) > 1:
-            raise ScanError(f"a story is of one stream; this scan has {', '.join(self.streams)}: name one of them")
+            raise ScanError(f"a hypothesis needs one stream; choose {', '.join(self.streams)}")
         said = self._by_lot(texts)
         runs = self._worker(model).runs(said)
         counted_runs = counted(runs, len(said), progress) if progress else runs
-        return put_to_the_test(story, counted_runs, chosen or min(self.streams))
+        return put_to_the_test(found, counted_runs, chosen or min(self.streams))
 
     def study(
         self,
@@ -116,21 +116,21 @@ class Scan(Scanned):
         model: AttentionModel | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> "Scan":
-        """Run a few texts once more for what no sum says: heads silenced, heads alike, the words that heads write.
+        """Run a few texts once more to ablate heads, find similar ones, and list the words that heads promote.
 
-        Every head is silenced by itself in each of the texts, which takes as long as so many runs; of encoder–decoders,
-        which would have to be told what to say, it isn't done. What is found is kept in the scan's folder.
+        This ablates every head by itself in each text, so it takes one run per head and text. It doesn't work for
+        encoder–decoders. The results are saved in the scan's folder.
 
         Args:
-            texts: how many, of those that were kept by lot.
-            model: the one that was scanned; the one at hand, or loaded by its name, if none is given.
-            progress: told how many steps are done, and of how many; what it raises stops the study.
+            texts: the number of texts, from the random sample.
+            model: the scanned model; by default the one in memory, or loaded by its name.
+            progress: called with the number of finished steps and of all; its exceptions stop the study.
 
         Returns:
             The scan with `silenced`, `alike` and `written`.
 
         Raises:
-            UnsupportedModel: the model neither goes on with a text nor embeds one.
+            UnsupportedModel: the model neither predicts a next token nor embeds texts.
             ScanError: the model is another, or the folder can't be written.
         """
         worker, heads = self._worker(model), self._tables["heads"]
@@ -146,17 +146,16 @@ class Scan(Scanned):
         return replace(self, _tables=self._tables | tables)
 
     def site(self, path: str | PathLike[str], *, model: AttentionModel | None = None) -> Path:
-        """Write the scan as pages that a double click opens, without a network: an atlas of roles, a page a head.
+        """Write the scan as offline web pages: an atlas of roles, and one page per head.
 
-        Of a scan that was studied, the pages say what `study` found. The texts of the examples that are shown run once
-        more, for the weights of their rows.
+        After `study`, the pages include its results. The texts of the shown examples run once more for their weights.
 
         Args:
             path: the folder of the site.
-            model: the one that was scanned; the one at hand, or loaded by its name, if none is given.
+            model: the scanned model; by default the one in memory, or loaded by its name.
 
         Returns:
-            The page to begin with.
+            The first page.
 
         Raises:
             ScanError: the model is another, or a file can't be written.
@@ -171,7 +170,7 @@ class Scan(Scanned):
         return Path(path) / "index.html"
 
     def _by_lot(self, count: int) -> list[str]:
-        """Draw by lot: texts in turns would bias each half."""
+        """Draw at random: texts in turns would bias each half."""
         kept = self._tables["texts"]
         kept = kept[kept["by_lot"]]
         order = numpy.argsort(lots(kept["text"].tolist()), kind="stable")[:count]
@@ -181,7 +180,9 @@ class Scan(Scanned):
         name, sha256 = self.manifest["model"]["name"], self.manifest["model"]["sha256"]
         found = model or self._model or load(name, alone=True)
         if not isinstance(found, AttentionModel) or fingerprint_of(found) != sha256:
-            raise ScanError(f"{found.name} was given, and its weights are not those of {name} that was scanned")
+            raise ScanError(
+                f"the weights of {found.name} differ from those of the scanned {name}; pass the scanned model"
+            )
         settings = self.manifest["settings"]
         layers = None if settings["layers"] is None else tuple(settings["layers"])
         chosen = ScanSettings(settings["length"], layers, settings["rows"], bool(self.manifest["together"]))

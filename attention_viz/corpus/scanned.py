@@ -19,12 +19,12 @@ _PLACE = ["layer", "head"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scanned:
-    """What a scan says, without the model.
+    """A scan's results, without the model.
 
     Attributes:
         path: its folder.
-        manifest: what it is of.
-        stream: which attention its tables are of; None where all.
+        manifest: model, corpus, settings and progress.
+        stream: the attention type of its tables; None for all.
     """
 
     path: Path
@@ -40,25 +40,25 @@ class Scanned:
 
     @property
     def nbytes(self) -> int:
-        """What its tables take in memory."""
+        """The size of its tables in memory, in bytes."""
         return int(sum(table.memory_usage(deep=True).sum() for table in self._tables.values()))
 
     @property
     def complete(self) -> bool:
-        """Whether it went to the end of its corpus."""
+        """Whether it reached the end of its corpus."""
         return bool(self.manifest["complete"])
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The kinds of attention that were scanned."""
+        """The scanned attention types."""
         return tuple(dict.fromkeys(stream for stream, _, _ in heads_in(self.manifest)))
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """Every metric of every head, as `head_table` of all the traces would be.
+        """Every metric of every head, as `head_table` of all the traces would give.
 
-        Index (layer, head); each metric's mean over the texts that have what it asks for, its spread ("_spread"), where
-        texts were measured by samples of their queries its standard error ("_error"), and of how many queries ("_n").
+        Index (layer, head). Each metric has its mean over the texts where it is defined, its spread ("_spread"), its
+        standard error if queries were sampled ("_error"), and its number of queries ("_n").
 
         Raises:
             ScanError: the scan has several streams; name one with `of`.
@@ -72,10 +72,10 @@ class Scanned:
 
     @property
     def roles(self) -> "pandas.DataFrame":
-        """What each head mostly does, as `av.roles` of all the traces would say, and how often.
+        """Each head's role, as `av.roles` of all the traces would give, and how often it holds.
 
-        Index (layer, head): role, score, and of each role its share ("role previous"), in how many texts it could be
-        told ("_texts"), and in how many of them the head reached its threshold ("_holds").
+        Index (layer, head): role, score, and for each role its share ("role previous"), the number of texts that can
+        show it ("_texts"), and the number of these where the head reached its threshold ("_holds").
 
         Raises:
             ScanError: the scan has several streams; name one with `of`.
@@ -85,9 +85,9 @@ class Scanned:
 
     @property
     def deciles(self) -> "pandas.DataFrame":
-        """The nine deciles of each metric over the texts that were kept by lot: of all texts, where they are few.
+        """The nine deciles of each metric over a random sample of the texts, or all if they are few.
 
-        Index (layer, head), columns such as "previous_d10"; `attrs["texts"]` says of how many texts they are.
+        Index (layer, head), columns such as "previous_d10"; `attrs["texts"]` is the number of texts.
 
         Raises:
             ScanError: the scan has several streams; name one with `of`.
@@ -99,26 +99,26 @@ class Scanned:
 
     @cached_property
     def heads(self) -> "pandas.DataFrame":
-        """All that is known of each head, of all streams: a row a head."""
+        """All results for each head of all streams, one row per head."""
         return self._of("heads")
 
     @cached_property
     def kinds(self) -> "pandas.DataFrame":
-        """Which kinds of tokens look at which, a row a head and two kinds.
+        """Attention between kinds of tokens, one row per head and two kinds.
 
-        Columns stream, layer, head, query_kind, key_kind; weight, what queries of one kind gave to keys of the other,
-        in all texts; expected, what they would have given had each spread evenly what it didn't give to special tokens
-        and the first; lift, the one over the other; pairs, of how many pairs: few say little.
+        Columns stream, layer, head, query_kind, key_kind; weight, the sum over all texts; expected, the same if each
+        query spread its weight outside special tokens and the first token evenly; lift, weight over expected; pairs,
+        the number of pairs: with few, lift means little.
         """
         return self._of("kinds")
 
     @cached_property
     def texts(self) -> "pandas.DataFrame":
-        """The texts that examples are of and those kept by lot: text (its number), said, by_lot."""
+        """The texts of examples and of the random sample: text (its number), said, by_lot."""
         return self._tables["texts"]
 
     def examples(self, layer: int, head: int, metric: str) -> "pandas.DataFrame":
-        """The strongest examples of a head by a metric, one a text and no pair of tokens twice, and some by lot.
+        """Return a head's strongest examples by a metric, one per text and pair of tokens, and some at random.
 
         Args:
             layer: the number of the layer.
@@ -126,31 +126,31 @@ class Scanned:
             metric: a name in `METRICS`.
 
         Returns:
-            kind ("strongest" or "random"); tenth, of those by lot in which tenth of the texts by the metric's mean,
-            from the least; rank; text, its number; said, what was read of it; query and key, the positions of the token
-            that has most of the metric and of the one that it looks at most; weight, what that one gets; value, what
-            the query has of the metric. Queries without a letter are left out.
+            kind ("strongest" or "random"); tenth, for random ones the tenth of the texts by the metric's mean, from the
+            lowest; rank; text, its number; said, the text as read; query, the position with the largest metric; key,
+            the position with its largest weight; weight, that weight; value, the query's metric. Queries without a
+            letter are left out.
 
         Raises:
-            ShapeError: no such head or metric.
+            ShapeError: the head or metric doesn't exist.
             ScanError: the scan has several streams; name one with `of`.
         """
         if metric not in METRICS:
-            raise ShapeError(f"the metric {metric!r} was asked for; there are {', '.join(METRICS)}")
+            raise ShapeError(f"unknown metric {metric!r}; choose {', '.join(METRICS)}")
         table = self._one_stream("examples", "examples")
         found = table[(table["layer"] == layer) & (table["head"] == head)]
         if found.empty and not self._has(layer, head):
-            raise ShapeError(f"head {layer}·{head} was asked for; the scan has {self._sizes()}")
+            raise ShapeError(f"the scan has no head {layer}·{head}; it has {self._sizes()}")
         found = found[found["metric"] == metric].merge(self.texts[["text", "said"]], on="text", how="left")
         return found[["kind", "tenth", "rank", "text", "said", "query", "key", "weight", "value"]]
 
     @property
     def silenced(self) -> "pandas.DataFrame":
-        """What becomes of the model without each head, from a few texts that `study` runs once more.
+        """The effect of ablating each head, from the texts of `study`.
 
-        Index (layer, head), what changes most first: change, how many nats a token the loss rises where the head says
-        nothing, or of an encoder 1 − the cosine between the embeddings with it and without it, means over the texts;
-        change_error, its standard error. `attrs` says of what it is ("loss" or "embedding") and of how many texts.
+        Index (layer, head), largest change first. change is the rise of the loss in nats per token with the head's
+        output zero; for an encoder, 1 − the cosine between the embeddings with and without it; both are means over the
+        texts. change_error is its standard error. `attrs` has `of` ("loss" or "embedding") and `texts`.
 
         Raises:
             ScanError: the scan wasn't studied.
@@ -162,10 +162,10 @@ class Scanned:
 
     @property
     def alike(self) -> "pandas.DataFrame":
-        """The five heads that are nearest to each, from the texts of `study`.
+        """The five most similar heads of each head, from the texts of `study`.
 
-        Index (layer, head), the nearest first: other_layer, other_head; apart, the square root of the mean
-        Jensen–Shannon divergence of their rows, from 0, equal, to 1.
+        Index (layer, head), nearest first: other_layer, other_head; apart, the square root of the mean Jensen–Shannon
+        divergence of their rows, from 0, equal, to 1.
 
         Raises:
             ScanError: the scan wasn't studied.
@@ -174,7 +174,7 @@ class Scanned:
 
     @property
     def written(self) -> "pandas.DataFrame":
-        """The words that each head makes likelier where its strongest example asks, of a model that chooses words.
+        """The words that each head promotes at the query of its strongest example, for a model that chooses words.
 
         Columns layer, head, text, query, words.
 
@@ -184,7 +184,7 @@ class Scanned:
         return self._studied("written").drop(columns="stream")
 
     def studied(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a table of the study, of all streams; none of a scan that wasn't studied.
+        """Return the rows of a study's table, of all streams; none without `study`.
 
         Args:
             name: "silenced", "alike" or "written".
@@ -193,7 +193,7 @@ class Scanned:
 
     def _studied(self, name: str) -> Any:
         if name not in self._tables:
-            raise ScanError(f"{name} was asked for, and this scan wasn't studied; scan.study() runs some texts for it")
+            raise ScanError(f"this scan has no {name} yet; run scan.study() first")
         return self._tables[name]
 
     def _has(self, layer: int, head: int) -> bool:
@@ -202,7 +202,7 @@ class Scanned:
     def _sizes(self) -> str:
         layers = sorted({layer for _, layer, _ in heads_in(self.manifest)})
         heads = max(head for _, _, head in heads_in(self.manifest))
-        return f"layers {', '.join(map(str, layers))} with heads from 0 to {heads}"
+        return f"layers {', '.join(map(str, layers))} with heads 0 to {heads}"
 
     def _alone(self, what: str) -> Any:
         return self._one_stream("heads", what).drop(columns="stream").set_index(_PLACE)
@@ -211,8 +211,7 @@ class Scanned:
         streams = self.streams
         if self.stream is None and len(streams) > 1:
             raise ScanError(
-                f"{what} of all streams were asked for; this scan has {', '.join(streams)}: name one of them, as in "
-                f"scan.of({min(streams)!r}).{what}"
+                f"{what} needs one stream of {', '.join(streams)}; name it, as in scan.of({min(streams)!r}).{what}"
             )
         table = self._tables[name]
         return table[table["stream"] == (self.stream or min(streams))]

@@ -28,7 +28,7 @@ from attention_viz.trace.kept import chosen_layers
 __all__ = ["ENGINES", "Progress", "scan"]
 
 ENGINES = ("local", "ray")
-# Tokens of a text that are read where nobody says how many.
+# Tokens that are read of each text by default.
 _LENGTH = 128
 # Seconds after which what was done is kept, at the end of a chunk.
 KEPT_EVERY = 5.0
@@ -37,12 +37,12 @@ _TRIED = 4
 
 
 class Progress(NamedTuple):
-    """How far a scan is.
+    """A scan's progress.
 
     Attributes:
-        texts: how many texts are done.
-        of: how many there are; None where nobody can know before the end.
-        seconds_left: how long the rest will take, by what was done so far; None where that isn't known.
+        texts: the number of finished texts.
+        of: the number of all texts; None if unknown before the end.
+        seconds_left: the estimated time for the rest; None if unknown.
     """
 
     texts: int
@@ -63,32 +63,32 @@ def scan(
     workers: int | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Scan:
-    """Measure every head of a model on many texts, in memory that doesn't grow with them.
+    """Measure every head of a model on many texts, in constant memory.
 
-    Each text is run once, several together. Kept are sums and the best examples. What was done is kept in the folder
-    every few seconds: stopped or killed, the same call goes on from there, and gives the same files, bit for bit, as
-    one that was never stopped; so does any number of workers, and either engine.
+    The scan runs each text once, in batches, and keeps sums and the best examples. It saves its progress in the folder
+    every few seconds. After a stop or a crash, the same call continues from there and gives the same files, bit for
+    bit, as an uninterrupted scan, with any number of workers and either engine.
 
     Args:
         model: from `load` or `wrap`.
         texts: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, the texts themselves,
-            or a `Corpus`, which says how texts are cut out of a file.
-        out: the folder of the scan; made where it isn't there.
-        engine: "local", threads of this process; or "ray", actors of Ray, the extra `attention-viz[ray]`.
-        limit: how many texts are read at most, from the first on.
-        length: how many tokens of a text are read at most, special ones included, 128 by default; the rest of it is cut
-            off in whole words.
-        layers: the numbers of the layers that are measured; all by default.
-        rows: from how many queries of a text means are taken, spread over it; by default all, or 256 of a very long
-            text. The table then has the standard error that this brings.
-        workers: how many chunks are worked on at once; as many as torch uses threads, or Ray has processors.
-        progress: told after each chunk how far the scan is; what it raises stops the scan.
+            or a `Corpus`, which says how to split a file.
+        out: the folder of the scan; created if missing.
+        engine: "local" for threads of this process, or "ray" for Ray actors (the extra `attention-viz[ray]`).
+        limit: the most texts to read, from the first on.
+        length: the most tokens to read of a text, special ones included, 128 by default; the rest is cut off at a
+            whole word.
+        layers: the numbers of the layers to measure; all by default.
+        rows: the number of queries per text, spread over it, for the means; by default all, or 256 of a very long
+            text. The table then has the resulting standard error.
+        workers: the number of parallel chunks; by default torch's threads, or Ray's processors.
+        progress: called after each chunk with the scan's progress; its exceptions stop the scan.
 
     Raises:
         ScanError: the folder is of another model, version, corpus or setting, is in use, or can't be written.
         UnusableText: the corpus can't be read, or has no text.
-        UnsupportedModel: our own module; or an engine that isn't there or can't go on.
-        ShapeError: a number below 1, or a layer that isn't there.
+        UnsupportedModel: our own module; or the engine is missing or fails.
+        ShapeError: a number below 1, or a missing layer.
     """
     _check(model, engine, limit=limit, length=length, rows=rows, workers=workers)
     length = min(one for one in (length or _LENGTH, model.limit) if one is not None)
@@ -105,7 +105,7 @@ def scan(
 
 @dataclass(eq=False)
 class _Work:
-    """One scan under way."""
+    """A scan in progress."""
 
     folder: Folder
     worker: Worker
@@ -237,8 +237,8 @@ def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -
         apart = [name for name in other if one.get(name) != other[name]] if isinstance(other, dict) else []
         said = "; ".join(f"{name} was {one.get(name)!r}, now {other[name]!r}" for name in apart)
         raise ScanError(
-            f"{folder.path} is a scan with other {what}{f' ({said})' if said else ''}; the two can't be mixed: name "
-            "another folder"
+            f"{folder.path} is a scan with other {what}{f' ({said})' if said else ''}; two scans can't share a folder: "
+            "name another one"
         )
 
 
@@ -257,7 +257,7 @@ def _check(model: object, engine: str, **numbers: int | None) -> None:
     if not isinstance(model, AttentionModel):
         raise UnsupportedModel(f"scan takes a model from av.load or av.wrap; got {type(model).__name__}")
     if engine not in ENGINES:
-        raise UnsupportedModel(f"the engine {engine!r} was asked for; there are {', '.join(ENGINES)}")
+        raise UnsupportedModel(f"unknown engine {engine!r}; choose {', '.join(ENGINES)}")
     for name, number in numbers.items():
         if number is not None and (not is_whole(number) or number < 1):
-            raise ShapeError(f"{name} was {number!r}; it has to be a whole number, 1 or more")
+            raise ShapeError(f"{name} must be a whole number, 1 or more; got {number!r}")

@@ -47,7 +47,7 @@ def records_of(table: Any) -> list[dict[str, Any]]:
 
 
 def tables_of(part: CorpusPart, heads: Heads) -> "dict[str, pandas.DataFrame]":
-    """By name: "heads", "kinds", "examples", "texts"."""
+    """Return tables by name: "heads", "kinds", "examples", "texts"."""
     return {
         "heads": _heads(part.tally, heads),
         "kinds": _kinds(part.tally, heads),
@@ -76,7 +76,7 @@ def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
 
 
 def _deciles(tally: Tally) -> dict[str, Any]:
-    """Use texts kept by lot: all, if the corpus is small."""
+    """Use the random sample of texts: all, if the corpus is small."""
     found = dict[str, Any]()
     for at, name in enumerate(METRICS):
         if name not in _METRICS:
@@ -123,7 +123,7 @@ def _kinds(tally: Tally, heads: Heads) -> "pandas.DataFrame":
 
 
 def _examples(tally: Tally, heads: Heads) -> "pandas.DataFrame":
-    """Keep the strongest, and each tenth's by lot."""
+    """Keep the strongest, and each tenth's at random."""
     import pandas
 
     strong, some = _strongest(tally.strongest, heads), _of_tenths(tally, heads)

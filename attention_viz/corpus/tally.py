@@ -25,7 +25,7 @@ _THRESHOLDS = numpy.array([ROLES[name].threshold for name in SHARES])[:, None]
 
 
 def sample_size(heads: int) -> int:
-    """Return the number of texts kept by lot, from the number of heads."""
+    """Return the size of the random sample of texts, from the number of heads."""
     return max(1, min(_SAMPLE, _NUMBERS // (heads * len(METRICS))))
 
 
@@ -48,12 +48,12 @@ class Chosen:
     pair: "NDArray[Any]"
 
     def taken(self, order: "NDArray[Any]") -> "Chosen":
-        """Those at some places along the last axis."""
+        """Take some places along the last axis."""
         chosen = {one.name: numpy.take_along_axis(getattr(self, one.name), order, axis=2) for one in fields(self)[:-1]}
         return Chosen(**chosen, pair=numpy.take_along_axis(self.pair, order[..., None], axis=2))
 
     def beside(self, other: "Chosen") -> "Chosen":
-        """These and others."""
+        """Concatenate with others."""
         both = {one.name: (getattr(self, one.name), getattr(other, one.name)) for one in fields(self)}
         return Chosen(**{name: numpy.concatenate(two, axis=2) for name, two in both.items()})
 
@@ -109,7 +109,7 @@ class Tally:
 
     @classmethod
     def empty(cls, heads: int) -> "Tally":
-        """Of no text, for so many heads."""
+        """Return an empty tally for a number of heads."""
         metrics, kinds = len(METRICS), len(KINDS)
         numbers = {name: numpy.zeros((metrics, heads)) for name in ("mean", "away", "squares")}
         counts = {name: numpy.zeros((metrics, heads), dtype=numpy.int64) for name in ("count", "queries")}
@@ -132,7 +132,7 @@ class Tally:
 
     @classmethod
     def of(cls, numbers: Sequence[int], texts: Sequence[OneText]) -> "Tally":
-        """Of one chunk."""
+        """Sum one chunk."""
         means = numpy.stack([text.means for text in texts])
         count = (~numpy.isnan(means)).sum(axis=0)
         mean = numpy.where(count > 0, _sum(numpy.nan_to_num(means)) / numpy.maximum(count, 1), 0)
@@ -183,18 +183,18 @@ class Tally:
 
     @property
     def referred(self) -> frozenset[int]:
-        """Return texts of examples and those kept by lot."""
+        """Return texts of examples and of the random sample."""
         found = {*numpy.unique(self.strongest.text).tolist(), *self.sample.tolist()}
         return frozenset(found - {-1})
 
     def arrays(self) -> dict[str, "NDArray[Any]"]:
-        """All of it by name, for a file."""
+        """Return all arrays by name, for a file."""
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "strongest"}
         return {**own, **{f"strongest.{one.name}": getattr(self.strongest, one.name) for one in fields(Chosen)}}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, "NDArray[Any]"]) -> "Tally":
-        """What `arrays` gave."""
+        """Read `arrays`."""
         chosen = Chosen(**{one.name: arrays[f"strongest.{one.name}"] for one in fields(Chosen)})
         own = {name: array for name, array in arrays.items() if "." not in name}
         return cls(**own, strongest=chosen)

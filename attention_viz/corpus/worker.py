@@ -48,13 +48,13 @@ class _Read:
 
     @property
     def tokens(self) -> int:
-        """How many the model is given."""
+        """The number of input tokens."""
         return len(self.reading.tokens)
 
 
 @dataclass(frozen=True, eq=False)
 class Worker:
-    """Works on chunks.
+    """Measures chunks.
 
     Attributes:
         heads: number in the measured layers.
@@ -67,7 +67,7 @@ class Worker:
     measuring: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def run(self, start: int, texts: Sequence[str]) -> CorpusPart:
-        """The sums of one chunk."""
+        """Return the sums of one chunk."""
         read, cut = self.read_all(start, texts)
         found = dict[int, OneText]()
         for batch in self._batches(read):
@@ -107,7 +107,7 @@ class Worker:
         return read(self.model.name, self.model.tokenizer, text)
 
     def traces(self, texts: "Sequence[_Read]") -> list[Trace]:
-        """Their runs."""
+        """Yield their runs."""
         layers = self.settings.layers
         if self.settings.together:
             return self.model.traces_of([(one.text, one.reading) for one in texts], layers)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from attention_viz.trace.trace import Trace
 
-# So many special tokens are named; of more it is said what they are.
+# Up to this many special tokens are named one by one.
 _NAMED = 2
 
 _ASKS = {
@@ -26,8 +26,8 @@ _ASKS = {
 }
 _ASKS_OF_PATCHES = {"previous": "on the patch to the left", "next": "on the patch to the right"}
 _NOTHING = {
-    "same token": "Too little comes again in this text.",
-    "induction": "Too little comes again in this text.",
+    "same token": "Too few repeated tokens in this text.",
+    "induction": "Too few repeated tokens in this text.",
     "punctuation": "Too little punctuation in this text.",
 }
 
@@ -45,7 +45,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
             {
                 "name": name,
                 "colour": list(ROLES).index(name),
-                "label": _label(name, unit, resting),
+                "label": ROLES[name].wording(unit)[0],
                 "meaning": ROLES[name].wording(unit)[1],
                 "threshold": ROLES[name].threshold,
                 "job": ROLES[name].job,
@@ -60,7 +60,7 @@ def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[s
 
 
 def resting_words(trace: "Trace", stream: str) -> str:
-    """Name resting tokens: special, or first if none attends ahead."""
+    """Name sink tokens: special ones, or the first if none attends ahead."""
     keys = trace.key_tokens(stream)
     real = [place for place in range(len(keys)) if not keys.padding[place]]
     first = real[:1] if looks_back(trace, stream) else []
@@ -72,18 +72,14 @@ def resting_words(trace: "Trace", stream: str) -> str:
     return " and ".join(f"“{name.strip(' ·')}”" if name in quoted else name for name in names)
 
 
-def _label(name: str, unit: Unit, resting: str) -> str:
-    return f"Rests on {resting}" if name == "first" and resting else ROLES[name].wording(unit)[0]
-
-
 def _asks(name: str, unit: Unit, resting: str) -> str:
     threshold = f"≥ {ROLES[name].threshold:.2f}"
     if name == "first":
-        return f"{threshold} on {resting or 'special tokens'}, no job above"
+        return f"{threshold} on {resting or 'special tokens'}; no specific role"
     if name == "broad":
-        return f"evenness {threshold}, no job above"
+        return f"normalized entropy {threshold}; no specific role"
     if name == "mixed":
-        return "no threshold is reached"
+        return "no threshold reached"
     asks = _ASKS_OF_PATCHES if unit is Unit.PATCH and name in _ASKS_OF_PATCHES else _ASKS
     return f"{threshold} {asks[name].format(unit=unit.token)}"
 
@@ -92,14 +88,14 @@ def _why_none(name: str, unit: Unit, trace: "Trace", stream: str, table: "pandas
     if name == "mixed":
         return "None: each has a role."
     if name == "next" and looks_back(trace, stream):
-        return "None looks ahead here."
+        return "None can look ahead here."
     shares = [share for share in table[name].tolist() if share == share]
     if not shares:
         if stream == "cross" and name not in ("punctuation", "first", "broad"):
-            return "Told only where a text looks at itself."
+            return "Only for self-attention."
         return _NOTHING.get(name, f"Too few {unit.plural} to tell.")
-    # A head may reach the threshold and do another thing more.
+    # A head may reach the threshold and have a stronger role.
     most = max(shares)
     if most >= ROLES[name].threshold:
-        return "None: those do something else more."
+        return "None: another role of these heads is stronger."
     return f"None: the largest is {most:.2f}.".replace("-", "−")

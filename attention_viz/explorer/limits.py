@@ -22,7 +22,7 @@ def refuse_large(trace: "Trace") -> None:
             if queries * keys > MOST_CELLS:
                 raise TraceError(
                     f"a head of layer {number} of the {stream} has {queries:,} queries × {keys:,} keys; the explorer "
-                    f"draws at most {MOST_CELLS:,} cells a head, which are {int(MOST_CELLS**0.5):,} tokens"
+                    f"draws at most {MOST_CELLS:,} cells per head ({int(MOST_CELLS**0.5):,} tokens)"
                 )
     if total > MOST_WEIGHTS:
         raise TraceError(

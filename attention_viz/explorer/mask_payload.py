@@ -42,8 +42,8 @@ class MaskEffect:
 
     Attributes:
         heads: moved share by layer and head; None if missing.
-        outputs: change by position, a share of the length.
-        cosine: between mean outputs; None if either has no length.
+        outputs: change by position, relative to the norm.
+        cosine: between mean outputs; None if either norm is 0.
     """
 
     heads: list[list[float | None]]
@@ -165,7 +165,7 @@ def _axis(tokens: "Tokens") -> dict[str, Any]:
 
 
 def _cosine(before: "Trace", after: "Trace") -> float | None:
-    """Return the mean outputs' cosine; None if either has no length."""
+    """Return the mean outputs' cosine; None if either norm is 0."""
     real = ~numpy.array(before.query_tokens(before.streams[-1]).padding, dtype=bool)
     old, new = (
         trace.output.detach().double().cpu().numpy()[real].mean(axis=0)  # the sentence's vector, of such models

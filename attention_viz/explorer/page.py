@@ -33,7 +33,7 @@ WEIGHTS_A_SECOND, _BYTES, _PICTURES = 3e7, 1e7, 15
 
 @dataclass(frozen=True, repr=False)
 class Explorer:
-    """An interactive picture of a trace; shows itself in a notebook.
+    """An interactive view of a trace; notebooks display it.
 
     Attributes:
         payload: the trace as bytes for the browser.
@@ -95,7 +95,7 @@ def explore(
 
     A long text, with more than some sixty million weights, includes the numbers of some layers only: their heads'
     queries and keys, and one normaliser per row. The browser computes every weight from these, exact to 1e-5. The other
-    heads have a small picture. Work of more than ten seconds reports its size, expected time and progress on standard
+    heads have a thumbnail. Work of more than ten seconds reports its size, expected time and progress on standard
     error.
 
     Args:
@@ -115,13 +115,13 @@ def explore(
         ValueError: the theme doesn't exist.
     """
     if theme not in _THEMES:
-        raise ValueError(f"theme {theme!r} was asked for; there are {', '.join(_THEMES)}")
+        raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
     stream = trace.stream(stream or trace.streams[0])
     # A table's index has whole numbers of numpy's, which JSON knows nothing of.
     layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
     heads = trace.head_count(layer, stream)
     if not 0 <= head < heads:
-        raise ShapeError(f"head {head} was asked for; layer {layer} of the {stream} has heads 0 to {heads - 1}")
+        raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
     text = trace.provenance.text or ""
     text = text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]} …"
     title = " · ".join(part for part in (text, trace.provenance.model) if part)
@@ -147,7 +147,7 @@ def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[fl
 def _element_text(text: str) -> str:
     """Return our text for <script> or <style>; untrusted text never goes there."""
     if "</" in text or "<!--" in text:
-        raise AssertionError("the component's own source must not contain an end tag or a comment's beginning")
+        raise AssertionError("the component's source must not contain an end tag or the start of a comment")
     return text
 
 

@@ -231,7 +231,7 @@ def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> N
     """Refuse non-finite weights, which would be drawn as zeros."""
     broken = np.flatnonzero(~np.isfinite(weights).all(axis=(1, 2)))
     if broken.size:
-        raise TraceError(f"head {broken[0]} of {name} has weights that are not numbers; it can't be drawn")
+        raise TraceError(f"can't draw head {broken[0]} of {name}: some of its weights aren't finite numbers")
 
 
 def _blocked(call: "Attention") -> Bool[np.ndarray, "heads query key"] | None:

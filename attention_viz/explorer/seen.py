@@ -1,4 +1,4 @@
-"""A trace's picture or sound, packed beside the weights."""
+"""A trace's image or audio, packed beside the weights."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ class _Name:
 
 
 def packed_seen(trace: "Trace", packet: Packet) -> dict[str, Any]:
-    """Pack a picture or sound; return its planes' offsets."""
+    """Pack an image or audio; return its planes' offsets."""
     if (picture := trace.seen.picture) is not None:
         rows, columns, _ = picture.shape
         return {"picture": {"rows": rows, "columns": columns, "at": packet.add(picture.contiguous().numpy().tobytes())}}

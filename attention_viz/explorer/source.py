@@ -100,7 +100,7 @@ def masks_source() -> tuple[str, str, str]:
 
 
 def why_source() -> tuple[str, str, str]:
-    """Return the writers' component, for `pack_why`."""
+    """Return the Why page's component, for `pack_why`."""
     html = '<div class="av-explorer av-why" data-testid="why"></div>\n'
     return html, style_sheet() + _read("why/why.css"), script("why/why.js")
 

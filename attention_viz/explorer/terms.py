@@ -166,8 +166,8 @@ def _weights(call: "Attention", packet: Packet, masks: Masks, *, closed: bool) -
     queries, keys = call.shape
     if queries * keys > MOST_WEIGHTS_OF_A_HEAD:
         raise TraceError(
-            f"the head has a bias with a number for each of its {queries:,} × {keys:,} cells; the explorer draws at "
-            f"most {MOST_WEIGHTS_OF_A_HEAD:,} cells of such a head: {int(MOST_WEIGHTS_OF_A_HEAD**0.5):,} tokens"
+            f"the head has a bias for each of its {queries:,} × {keys:,} cells; the explorer draws at "
+            f"most {MOST_WEIGHTS_OF_A_HEAD:,} cells of such a head ({int(MOST_WEIGHTS_OF_A_HEAD**0.5):,} tokens)"
         )
     blocked = _pattern(call, packet, masks, closed=closed)
     steps = np.empty((keys, queries), "<u2")

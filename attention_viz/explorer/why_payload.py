@@ -1,4 +1,4 @@
-"""A number's writers for the page."""
+"""A number's contributions for the Why page."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Question:
     Attributes:
         more: a positive number's meaning, such as "“Mary”".
         remainder: the rows' miss.
-        at: the heads' writing position.
+        at: the position that heads write to.
         side: of a score, else "output".
     """
 
@@ -147,7 +147,7 @@ def _groups(
     # Heads of the model's other streams have no place in this one's map.
     elsewhere = sum(row["contribution"] for row in rows if row["kind"] == "head") - sum(heads.values())
     if abs(elsewhere) > _SEEN:
-        found.append(_group("Heads elsewhere", "", [("heads", elsewhere, None)]))
+        found.append(_group("Other streams' heads", "", [("heads", elsewhere, None)]))
     return found
 
 

@@ -66,13 +66,13 @@ def test_no_more_is_read_than_is_scanned(tmp_path: Path, stand_in: StandIn) -> N
 
 def test_what_can_not_be_had_is_refused_by_name(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in.breaks = ConnectionError("Couldn't reach the hub\nafter five tries")
-    with pytest.raises(av.UnusableText, match=r"hub:letters can't be read from the hub: Couldn't reach the hub$"):
+    with pytest.raises(av.UnusableText, match=r"can't read hub:letters from the hub: Couldn't reach the hub$"):
         list(av.Corpus("hub:letters").texts())
     for name in ("hub:", "hub::test", "hub:a:b:c:d", "hub:a:"):
-        with pytest.raises(av.UnusableText, match="names no data set; needed: hub:NAME, hub:NAME:PART"):
+        with pytest.raises(av.UnusableText, match="doesn't name a data set; use hub:NAME, hub:NAME:PART"):
             list(av.Corpus(name).texts())
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(av.UnusableText, match=r"isn't installed; pip install “attention-viz\[datasets\]” brings it"):
+    with pytest.raises(av.UnusableText, match=r"isn't installed; run pip install .attention-viz\[datasets\]"):
         list(hub.hub_rows("hub:letters"))
 
 
@@ -85,7 +85,7 @@ def test_the_package_itself_reads_a_data_set_that_lies_here(tmp_path: Path) -> N
     assert list(av.Corpus(name).texts()) == texts and list(av.Corpus(f"{name}:test").texts()) == texts[:3]
     with pytest.raises(av.UnusableText, match="has no column 'body'; its columns are label, text"):
         list(av.Corpus(name, column="body").texts())
-    with pytest.raises(av.UnusableText, match=r"can't be read from the hub: Bad split: dev.*'train', 'test'"):
+    with pytest.raises(av.UnusableText, match=r"can't read .* from the hub: Bad split: dev.*'train', 'test'"):
         list(av.Corpus(f"{name}:dev").texts())
-    with pytest.raises(av.UnusableText, match=r"can't be read from the hub: .*'short' not found"):
+    with pytest.raises(av.UnusableText, match=r"can't read .* from the hub: .*'short' not found"):
         list(av.Corpus(f"{name}:short:train").texts())

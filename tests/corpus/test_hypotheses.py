@@ -65,24 +65,24 @@ def test_pieces_belong_to_words_and_special_tokens_are_known() -> None:
 @pytest.mark.parametrize(
     ("said", "message", "place"),
     [
-        ("query.colour == key.text", "found “colour”; needed: previous, next, text", 6),
-        ("query.text = key.text", "found '='", 11),
-        ("query.text == key.position", "a text can't be compared with a number", 11),
+        ("query.colour == key.text", "found “colour”; expected previous, next, text", 6),
+        ("query.text = key.text", "found the unknown sign '='", 11),
+        ("query.text == key.position", "can't compare a text with a number", 11),
         ("query.text < key.text", "< compares numbers, and these are texts", 11),
-        ("query.text", "needed: a comparison, as texts are neither true nor false", 10),
-        ("query.is_noun key.is_noun", 'found “key”; needed: "and", "or", or the end', 14),
-        ("(query.is_noun", "found the end; needed: “)”", 14),
+        ("query.text", "expected a comparison (==, !=, <, <=, >, >= or in), as texts are neither true nor false", 10),
+        ("query.is_noun key.is_noun", 'found “key”; expected "and", "or", or the end', 14),
+        ("(query.is_noun", "found the end; expected “)”", 14),
         ("query.text == 'it", "a text without its closing quote", 14),
-        ("query.text in ()", "needed: a text in quotes", 15),
-        ("query.position in ('1')", "this is a number", 0),
-        ("query.text + 1 == key.text", "+ adds numbers, and this is a text", 11),
-        ("", "found the end; needed: query, key", 0),
-        ("__import__('os').system('true')", "found “__import__”; needed: query, key", 0),
-        ("(" * 60 + "query.is_noun" + ")" * 60, "more than 50 brackets", 50),
-        ("not " * 60 + "query.is_noun", "more than 50 brackets", 4 * 50),
+        ("query.text in ()", "expected a text in quotes", 15),
+        ("query.position in ('1')", "“in” needs a text before it, such as query.text; got a number", 0),
+        ("query.text + 1 == key.text", "+ needs a number before it; got a text", 11),
+        ("", "found the end; expected query, key", 0),
+        ("__import__('os').system('true')", "found “__import__”; expected query, key", 0),
+        ("(" * 60 + "query.is_noun" + ")" * 60, "more than 50 nested brackets", 50),
+        ("not " * 60 + "query.is_noun", "more than 50 nested brackets", 4 * 50),
         (
             "query.position" + " + 1" * 3_000 + " == 3_000",
-            "a story of 12,023 characters; at most 10,000 are read",
+            "has 12,023 characters; at most 10,000 are allowed",
             10_000,
         ),
     ],
@@ -194,9 +194,9 @@ def test_a_false_story_is_turned_down_and_one_that_holds_nowhere_is_refused(tmp_
     tested = found.test("key.length > query.length")
     assert not tested.holds and tested.verdict.startswith(("No head does this", "Head"))
     assert "No head does this" in found.test("key.position == query.position - 4").verdict
-    with pytest.raises(av.ScanError, match="holds of 0 pairs in 20 texts"):
+    with pytest.raises(av.ScanError, match="holds for 0 pairs in 20 texts"):
         found.test("query.is_pronoun")
-    with pytest.raises(av.ScanError, match="its weights are not those of induction"):
+    with pytest.raises(av.ScanError, match="differ from those of the scanned induction"):
         found.test("query.text == key.text", model=shipped("lists"))
 
 

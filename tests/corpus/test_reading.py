@@ -63,23 +63,23 @@ def test_what_can_not_be_read_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(av.UnusableText, match="no column 'text'; its columns are id, body"):
         read(tmp_path / "b.csv")
     (tmp_path / "latin.txt").write_bytes("Käse".encode("latin-1"))
-    with pytest.raises(av.UnusableText, match=r"latin\.txt is not text in UTF-8: invalid .* at byte 1"):
+    with pytest.raises(av.UnusableText, match=r"latin\.txt isn't UTF-8 text: invalid .* at byte 1"):
         read(tmp_path / "latin.txt")
     (tmp_path / "c.jsonl").write_text('"fine"\n{"text": 3}\n')
-    with pytest.raises(av.UnusableText, match="line 2, holds int; needed: a text"):
+    with pytest.raises(av.UnusableText, match="line 2 contains int; use a text"):
         read(tmp_path / "c.jsonl")
     (tmp_path / "d.jsonl").write_text("{oh\n")
-    with pytest.raises(av.UnusableText, match="line 1, is no JSON"):
+    with pytest.raises(av.UnusableText, match="line 1 isn't valid JSON"):
         read(tmp_path / "d.jsonl")
     (tmp_path / "e.parquet").write_bytes(b"no table")
-    with pytest.raises(av.UnusableText, match="can't be read as a table"):
+    with pytest.raises(av.UnusableText, match=r"can't read .* as a table"):
         read(tmp_path / "e.parquet")
-    with pytest.raises(av.UnusableText, match="isn't there"):
+    with pytest.raises(av.UnusableText, match="doesn't exist"):
         read(tmp_path / "nothing.txt")
-    with pytest.raises(av.UnusableText, match=r"of no known kind; needed: one of \.txt"):
+    with pytest.raises(av.UnusableText, match=r"unknown ending; use one of \.txt"):
         read(__file__)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(av.UnusableText, match="has no file of texts"):
+    with pytest.raises(av.UnusableText, match="has no text files"):
         read(tmp_path / "empty")
     with pytest.raises(av.UnusableText, match="got int"):
         read([3])

@@ -199,7 +199,7 @@ def test_a_scan_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> N
         av.scan(model, texts, tmp_path / "out")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(av.ScanError, match=r"holds other things than a scan: letter\.txt"):
+    with pytest.raises(av.ScanError, match=r"files that aren't a scan's \(letter\.txt"):
         av.scan(model, texts, tmp_path / "mine")
 
 
@@ -215,7 +215,7 @@ def test_another_corpus_is_refused_in_the_middle_too(tmp_path: Path) -> None:
 
 def test_a_second_scan_into_one_folder_is_refused(tmp_path: Path) -> None:
     model, texts = shipped("induction"), by_lot(5)
-    with Folder(tmp_path).locked(), pytest.raises(av.ScanError, match="another process scans into"):
+    with Folder(tmp_path).locked(), pytest.raises(av.ScanError, match="another process is scanning into"):
         av.scan(model, texts, tmp_path)
     assert av.scan(model, texts, tmp_path).complete
 
@@ -234,7 +234,7 @@ def test_a_disk_that_is_full_stops_the_scan_and_says_so(tmp_path: Path, monkeypa
         path.write_bytes(content)
 
     monkeypatch.setattr("attention_viz.corpus.folder.write_whole", full)
-    with pytest.raises(av.ScanError, match=r"can't be written: No space left on device.*goes on from there"):
+    with pytest.raises(av.ScanError, match=r"can't write .*: No space left on device.*start the same scan again"):
         av.scan(model, texts, tmp_path / "out")
     monkeypatch.undo()
     monkeypatch.setattr(scanning, "CHUNK", CHUNK)
@@ -282,25 +282,25 @@ def test_what_can_not_be_scanned_is_refused_by_name(tmp_path: Path) -> None:
     model = shipped("induction")
     with pytest.raises(av.UnsupportedModel, match="Scratch"):
         av.scan(av.load("scratch"), ["a"], tmp_path)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(av.UnsupportedModel, match="engine 'dask' was asked for; there are local, ray"):
+    with pytest.raises(av.UnsupportedModel, match="unknown engine 'dask'; choose local, ray"):
         av.scan(model, ["a"], tmp_path, engine="dask")
-    with pytest.raises(av.ShapeError, match="limit was 0"):
+    with pytest.raises(av.ShapeError, match="limit must be a whole number, 1 or more; got 0"):
         av.scan(model, ["a"], tmp_path, limit=0)
     with pytest.raises(av.ShapeError, match="layer 7"):
         av.scan(model, ["a"], tmp_path / "layers", layers=[7])
     with pytest.raises(av.UnusableText, match="texts has no text"):
         av.scan(model, ["", "  "], tmp_path / "none")
-    with pytest.raises(av.ScanError, match="holds no scan"):
+    with pytest.raises(av.ScanError, match="contains no scan"):
         av.Scan.load(tmp_path / "nowhere")
-    with pytest.raises(av.ScanError, match=r"name one of them, as in scan\.of"):
+    with pytest.raises(av.ScanError, match=r"name it, as in scan\.of"):
         _ = av.scan(shipped("translation"), TRANSLATED[:1], tmp_path / "pair").table
 
 
 def test_a_scan_is_asked_for_heads_and_metrics_that_it_has(tmp_path: Path) -> None:
     found = av.scan(shipped("induction"), by_lot(5), tmp_path)
-    with pytest.raises(av.ShapeError, match="there are entropy, previous"):
+    with pytest.raises(av.ShapeError, match="choose entropy, previous"):
         found.examples(0, 0, "beauty")
-    with pytest.raises(av.ShapeError, match="head 9·0 was asked for; the scan has layers 0, 1 with heads from 0 to 3"):
+    with pytest.raises(av.ShapeError, match="the scan has no head 9·0; it has layers 0, 1 with heads 0 to 3"):
         found.examples(9, 0, "entropy")
-    with pytest.raises(av.ScanError, match="has decoder"):
+    with pytest.raises(av.ScanError, match="choose decoder"):
         found.of("cross")

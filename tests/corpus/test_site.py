@@ -81,7 +81,7 @@ def test_cross_attention_names_the_word_that_asks(tmp_path: Path) -> None:
     found = av.scan(shipped("translation"), TRANSLATED, tmp_path / "scan")
     found.site(tmp_path / "site")
     html = (tmp_path / "site" / "head-cross-0-0.html").read_text("utf-8")
-    assert re.search(r'<b class="query">[^<]+</b> asks: <i', html)
+    assert re.search(r'<b class="query">[^<]+</b>: <i', html)
 
 
 def test_a_site_that_can_not_be_written_is_refused(
@@ -91,7 +91,7 @@ def test_a_site_that_can_not_be_written_is_refused(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(writing, "write_whole", full)
-    with pytest.raises(av.ScanError, match=r"can't be written to .*: No space left"):
+    with pytest.raises(av.ScanError, match=r"can't write the site to .*: No space left"):
         scanned.site(tmp_path)
 
 
@@ -136,7 +136,9 @@ def test_a_site_opens_from_a_file_is_searched_and_shuts_nobody_out(
     # Of a head with a strongest example by the metric of its role.
     page.get_by_role("link", name="In the explorer").first.click()
     expect(page.get_by_test_id("explorer")).to_be_visible()
-    expect(page.get_by_role("heading", level=1)).to_have_text("An example of head 1·1, with the others of its layer")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "An example of head 1·1, with the other heads of its layer"
+    )
     cell = page.get_by_role("gridcell", name="Layer 1 head 1")
     expect(cell).to_have_attribute("aria-selected", "true")
     assert_open_to_all(page)
@@ -169,15 +171,15 @@ def test_a_site_says_what_a_study_found(studied: av.Scan, tmp_path: Path) -> Non
     moved = f"{'rises' if row['change'] >= 0 else 'falls'} by {abs(row['change']):.3f} ± {row['change_error']:.3f}"
     role = av.ROLES[studied.roles.loc[(layer, head), "role"]].label
     first = f'<li><a href="head-decoder-{layer}-{head}.html">Head {layer}·{head}</a> <span class="m">{role}</span>'
-    assert f"{first} Without it, over 5 texts, the loss {moved} nats a token" in index
+    assert f"{first} Without it, over 5 texts, the loss {moved} nats per token" in index
     pair = min(records_of(studied.alike.reset_index()), key=lambda one: one["apart"])
-    assert f"{pair['apart']:.2f} apart</li>" in index.partition("most alike</h2>")[2][:400]
+    assert f"{pair['apart']:.2f} apart</li>" in index.partition("Most similar heads</h2>")[2][:400]
     html = flattened(tmp_path / "head-decoder-1-1.html")
     near = studied.alike.loc[(1, 1)].iloc[0]
     link = f"head-decoder-{near['other_layer']:.0f}-{near['other_head']:.0f}.html"
-    assert f'Heads most like it</h2><ol class="bars"><li><a href="{link}">' in html
+    assert f'Most similar heads</h2><ol class="bars"><li><a href="{link}">' in html
     kept = [studied.texts["said"].iloc[at] for at in numpy.argsort(lots(studied.texts["text"].tolist()))[:2]]
     counted = [token for text in kept for token in shipped("induction").tokens_of(text).written[1:]]
     assert re.findall(r"<title>query ([^<]*)</title>", html) == counted
     words = next(one for one in studied.studied("written") if (one["layer"], one["head"]) == (1, 1))["words"]
-    assert f'makes likelier: <span class="mono">{words}</span>' in html
+    assert f'promotes: <span class="mono">{words}</span>' in html

@@ -68,7 +68,7 @@ def test_a_study_lies_beside_the_scan_and_changes_nothing_of_it(studied: av.Scan
     model = shipped("induction")
     av.scan(model, TEXTS, tmp_path)
     before = files_of(tmp_path)
-    with pytest.raises(av.ScanError, match=r"silenced was asked for, and this scan wasn't studied; scan\.study\(\)"):
+    with pytest.raises(av.ScanError, match=r"has no silenced yet; run scan\.study\(\)"):
         _ = av.Scan.load(tmp_path).silenced
     told: list[tuple[int, int]] = []
     av.Scan.load(tmp_path).study(5, progress=lambda done, of: told.append((done, of)))
@@ -86,5 +86,5 @@ def test_an_embedding_moves_and_what_says_nothing_is_refused(tmp_path: Path) -> 
         apart.append(1 - float(torch.nn.functional.cosine_similarity(one, other, dim=0)))
     assert found.loc[(2, 3), "change"] == pytest.approx(numpy.mean(apart), abs=1e-6)
     assert found.attrs == {"of": "embedding", "texts": 2} and len(found) == 12
-    with pytest.raises(av.UnsupportedModel, match="neither goes on with a text nor embeds one"):
+    with pytest.raises(av.UnsupportedModel, match="neither predicts a next token nor embeds texts"):
         av.scan(shipped("translation"), TRANSLATED[:1], tmp_path / "two").study()

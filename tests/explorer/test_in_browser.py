@@ -126,10 +126,10 @@ def test_pointing_at_a_token_shows_its_row_and_its_column(show: Show, bank: Trac
     page = show(bank, layer=0, head=4)
     part(page, "arcs").get_by_role("option", name="bank").hover()
     bars = part(page, "bars")
-    expect(bars.locator("h2").first).to_have_text("bank looks at")
+    expect(bars.locator("h2").first).to_have_text("bank attends to")
     expect(bars.locator("li").first).to_have_text(re.compile(r"^river0\.580$"))
     expect(bars).to_contain_text("row sums to 1.000")
-    expect(bars.locator("h2").nth(1)).to_have_text("Who looks at bank")
+    expect(bars.locator("h2").nth(1)).to_have_text("Attending to bank")
     page.mouse.move(5, 5)
     expect(bars.locator("h2").first).to_have_text("Strongest links between words, in this head")
 
@@ -139,7 +139,7 @@ def test_a_token_is_pinned_and_read_out_from_the_keyboard(show: Show, bank: Trac
     part(page, "arcs").locator('[role=option][tabindex="0"]').focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    expect(page.locator("[aria-live]")).to_have_text("bank looks mostly at river, 0.580")
+    expect(page.locator("[aria-live]")).to_have_text("bank attends most to river, 0.580")
     expect(part(page, "arcs").locator('[aria-selected="true"]')).to_have_text("bank")
     page.keyboard.press("Escape")
     expect(part(page, "arcs").locator('[aria-selected="true"]')).to_have_count(0)
@@ -152,7 +152,7 @@ def test_pointing_at_a_cell_tells_its_exact_number_inside_the_window(show: Show,
     for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 6:
         page.keyboard.press(key)
     expect(page.locator("[aria-live]")).to_have_text(
-        re.compile(r"^bank looks at the \(position 4\), 0\.\d{3}$|^bank looks at ")
+        re.compile(r"^bank attends to the \(position 4\), 0\.\d{3}$|^bank attends to ")
     )
     box = stage.bounding_box()
     assert box is not None
@@ -253,7 +253,7 @@ def test_a_pair_is_only_called_blocked_once_every_layer_has_been_read(show: Show
     search = part(show(many_kinds, stream="decoder"), "search")
     search.get_by_label("Query token").select_option("1")
     search.get_by_label("Key token").select_option("4")
-    expect(search).to_contain_text("No head may: the cell is blocked.")
+    expect(search).to_contain_text("None: this cell is blocked.")
 
 
 def test_without_special_tokens_the_page_says_what_rows_sum_to(show: Show, bank: Trace) -> None:
@@ -276,7 +276,7 @@ def test_the_legend_follows_the_scale(show: Show, bank: Trace, scale: str, ends:
 
 def test_the_scale_to_the_maximum_tells_that_maximum(show: Show, bank: Trace) -> None:
     page = show(bank, layer=0, head=4)
-    page.get_by_role("radio", name="To maximum").check()
+    page.get_by_role("radio", name="Per head").check()
     most = f"{bank.weights(0, 4).max():.3f}"
     expect(part(page, "legend").locator(".av-ticks span").last).to_have_text(most)
 
@@ -300,7 +300,7 @@ def test_streams_are_switched_and_cross_attention_has_two_lines(show: Show, many
 def test_a_strongest_link_pins_its_pair(show: Show, bank: Trace) -> None:
     page = show(bank, layer=0, head=4)
     part(page, "bars").get_by_role("button", name="bank → river").click()
-    expect(part(page, "bars").locator("h2").first).to_have_text("bank looks at")
+    expect(part(page, "bars").locator("h2").first).to_have_text("bank attends to")
     expect(part(page, "search").get_by_label("Key token")).to_have_value("5")
 
 

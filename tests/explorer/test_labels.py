@@ -132,7 +132,7 @@ def test_the_matrix_has_the_screen_to_itself_until_escape(show: Show, bank: Trac
     button.focus()
     page.keyboard.press("Enter")
     expect(page.locator(":fullscreen")).to_have_attribute("data-testid", "explorer-heatmap")
-    expect(button).to_have_accessible_name("Close the full screen")
+    expect(button).to_have_accessible_name("Exit full screen")
     canvas = matrix.locator("canvas").first
     expect(canvas).to_have_css("height", f"{860 - 48 - 36}px")
     alone = stage.bounding_box()

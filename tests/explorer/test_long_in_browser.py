@@ -125,7 +125,7 @@ def test_the_mean_of_each_block_has_run_in_colours_of_its_own(page: Page) -> Non
     page.get_by_role("radio", name="Mean").check()
     note = part(page, "blocks")
     expect(note).to_contain_text("The mean of each 3 × 3 weights, blocked ones left out")
-    expect(note).to_contain_text(re.compile(r"the largest mean, 0\.\d+, the palest a thousandth of it"))
+    expect(note).to_contain_text(re.compile(r"the largest mean, 0\.\d+, the palest is a thousandth of it"))
     assert canvas.evaluate(INK) != largest
     shades = """canvas => {
         const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -134,7 +134,7 @@ def test_the_mean_of_each_block_has_run_in_colours_of_its_own(page: Page) -> Non
     assert canvas.evaluate(shades) > 50
     for _ in range(4):
         stage(page).press("+")
-    expect(note).to_have_text("Each weight by itself, exact to 0.00001")
+    expect(note).to_have_text("Each weight exact to 0.00001")
 
 
 def test_hidden_tokens_are_in_no_block(
@@ -147,7 +147,7 @@ def test_hidden_tokens_are_in_no_block(
     shown.get_by_label("Hide special tokens").check()
     note = part(shown, "blocks")
     expect(note).to_contain_text("The largest of each 3 × 3 weights, hidden ones left out; zoom in")
-    shown.get_by_role("radio", name="To maximum").check()
+    shown.get_by_role("radio", name="Per head").check()
     most = f"{float(trace.weights(1, 0)[1:, 1:].max()):.3f}"
     assert most != f"{float(trace.weights(1, 0).max()):.3f}"
     expect(part(shown, "legend").locator(".av-ticks")).to_contain_text(most)
@@ -158,7 +158,7 @@ def test_a_head_whose_numbers_are_not_in_the_file_is_shown_in_small_and_told_of(
     ink = canvas.evaluate(INK)
     page.get_by_role("gridcell", name="Layer 0 head 1", exact=True).click()
     expect(page.locator(".av-notes")).to_contain_text(
-        "this file has the numbers of layer 1; of this head it has the small picture alone"
+        "this file has full weights for layer 1 only; this head is a thumbnail"
     )
     assert canvas.evaluate(INK) != ink
     expect(part(page, "bars").locator("li")).to_have_count(0)
@@ -172,7 +172,7 @@ def test_the_kind_of_block_can_be_chosen_only_where_blocks_are_drawn(page: Page)
     expect(kind).to_be_enabled()
     for _ in range(3):
         page.get_by_role("button", name="Zoom in").click()
-    expect(part(page, "blocks")).to_contain_text("Each weight by itself")
+    expect(part(page, "blocks")).to_contain_text("Each weight exact")
     expect(kind).to_be_disabled()
     page.get_by_role("button", name="Show the whole matrix").click()
     expect(kind).to_be_enabled()

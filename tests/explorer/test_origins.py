@@ -55,8 +55,8 @@ def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None
 
 def test_what_the_model_says_is_marked_as_its_own(show: Show, continued: Trace) -> None:
     page = show(continued, layer=1, head=1)
-    expect(page.get_by_test_id("explorer-legend")).to_contain_text("the model's own")
-    expect(page.get_by_test_id("explorer-arcs").get_by_role("option", name="the model's own")).to_have_count(2)
+    expect(page.get_by_test_id("explorer-legend")).to_contain_text("generated")
+    expect(page.get_by_test_id("explorer-arcs").get_by_role("option", name="generated")).to_have_count(2)
 
 
 def test_a_single_sentence_needs_no_words_for_it(show: Show, bank: Trace) -> None:

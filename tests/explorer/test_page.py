@@ -16,7 +16,7 @@ def test_what_does_not_exist_is_refused_by_name(many_kinds: Trace) -> None:
         explore(many_kinds, stream="middle")
     with pytest.raises(av.TraceError, match="layer 9 was asked for"):
         explore(many_kinds, layer=9)
-    with pytest.raises(av.ShapeError, match="head 4 was asked for; layer 0 of the cross has heads 0 to 2"):
+    with pytest.raises(av.ShapeError, match="layer 0 of the cross has no head 4; choose 0 to 2"):
         explore(many_kinds, stream="cross", head=4)
 
 

@@ -84,7 +84,7 @@ def test_a_bias_of_many_numbers_sends_weights_as_long_as_they_are_few(monkeypatc
     trace = trace_of_call(call_of("cells"))
     assert "weights" in read_packet(pack_head(trace, "decoder", 0, 0, "this"))[0]["entry"]
     monkeypatch.setattr(terms, "MOST_WEIGHTS_OF_A_HEAD", 1000)
-    with pytest.raises(av.TraceError, match="a bias with a number for each of its 1,103 × 1,103 cells"):
+    with pytest.raises(av.TraceError, match="a bias for each of its 1,103 × 1,103 cells"):
         pack_head(trace, "decoder", 0, 0, "this")
 
 

@@ -1,1 +1,1 @@
-"""Who computes the chunks of a scan: each engine hands them back in their order, with the same bits as any other."""
+"""Engines that compute a scan's chunks: each returns them in order, with the same bits as any other."""

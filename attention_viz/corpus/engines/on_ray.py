@@ -19,7 +19,7 @@ from attention_viz.errors import UnsupportedModel, first_line
 from attention_viz.models.loading.by_name import load
 from attention_viz.models.model import AttentionModel
 
-# Chunks that are handed to Ray at a time: a corpus may be larger than the memory of this process.
+# Chunks that Ray gets at a time: a corpus may be larger than the memory of this process.
 _HANDED = 4_096
 
 
@@ -28,9 +28,7 @@ def run_ray(worker: Worker, chunks: Iterable[Chunk], workers: int | None) -> Ite
     ray = _ray()
     model = worker.model
     if model.origin.sha256 is None:
-        raise UnsupportedModel(
-            f"{model.name} was wrapped in memory, and Ray's actors load a model by its name; use the engine “local”"
-        )
+        raise UnsupportedModel(f"Ray can't load {model.name}, which was wrapped in memory; use the engine “local”")
     if not ray.is_initialized():
         _begin(ray)
     ray.data.DataContext.get_current().execution_options.preserve_order = True
@@ -48,8 +46,10 @@ def _begin(ray: Any) -> None:
     try:
         ray.init(log_to_driver=False, **options)
     except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
-        hint = "; a cluster that asks for a token is joined with RAY_AUTH_MODE=token" if address else ""
-        raise UnsupportedModel(f"Ray can't be had at {address or 'this machine'}: {first_line(error)}{hint}") from error
+        hint = "; if the cluster needs a token, set RAY_AUTH_MODE=token" if address else ""
+        raise UnsupportedModel(
+            f"can't connect to Ray at {address or 'this machine'}: {first_line(error)}{hint}"
+        ) from error
 
 
 def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Iterator[tuple[Chunk, CorpusPart]]:
@@ -64,12 +64,12 @@ def _handed(ray: Any, worker: Worker, chunks: list[Chunk], actors: int) -> Itera
     try:
         for chunk, row in zip(chunks, done.iter_rows(), strict=True):
             if int(row["start"]) != chunk.start:
-                raise RuntimeError(f"Ray handed back the chunk at {row['start']} where that at {chunk.start} was due")
+                raise RuntimeError(f"Ray returned the chunk at {row['start']}; expected {chunk.start}")
             yield chunk, CorpusPart.of_bytes(row["part"])[0]
     except ray.exceptions.RayError as error:
         # It has the whole way there, of which the end says what went wrong.
         phrase = re.sub(r"^[\w.]+: ", "", str(error).strip().split("\n")[-1].strip())
-        raise UnsupportedModel(f"an actor of Ray could not go on: {phrase}") from error
+        raise UnsupportedModel(f"a Ray actor failed: {phrase}") from error
 
 
 class _Actor:
@@ -78,11 +78,11 @@ class _Actor:
         torch.set_num_threads(1)
         model = load(name, alone=True)
         if not isinstance(model, AttentionModel) or model.origin.sha256 != sha256:
-            raise UnsupportedModel(f"{name} has other weights where an actor of Ray loads it")
+            raise UnsupportedModel(f"{name} has different weights on a Ray actor's machine; install the same there")
         self.worker = Worker(model, settings, heads)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """The sums of one chunk, as bytes."""
+        """Return one chunk's sums as bytes."""
         start, texts = int(batch["start"][0]), [str(text) for text in batch["texts"][0]]
         return {"start": [start], "part": [self.worker.run(start, texts).to_bytes()]}
 
@@ -94,5 +94,5 @@ def _ray() -> Any:
         return importlib.import_module("ray")
     except ImportError:
         raise UnsupportedModel(
-            "the engine “ray” was asked for, and Ray isn't installed; pip install “attention-viz[ray]” brings it"
+            'the engine “ray” needs Ray, which isn\'t installed; run pip install "attention-viz[ray]"'
         ) from None

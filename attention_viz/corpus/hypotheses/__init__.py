@@ -1,1 +1,1 @@
-"""Stories about what a head looks at: read, and put to the test on texts that their ranking didn't see."""
+"""Hypotheses about what a head attends to: parsed, and tested on texts that their ranking didn't see."""

@@ -1,4 +1,4 @@
-"""Precision and recall of weights for a story's pairs, from counts."""
+"""Precision and recall of weights for a hypothesis' pairs, from counts."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,13 +28,13 @@ def bins_of(weights: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def edge_of(bins: "NDArray[Any]") -> "NDArray[Any]":
-    """The least weight of each bin."""
+    """Return the least weight of each bin."""
     bits = ((numpy.asarray(bins, dtype=numpy.int32) + _FIRST - 1) << _SHIFT).astype(numpy.int32)
     return numpy.where(numpy.asarray(bins) > 0, bits.view(numpy.float32), 0.0)
 
 
 def counts_of(weights: "NDArray[Any]", holds: "NDArray[Any]") -> "NDArray[Any]":
-    """Count each bin's pairs, and those the story holds for: (head, 2, bin)."""
+    """Count each bin's pairs, and those the hypothesis holds for: (head, 2, bin)."""
     heads = len(weights)
     places = bins_of(weights) + numpy.arange(heads)[:, None] * BINS
     every = numpy.bincount(places.ravel(), minlength=heads * BINS)
@@ -43,7 +43,7 @@ def counts_of(weights: "NDArray[Any]", holds: "NDArray[Any]") -> "NDArray[Any]":
 
 
 def average_precision(counts: "NDArray[Any]") -> "NDArray[Any]":
-    """Return the average precision, largest weights first; NaN if the story holds for no pair.
+    """Return the average precision, largest weights first; NaN if the hypothesis holds for no pair.
 
     A bin's pairs count as tied. Source: Manning, Raghavan and Schütze 2008, "Introduction to Information
     Retrieval", section 8.4.

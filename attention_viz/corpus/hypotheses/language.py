@@ -1,4 +1,4 @@
-"""The language of hypotheses: which pairs of a query and a key a story is about. It is read here, and never run.
+"""The language of hypotheses: which query–key pairs a hypothesis is about. It is parsed here and never executed.
 
 pattern     = either { "or" either }
 either      = term { "and" term }
@@ -34,7 +34,7 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-# Brackets within brackets, and characters; a story that needs more is none.
+# Brackets within brackets, and characters; a longer hypothesis is refused.
 _DEEPEST, _LONGEST = 50, 10_000
 
 
@@ -58,21 +58,23 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A story of which keys a query looks at, and the attributes it uses."""
+    """A hypothesis about the keys that a query attends to, and its attributes."""
 
     said: str
     asked: frozenset[str]
     _pattern: _Pattern
 
     def holds(self, queries: HypothesisAxis, keys: HypothesisAxis) -> "NDArray[Any]":
-        """Where it holds, (query, key)."""
+        """Return the pairs it holds for, (query, key)."""
         return numpy.broadcast_to(self._pattern((queries, keys)), (len(queries.tokens), len(keys.tokens)))
 
 
 def read_hypothesis(said: str) -> Hypothesis:
-    """Parse a story such as `query.previous.text == key.text and not query.is_pronoun`."""
+    """Parse a hypothesis such as `query.previous.text == key.text and not query.is_pronoun`."""
     if len(said) > _LONGEST:
-        raise HypothesisError(f"a story of {len(said):,} characters; at most {_LONGEST:,} are read", said, _LONGEST)
+        raise HypothesisError(
+            f"the hypothesis has {len(said):,} characters; at most {_LONGEST:,} are allowed", said, _LONGEST
+        )
     reader = _StoryReader(said, list(signs_of(said)))
     pattern = reader.pattern()
     reader.end()
@@ -88,12 +90,12 @@ class _StoryReader:
         self._depth = 0
 
     def pattern(self) -> _Pattern:
-        """Parts joined by "or"."""
+        """Parse parts joined by "or"."""
         found = self._joined(self._either, "or", numpy.logical_or)
         return found
 
     def end(self) -> None:
-        """Nothing more stands there."""
+        """Check that nothing follows."""
         if self._next.kind != "end":
             raise self._refuse('"and", "or", or the end')
 
@@ -118,9 +120,7 @@ class _StoryReader:
     def _term(self) -> _Pattern:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise HypothesisError(
-                f"more than {_DEEPEST} brackets and negations within each other", self._said, self._place
-            )
+            raise HypothesisError(f"more than {_DEEPEST} nested brackets and negations", self._said, self._place)
         if self._take("not"):
             inner = self._term()
             found: _Pattern = lambda axes: ~inner(axes)  # noqa: E731
@@ -140,7 +140,7 @@ class _StoryReader:
         if sign.said not in _COMPARE:
             if one.kind != "truth":
                 raise self._refuse(
-                    f"a comparison, as {one.kind}s are neither true nor false: {', '.join(_COMPARE)} or in"
+                    f"a comparison ({', '.join(_COMPARE)} or in), as {one.kind}s are neither true nor false"
                 )
             return lambda axes: (lambda values: values.numbers & values.known)(one.of(axes))
         self._at += 1
@@ -157,10 +157,10 @@ class _StoryReader:
 
     def _check_kinds(self, one: _Value, other: _Value, sign: Sign) -> None:
         if one.kind != other.kind:
-            raise HypothesisError(f"a {one.kind} can't be compared with a {other.kind}", self._said, sign.place)
+            raise HypothesisError(f"can't compare a {one.kind} with a {other.kind}", self._said, sign.place)
         if one.kind != "number" and sign.said not in ("==", "!="):
             raise HypothesisError(
-                f"{sign.said} compares numbers, and these are {one.kind}s; allowed are == and !=",
+                f"{sign.said} compares numbers, and these are {one.kind}s; use == or !=",
                 self._said,
                 sign.place,
             )
@@ -168,7 +168,7 @@ class _StoryReader:
     def _one_of(self, one: _Value) -> _Pattern:
         if one.kind != "text":
             raise HypothesisError(
-                f"“in” asks whether a text is one of several; this is a {one.kind}", self._said, one.place
+                f"“in” needs a text before it, such as query.text; got a {one.kind}", self._said, one.place
             )
         self._need("(")
         words = [self._text()]
@@ -228,13 +228,15 @@ class _StoryReader:
         by = 0
         while (sign := self._next).said in ("+", "-"):
             if value.kind != "number":
-                raise HypothesisError(f"{sign.said} adds numbers, and this is a {value.kind}", self._said, sign.place)
+                raise HypothesisError(
+                    f"{sign.said} needs a number before it; got a {value.kind}", self._said, sign.place
+                )
             self._at += 1
             if self._next.kind != "number":
                 raise self._refuse("a number")
             by += int(self._next.said) * (1 if sign.said == "+" else -1)
             self._at += 1
-        # One function whatever the length: a chain of them would be as deep as the story is long.
+        # One function whatever the length: a chain of them would be as deep as the hypothesis is long.
         return _added(value, by) if by else value
 
     @property
@@ -256,7 +258,7 @@ class _StoryReader:
 
     def _refuse(self, needed: str) -> HypothesisError:
         found = "the end" if self._next.kind == "end" else f"“{self._next.said:.60}”"
-        return HypothesisError(f"found {found}; needed: {needed}", self._said, self._place)
+        return HypothesisError(f"found {found}; expected {needed}", self._said, self._place)
 
 
 def _constant(kind: str, value: Any, place: int) -> _Value:

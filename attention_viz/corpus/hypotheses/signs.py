@@ -1,4 +1,4 @@
-"""The signs that a story is written with."""
+"""The signs of a hypothesis."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _DIGITS = 9
 
 
 class Sign(NamedTuple):
-    """A story's token: "name", "number", "text" in quotes, "sign" or "end"."""
+    """A hypothesis' token: "name", "number", "text" in quotes, "sign" or "end"."""
 
     kind: str
     said: str
@@ -22,18 +22,18 @@ class Sign(NamedTuple):
 
 
 def signs_of(said: str) -> Iterator[Sign]:
-    """Split a story into signs, the end last."""
+    """Split a hypothesis into signs, the end last."""
     place = 0
     while said[place:].strip():
         found = _SIGNS.match(said, place)
         if found is None:
             place += len(said[place:]) - len(said[place:].lstrip())
             open_quote = said[place] in "\"'"
-            what = "a text without its closing quote" if open_quote else f"{said[place]!r}, which means nothing here"
+            what = "a text without its closing quote" if open_quote else f"the unknown sign {said[place]!r}"
             raise HypothesisError(f"found {what}", said, place)
         kind = str(found.lastgroup)
         if kind == "number" and len(found[kind]) > _DIGITS:
-            phrase = f"found a number of {len(found[kind]):,} digits; positions and lengths have {_DIGITS} at most"
+            phrase = f"found a number of {len(found[kind]):,} digits; use at most {_DIGITS}"
             raise HypothesisError(phrase, said, found.start(kind))
         yield Sign(kind, found[kind], found.start(kind))
         place = found.end()

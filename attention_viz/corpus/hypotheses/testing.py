@@ -1,4 +1,4 @@
-"""Test a story: rank heads on half the texts, report the rest."""
+"""Test a hypothesis: rank heads on half the texts, report the rest."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,26 +27,26 @@ __all__ = ["Tested", "counted", "put_to_the_test"]
 
 # Heads of which the second half's texts are drawn anew, and how often.
 _DRAWN, _TIMES = 10, 300
-# A head does what a story says where more than half of what it tells is so; a baseline that is as good as this tells
-# that the story is one of positions.
+# A head satisfies a hypothesis from this average precision on; a baseline as good as the second number shows that
+# positions alone decide it.
 _HOLDS, _EXACT = 0.5, 0.99
 _BASELINES = ("distance", "key position", "distance and key position")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tested:
-    """What became of a story.
+    """The result of a hypothesis' test.
 
     Attributes:
-        said: the story.
-        table: a row a head, index (layer, head), the best on the first half first: threshold, chosen there; precision
-            and recall from it on, and average_precision, on the second half; of the best ten in columns ending in
-            "_low" and "_high" between what 95 % of 300 draws of its texts lie.
-        baseline: the average precision on the second half of what goes by position alone, and in what way it goes.
-        verdict: what follows, in a sentence.
-        holds: whether a head does what the story says.
-        texts: how many texts the heads were ranked on, and tested on.
-        pairs: of how many pairs the story holds in them.
+        said: the hypothesis.
+        table: one row per head, index (layer, head), ranked on the first half. threshold was chosen there; precision
+            and recall above it, and average_precision, are of the second half. For the ten best heads, columns ending
+            in "_low" and "_high" bound a 95 % bootstrap interval (300 resamples of those texts).
+        baseline: the average precision of a guess by position alone on the second half, and its kind.
+        verdict: the conclusion, in a sentence.
+        holds: whether a head satisfies the hypothesis.
+        texts: the number of texts for ranking, and for testing.
+        pairs: the number of pairs that satisfy the hypothesis, in each.
     """
 
     said: str
@@ -58,7 +58,7 @@ class Tested:
     pairs: tuple[int, int]
 
     def __repr__(self) -> str:
-        """The story and the verdict."""
+        """Return the hypothesis and the verdict."""
         return f"Tested({self.said!r}: {self.verdict})"
 
 
@@ -82,8 +82,8 @@ def put_to_the_test(hypothesis: Hypothesis, traces: Iterable[Trace], stream: str
     pairs = tuple(int(sum(text.holds.sum() for text in half)) for half in (first, second))
     if not all(pairs):
         raise ScanError(
-            f"“{hypothesis.said}” holds of {pairs[0]} pairs in {len(first)} texts and of {pairs[1]} in {len(second)} "
-            "others; needed: one or more in each, so test it on more texts, or on others"
+            f"“{hypothesis.said}” holds for {pairs[0]} pairs in {len(first)} texts and {pairs[1]} in {len(second)} "
+            "others; both need at least 1, so use more or other texts"
         )
     learnt = _summed([text.counts for text in first])
     order = numpy.argsort(-average_precision(learnt), kind="stable")
@@ -105,7 +105,7 @@ def counted(runs: Iterable[Trace], count: int, progress: Callable[[int, int], ob
 
 
 def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _TextPairs:
-    """Leave out resting keys unless the story concerns them."""
+    """Leave out sink keys unless the hypothesis concerns them."""
     back = looks_back(trace, stream)
     queries, keys = HypothesisAxis(trace.query_tokens(stream), back), HypothesisAxis(trace.key_tokens(stream), back)
     rows = list(queries.tokens.counted)
@@ -209,11 +209,11 @@ def _verdict(table: "pandas.DataFrame", baseline: tuple[float, str], ahead: tupl
     phrase = f"average precision {best['average_precision']:.2f}, {best['average_precision_low']:.2f} to "
     phrase += f"{best['average_precision_high']:.2f}"
     base, way = baseline
-    beside = f"going by {way} alone has {base:.2f}"
+    beside = f"guessing by {way} alone reaches {base:.2f}"
     if not best["average_precision_low"] >= _HOLDS:
-        return False, f"No head does this: the best, {layer}·{head}, has {phrase}; {beside}"
+        return False, f"No head does this: the best, {layer}·{head}, reaches {phrase}; {beside}"
     if base >= _EXACT:
-        return True, f"Head {layer}·{head} does this ({phrase}); the story is one of positions: {beside}"
+        return True, f"Head {layer}·{head} does this ({phrase}), but positions alone decide it: {beside}"
     if not ahead[0] > 0:
-        return False, f"Head {layer}·{head} does no more than positions tell: {phrase}; {beside}"
+        return False, f"Head {layer}·{head} does no better than positions: {phrase}; {beside}"
     return True, f"Head {layer}·{head} does this: {phrase}; {beside}"

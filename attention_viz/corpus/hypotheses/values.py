@@ -29,7 +29,7 @@ class HypothesisAxis:
 
     @once
     def resting(self) -> "NDArray[Any]":
-        """Mark resting tokens: special ones, and the first if no head looks ahead."""
+        """Mark sink tokens: special ones, and the first if no head looks ahead."""
         found = numpy.array(self.tokens.special)
         found[:1] |= self.looks_back
         return found
@@ -66,21 +66,19 @@ def _is(*kinds: str) -> "Callable[[HypothesisAxis], NDArray[Any]]":
 
 
 ATTRIBUTES: Mapping[str, Attribute] = {
-    "text": Attribute("text", "the token, without the space before it, in small letters", lambda axis: axis.texts),
-    "word": Attribute("text", "the whole word it belongs to, in small letters", lambda axis: axis.words),
-    "position": Attribute("number", "its place in the text, from 0", lambda axis: numpy.arange(len(axis.tokens))),
-    "length": Attribute("number", "how many characters it has", lambda axis: [len(text) for text in axis.tokens.texts]),
+    "text": Attribute("text", "the token in lower case, without the space before it", lambda axis: axis.texts),
+    "word": Attribute("text", "its whole word in lower case", lambda axis: axis.words),
+    "position": Attribute("number", "its position, from 0", lambda axis: numpy.arange(len(axis.tokens))),
+    "length": Attribute("number", "its number of characters", lambda axis: [len(text) for text in axis.tokens.texts]),
     "is_pronoun": Attribute("truth", "such as it, she, them", _is("pronoun")),
     "is_function_word": Attribute("truth", "such as the, of, because; pronouns too", _is("pronoun", "function word")),
-    "is_punctuation": Attribute("truth", "a mark, no letter", _is("punctuation")),
+    "is_punctuation": Attribute("truth", "a mark, not a letter", _is("punctuation")),
     "is_number": Attribute("truth", "digits", _is("number")),
-    "is_piece": Attribute("truth", "a piece of a word, but not its first", _is("word piece")),
-    "is_noun": Attribute(
-        "truth", "a word that may be a noun, as far as can be told without a grammar", lambda a: a.nouns
-    ),
+    "is_piece": Attribute("truth", "a subword token, but not a word's first", _is("word piece")),
+    "is_noun": Attribute("truth", "a possible noun, guessed without a grammar", lambda a: a.nouns),
     "is_capitalized": Attribute(
         "truth", "begins with a capital letter", lambda axis: [text[:1].isupper() for text in axis.tokens.texts]
     ),
     "is_special": Attribute("truth", "added by the tokenizer, such as [CLS]", _is("special")),
-    "is_first": Attribute("truth", "stands at position 0", lambda axis: numpy.arange(len(axis.tokens)) == 0),
+    "is_first": Attribute("truth", "is at position 0", lambda axis: numpy.arange(len(axis.tokens)) == 0),
 }

@@ -1,4 +1,4 @@
-"""Scans that ship with the package, made by `make scans`, and the texts that they are of.
+"""Scans that ship with the package, made by `make scans`, and their texts.
 
 `austen.txt` has 300 passages, fifty from each of Jane Austen's six novels, which are in the public domain, as Debian's
 package r-cran-janeaustenr has them: whole sentences put together up to 300 characters, spread evenly over each novel,
@@ -16,5 +16,5 @@ SHIPPED = ("all-MiniLM-L6-v2", "SmolLM2-135M-Instruct")
 
 
 def scans() -> dict[str, Path]:
-    """The folder of each scan that ships, by the name of its model."""
+    """Return each shipped scan's folder, by its model's name."""
     return {name: _HERE / name for name in SHIPPED if (_HERE / name / "manifest.json").is_file()}

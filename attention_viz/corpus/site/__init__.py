@@ -1,1 +1,1 @@
-"""A scan as a folder of pages that a double click opens: an atlas of roles, a page a head, search; no network."""
+"""A scan as a folder of offline web pages: an atlas of roles, one page per head, search."""

@@ -20,10 +20,10 @@ def explorer_script() -> str:
 
 
 def explorer_style() -> str:
-    """The explorer's own style."""
+    """Return the explorer's style."""
     return style_sheet()
 
 
 def explorer_page(site: Site) -> str:
-    """Return the page; the address's # names its example."""
+    """Return the page; the URL's # names its example."""
     return rendered("explorer", site=site)

@@ -30,7 +30,7 @@ _GLOBALS = {"change_words": change_words, "metrics": METRICS, "roles": ROLES}
 
 
 def rendered(name: str, **values: Any) -> Markup:
-    """Return a template filled in; everything is escaped but what is `Markup`."""
+    """Fill in a template, escaping everything except `Markup`."""
     return Markup(_TEMPLATES.get_template(f"{name}.html", globals=_GLOBALS).render(values))
 
 

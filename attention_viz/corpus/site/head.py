@@ -19,7 +19,7 @@ _FEW = 300
 
 
 def head_page(site: Site, head: Head) -> str:
-    """The page."""
+    """Return the page."""
     leading = LEADING[head.role]
     mean, spread = (float(head.row.get(f"{leading}{ending}", float("nan"))) for ending in ("", "_spread"))
     return rendered(

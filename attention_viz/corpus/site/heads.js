@@ -21,7 +21,7 @@ box.addEventListener("input", () => {
   );
   if (wanted && !found.length) {
     const none = document.createElement("li");
-    none.textContent = "Nothing of that kind.";
+    none.textContent = "No matches.";
     list.append(none);
   }
 });

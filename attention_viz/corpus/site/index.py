@@ -12,7 +12,7 @@ from attention_viz.trace.kind import Unit
 
 
 def index_page(site: Site, heads: Sequence[Head], made: Sequence[tuple[str, str]], files: Sequence[str]) -> str:
-    """The page."""
+    """Return the page."""
     counts = {name: sum(head.role == name for head in heads) for name in ROLES}
     jobs = {name: counts[name] for name, role in ROLES.items() if role.job and counts[name]}
     atlases: dict[str, dict[int, list[Head]]] = {}

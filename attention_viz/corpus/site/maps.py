@@ -1,4 +1,4 @@
-"""A head's queries and keys of several texts, as a scriptless picture."""
+"""A head's queries and keys of several texts, as a scriptless figure."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _HALF = 100
 
 
 def maps_of(runs: Sequence[Trace], heads: Heads) -> dict[tuple[str, int, int], Markup]:
-    """Return each head's picture."""
+    """Return each head's figure."""
     return {place: _map(runs, *place) for place in heads}
 
 
@@ -42,7 +42,7 @@ def _picture(plane: Plane, queries: Sequence[str], keys: Sequence[str], texts: i
         for side, labels in ((plane.queries, queries), (plane.keys, keys))
     ]
     caption = (
-        f"{len(queries)} queries and {len(keys)} keys of {texts} texts, in the two directions in which they differ "
-        f"most, which hold {plane.share:.0%} of how they differ"
+        f"{len(queries)} queries and {len(keys)} keys of {texts} texts, along their two principal directions "
+        f"({plane.share:.0%} of their variance)"
     )
     return rendered("map", queries=points[0], keys=points[1], caption=caption, side=_HALF + 5)

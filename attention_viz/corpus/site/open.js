@@ -6,7 +6,8 @@ if (/^head-[\w.]+-\d+-\d+$/.test(head ?? "")) {
   back.href = `${head}.html`;
   back.textContent = "Back to the head";
   const [, layer, number] = head.match(/-(\d+)-(\d+)$/);
-  document.getElementById("what").textContent = `An example of head ${layer}·${number}, with the others of its layer`;
+  document.getElementById("what").textContent =
+    `An example of head ${layer}·${number}, with the other heads of its layer`;
   const script = document.createElement("script");
   script.src = `explored/${head}.js`;
   script.addEventListener("load", () => {

@@ -31,12 +31,12 @@ class SiteExample:
 
     @property
     def query_token(self) -> str:
-        """The token that looks."""
+        """The query's token."""
         return self.row.asking or self.row.tokens[self.query]
 
     @property
     def key_token(self) -> str:
-        """The token that it looks at."""
+        """The key's token."""
         return self.row.tokens[self.key]
 
     def marked(self) -> Iterator[tuple[Markup, str]]:
@@ -50,7 +50,7 @@ class SiteExample:
 
 @dataclass(frozen=True)
 class Head:
-    """One head's page: table row, examples, looks by kind.
+    """One head's page: table row, examples, attention by kind.
 
     If studied also its ablation and similar heads.
     """
@@ -64,7 +64,7 @@ class Head:
 
     @property
     def name(self) -> str:
-        """As it is called on the pages."""
+        """Its name on the pages."""
         return f"{self.row['layer']}·{self.row['head']}"
 
     @property
@@ -79,7 +79,7 @@ class Head:
 
     @property
     def role_index(self) -> int:
-        """Where its role is among all, by which styles colour it."""
+        """Its role's index, which sets its colour."""
         return list(ROLES).index(self.role)
 
     @property
@@ -100,7 +100,7 @@ class Head:
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it has examples of, in order."""
+        """The metrics of its examples, in order."""
         return list(dict.fromkeys(one.metric for one in self.examples))
 
     def listed(self, metric: str, kind: str) -> list[SiteExample]:
@@ -109,7 +109,7 @@ class Head:
 
 
 def file_of(stream: object, layer: object, head: object) -> str:
-    """The name of a head's page."""
+    """Return the name of a head's page."""
     return f"head-{stream}-{layer}-{head}.html"
 
 

@@ -38,7 +38,7 @@ def rows_of(
     wanted: Mapping[int, Iterable[Wanted]],
     explored: Mapping[tuple[int, Wanted], int],
 ) -> Iterator[tuple[tuple[int, Wanted], SiteRow]]:
-    """The row of each query that is wanted."""
+    """Yield the row of each wanted query."""
     for number, trace in runs:
         for one in wanted.get(number, ()):
             call = trace.attention(one.layer, one.stream).head(one.head).rows([one.query])

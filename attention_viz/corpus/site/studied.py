@@ -5,7 +5,7 @@ from typing import Any
 
 from attention_viz.corpus.site.parts import Head, file_of
 
-# So many heads are told to matter most, and so many pairs to be most alike.
+# The number of most important heads, and of most similar pairs, on a page.
 _MOST = 10
 
 
@@ -42,8 +42,8 @@ def change_words(silenced: Mapping[str, Any]) -> str:
     """Describe a head's ablation, its standard error, and whether it exceeds chance."""
     change, error, texts = float(silenced["change"]), float(silenced["change_error"]), int(silenced["texts"])
     if silenced["of"] == "loss":
-        moved = f"the loss {'rises' if change >= 0 else 'falls'} by {abs(change):.3f} ± {error:.3f} nats a token"
+        moved = f"the loss {'rises' if change >= 0 else 'falls'} by {abs(change):.3f} ± {error:.3f} nats per token"
     else:
-        moved = f"the embedding moves by {change:.4f} ± {error:.4f} (1 − the cosine)"
-    chance = "" if abs(change) > 2 * error else ", which can't be told from chance"
+        moved = f"the embedding changes by {change:.4f} ± {error:.4f} (1 − cosine)"
+    chance = "" if abs(change) > 2 * error else ", within chance"
     return f"Without it, over {texts} texts, {moved}{chance}."

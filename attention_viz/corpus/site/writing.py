@@ -73,7 +73,7 @@ def write_site(
             kept = xml_text(text) if name.endswith(".html") else text
             write_whole(path / name, kept.encode("utf-8", "replace"))
     except OSError as error:
-        raise ScanError(f"the site can't be written to {path}: {error.strerror or error}") from None
+        raise ScanError(f"can't write the site to {path}: {error.strerror or error}") from None
 
 
 def _whole(tables: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What a scan's sums can't say, from a few of its texts run once more: heads silenced, heads alike, words written."""
+"""A second look at a few of a scan's texts: heads ablated, similar heads, words written."""

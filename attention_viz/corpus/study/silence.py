@@ -17,7 +17,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# What silencing moves: of a decoder that chooses words the loss, of an encoder its embedding.
+# Ablation changes the loss of a decoder that chooses words, and the embedding of an encoder.
 _LOSS, _EMBEDDING = "loss", "embedding"
 
 
@@ -28,14 +28,14 @@ def measure_of(model: AttentionModel) -> str:
     if tuple(model.heads) == ("encoder",) and not model.facts.predicts:
         return _EMBEDDING
     raise UnsupportedModel(
-        f"{model.name} neither goes on with a text nor embeds one, so nothing says what becomes of it without a head"
+        f"can't measure ablations of {model.name}: it neither predicts a next token nor embeds texts"
     )
 
 
 def silenced(
     model: AttentionModel, before: Trace, heads: Sequence[tuple[int, int]], report: Callable[[int], object]
 ) -> "NDArray[Any]":
-    """Return each single ablation's effect: loss in nats a token, or embedding.
+    """Return each single ablation's effect: loss in nats per token, or embedding.
 
     An embedding is the last layer's mean; its change is 1 − the cosine.
 

@@ -16,7 +16,7 @@ from attention_viz.corpus.worker import Worker
 if TYPE_CHECKING:
     import pandas
 
-# Heads that are told to be like a head.
+# The number of similar heads per head.
 _NEAREST = 5
 
 # Told how many steps are done, and of how many.
@@ -59,7 +59,7 @@ def study(
 
 
 def _nobody(_done: int, _of: int) -> None:
-    """Nobody is told."""
+    """Report nothing."""
 
 
 def _number(example: Mapping[str, Any]) -> int:

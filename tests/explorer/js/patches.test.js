@@ -52,10 +52,10 @@ test("what a patch looks at is told: a region, itself, the class token it rests 
   const one = headOf(Array(13).fill(row({3: 0.7})));
   assert.equal(said(one, 5), "Patch 1, 0 looks at patch 0, 2: 0.70");
   assert.equal(said(one, 3), "Patch 0, 2 looks at itself: 0.70");
-  assert.equal(said(headOf(Array(13).fill(row({0: 0.8}))), 5), "Patch 1, 0 rests on the class token: 0.80");
-  assert.equal(said(headOf([row({0: 0.8})]), 0), "The class token keeps to itself: 0.80");
+  assert.equal(said(headOf(Array(13).fill(row({0: 0.8}))), 5), "Patch 1, 0 looks at the class token: 0.80");
+  assert.equal(said(headOf([row({0: 0.8})]), 0), "The class token looks at itself: 0.80");
   const even = headOf([Array(13).fill(1 / 13)]);
-  assert.equal(said(even, 0), "The class token looks widely: half of what it gives to patches is on 6 of 12");
+  assert.equal(said(even, 0), "The class token looks broadly: half of its weight on patches is on 6 of 12");
 });
 
 test("who looks at a patch is counted, since a column doesn't add up to 1", () => {

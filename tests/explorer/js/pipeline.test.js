@@ -104,7 +104,7 @@ test("how a step changes a score is told as arithmetic", () => {
   const shapes = [`^${number} × 0.3 = ${number}$`, `^2.5 · tanh\\(${number} ÷ 2.5\\) = ${number}$`];
   shapes.push(
     `^${number} [+−] ${number} for these positions = ${number}$`,
-    `^1 later key blocked, and this one isn’t: ${number} stays$`,
+    `^1 later key blocked, but not this one: ${number} stays$`,
   );
   told.forEach((line, at) => assert.match(line, new RegExp(shapes[at])));
 });
@@ -124,11 +124,11 @@ test("what one head adds to the joined vector is told with its part of it, or wh
   const header = {head: 4, heads: 12, d_v: 32, known: ["output", "query"]};
   assert.equal(
     plain(addsTold(header, [2.09, 4.58, 0.314], true)),
-    "output · rows 128 to 159 of W_O: 2.09 long, joined 4.58; head 4’s part of joined: 31 %, of all heads and the bias 100 %",
+    "output · rows 128 to 159 of W_O: norm 2.09, joined 4.58; head 4’s part of joined: 31 %, all heads and the bias 100 %",
   );
   assert.match(plain(addsTold(header, [2, 4, -0.12], true)), /part of joined: −12 %/);
   assert.match(plain(addsTold({...header, heads: 1, head: 0}, [2, 4, 1], true)), /^output · W_O: /);
-  assert.match(plain(addsTold({...header, known: ["query"]}, null, true)), /can’t be told: no W_O is known/);
+  assert.match(plain(addsTold({...header, known: ["query"]}, null, true)), /unknown: no known W_O/);
   assert.match(plain(addsTold({...header, known: []}, null, true)), /as in a trace from a file/);
   assert.match(plain(addsTold(header, null, false)), /was not recorded/);
 });

@@ -51,7 +51,7 @@ test("keys go on and back, and a digit is a slide", () => {
 
 test("a page without slides says so on one", () => {
   assert.equal(slidesOrNone([]).length, 1);
-  assert.match(slidesOrNone(undefined)[0].ask[0][0], /Nothing here to present/);
+  assert.match(slidesOrNone(undefined)[0].ask[0][0], /Nothing to present/);
 });
 
 test("numbers have two digits after the point and never read as 0 where they aren't", () => {

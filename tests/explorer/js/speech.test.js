@@ -51,27 +51,27 @@ test("what is heard for a word is told: a third of it, all of it, another place,
   const line = (cells) => Float32Array.from({length: 10}, (_, at) => cells[at] ?? 0);
   assert.equal(
     text(tellWord(word, line({3: 0.8}), frames, false)),
-    "Before it writes “river” it hears the word’s first third: 0.80",
+    "Before “river” it attends to the word’s first third: 0.80",
   );
   assert.equal(
     text(tellWord(word, line({3: 0.3, 4: 0.3, 5: 0.3}), frames, true)),
-    "Having read “river” it hears that word: 0.90",
+    "After “river” it attends to that word: 0.90",
   );
-  assert.equal(text(tellWord(word, line({0: 1}), frames, false)), "For “river” it listens to 0.01–0.09 s: 0.80");
+  assert.equal(text(tellWord(word, line({0: 1}), frames, false)), "For “river” it attends to 0.01–0.09 s: 0.80");
   assert.equal(
     text(tellWord(word, line({0: 0.1}), frames, false)),
-    "For “river” it listens to what follows the sound: 0.90",
+    "For “river” it attends to frames after the audio: 0.90",
   );
   assert.match(
     text(tellWord({...word, start: null, end: null}, line({3: 0.8}), frames, false)),
-    /listens to 0\.31–0\.39 s/,
+    /attends to 0\.31–0\.39 s/,
   );
 });
 
-test("what a moment listens to, and what listens to it", () => {
+test("what a moment attends to, and what attends to it", () => {
   const line = Float32Array.from({length: 10}, (_, at) => Number(at === 7));
-  assert.equal(text(tellMoment(line, 2, frames, false)), "At 0.20 s it listens to 0.71–0.79 s: 0.80");
-  assert.equal(text(tellMoment(line, 2, frames, true)), "What looks at 0.20 s most is 0.70 s: 1.00");
+  assert.equal(text(tellMoment(line, 2, frames, false)), "At 0.20 s it attends to 0.71–0.79 s: 0.80");
+  assert.equal(text(tellMoment(line, 2, frames, true)), "The most attention to 0.20 s comes from 0.70 s: 1.00");
 });
 
 test("the file that is played says how long it is, and holds the samples", () => {

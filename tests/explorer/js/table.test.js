@@ -26,7 +26,7 @@ test("a small head is told whole: queries down, keys across, blocked cells by th
     table.rows[0].map(({heading}) => heading),
     [true, false, false, false],
   );
-  assert.match(table.caption[0].text, /^Layer 1: how much each query \(row\) looks at each key \(column\)$/);
+  assert.match(table.caption[0].text, /^Layer 1: how much each query \(row\) attends to each key \(column\)$/);
 });
 
 test("of a large head one query's row is told, with positions, since tokens repeat", () => {

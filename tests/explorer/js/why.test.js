@@ -24,10 +24,10 @@ test("numbers have a sign, but for what is next to nothing", () => {
 
 test("what is missing without a head is told beside what it wrote", () => {
   assert.match(meaningOf(2.86, 3.04), /^Confirmed/);
-  assert.match(meaningOf(0.82, -0.04), /^What comes after makes up/);
-  assert.match(meaningOf(-0.26, 1.11), /^It acts through others/);
+  assert.match(meaningOf(0.82, -0.04), /^Later parts compensate/);
+  assert.match(meaningOf(-0.26, 1.11), /^It acts through later parts/);
   assert.match(meaningOf(1.0, 1.6), /^It also acts/);
-  assert.match(meaningOf(0.05, 0.02), /^Next to nothing/);
+  assert.match(meaningOf(0.05, 0.02), /^Almost no effect/);
 });
 
 test("colours deepen by roots up to the fullest", () => {
@@ -120,9 +120,9 @@ test("what is missing is known of the heads that were silenced, and orders them"
 
 test("the story of a word: who writes most, why it looks there, and what is made up for once that is known", () => {
   const [first, second, ...none] = storyOf(header, new Map());
-  assert.equal(first.words, "0·0 writes most: it looks at “John” and writes against it");
+  assert.equal(first.words, "0·0 contributes most: it attends to “John” and suppresses it");
   const [against] = storyOf({...header, total: -6}, new Map());
-  assert.equal(against.words, "0·0 writes most, but the other way: it looks at “John” and writes against it");
+  assert.equal(against.words, "0·0 contributes most, with the opposite sign: it attends to “John” and suppresses it");
   assert.deepEqual(second.press, {pair: [0, 0, 3, 2]});
   assert.deepEqual(none, []);
   const known = storyOf(
@@ -132,7 +132,7 @@ test("the story of a word: who writes most, why it looks there, and what is made
       ["0 1", 6.1],
     ]),
   );
-  assert.equal(known[2].words, "0·1 looks at “Mary”, but what comes after makes up for it");
+  assert.equal(known[2].words, "0·1 attends to “Mary”, but later parts compensate for it");
   assert.deepEqual(known[2].press, {head: [0, 1]});
   assert.deepEqual(storyOf({...header, listed: []}, new Map()), []);
 });
@@ -147,20 +147,20 @@ test("the story of a score: who writes the key, or the word itself", () => {
   };
   assert.equal(
     storyOf(score, new Map())[0].words,
-    "Of the heads 0·0 writes most of the key, +2.90: at “to” it looks at “John”, the word before",
+    "Head 0·0 contributes most to the key, +2.90: at “to” it attends to “John”, the previous word",
   );
   assert.match(
     storyOf({...score, total: -6}, new Map())[0].words,
-    /most of the key, \+2\.90, against the score: at “to”/,
+    /most to the key, \+2\.90, against the score: at “to”/,
   );
   const itself = {...score, side: "query", groups: [{kind: "Word embedding", towards: "", sum: 8.5, lines: []}]};
   const [word, other] = storyOf(itself, new Map());
-  assert.equal(word.words, "The word “to” itself writes most of the query, +8.50");
+  assert.equal(word.words, "The word “to” itself contributes most to the query: +8.50");
   assert.deepEqual(other.press, {side: "key"});
 });
 
 test("each order of heads is spoken of in words of its own", () => {
-  assert.equal(wordsFor("wrote").list, "The largest heads");
-  assert.equal(wordsFor("silenced").missing, "missing when silenced");
-  assert.equal(wordsFor("put").missing, "lost with the other text’s");
+  assert.equal(wordsFor("wrote").list, "Largest heads");
+  assert.equal(wordsFor("silenced").missing, "lost by ablation");
+  assert.equal(wordsFor("put").missing, "lost by patching");
 });

@@ -112,10 +112,10 @@ function writeTitle({title, legend, grid}, drawing) {
   const {header, message, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
   const words = {
-    roles: "What each head mostly does",
+    roles: "Role of each head",
     patterns: "Patterns of all heads",
     colours: `${metric?.label}, by head`,
-    silenced: "How far the output moves without each head",
+    silenced: "Effect of ablating each head",
   };
   title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);

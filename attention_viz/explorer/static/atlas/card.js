@@ -181,7 +181,7 @@ function fill(card, drawing, cell, place) {
     element(
       "p",
       {class: "av-quiet av-tip"},
-      "Pointed at. A click or Enter keeps it; a double click opens it in Explore.",
+      "Preview. Click or press Enter to keep it; double-click to open it in Explore.",
     ),
   );
 }
@@ -190,7 +190,7 @@ function fill(card, drawing, cell, place) {
  * @param {Drawing} drawing @param {AtlasCell} cell @param {number} size @param {boolean} named */
 function pattern(drawing, cell, size, named) {
   const {queries, keys} = drawing.header;
-  const canvas = element("canvas", {role: "img", "aria-label": "Its pattern: queries down, keys across"});
+  const canvas = element("canvas", {role: "img", "aria-label": "Attention pattern: queries down, keys across"});
   const context = fitCanvas(canvas, size, size);
   context.putImageData(drawPattern(drawing, cell, canvas.width, canvas.height), 0, 0);
   if (!named) return element("div", {}, canvas);

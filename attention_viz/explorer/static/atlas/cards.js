@@ -15,7 +15,7 @@ const SIZE = 36;
 
 /** @param {Atlas} atlas @param {(cell: AtlasCell) => void} choose @returns {Cards} */
 export function createCards(atlas, choose) {
-  const node = element("div", {class: "av-roles", role: "group", "aria-label": "What heads mostly do"});
+  const node = element("div", {class: "av-roles", role: "group", "aria-label": "Roles of heads"});
   let made = "";
   /** @type {unknown} */
   let of = null;

@@ -27,7 +27,7 @@ export function wordsOf(drawing, cell) {
   }
   const number = colouringNumber(drawing, cell);
   if (message.view === "silenced") {
-    return number === null ? "not tried" : `without it the output moves by ${(100 * number).toFixed(2)} %`;
+    return number === null ? "not tested" : `without it, the output moves by ${(100 * number).toFixed(2)} %`;
   }
   const counted = header.counts[message.metric][cell.place];
   const few = number !== null && isFew(counted) ? `, the mean of only ${tokensOf(counted)}` : "";

@@ -22,7 +22,7 @@ export function createClaim(view) {
   how.onclick = () => view.open?.("steps");
   const why = element("button", {type: "button", class: "av-how", "data-testid": "explorer-why"}, "Why?");
   why.onclick = () => view.open?.("why");
-  const hint = element("span", {class: "av-quiet", hidden: true}, "preview: a click keeps it");
+  const hint = element("span", {class: "av-quiet", hidden: true}, "preview: click to keep it");
   const node = element("div", {class: "av-claim-line"}, sentence, aside, place, ...(view.open ? [how, why] : []), hint);
   const rows = keepRows(node);
   return {
@@ -84,7 +84,7 @@ function besideOf(view) {
   if (found === null)
     return {words: [rowOf(view, now.pair), asideOf(now, now.pair)].filter(Boolean).join("; "), weight: ""};
   const weight = share(found);
-  return {words: `of whole words; this pair of tokens has ${weight}`, weight};
+  return {words: `for whole words; this pair of tokens has ${weight}`, weight};
 }
 
 /** Which row the arcs are of, where the sentence is about all rows of a head.

@@ -14,9 +14,9 @@ import {hasAny} from "../data/store.js";
 // What heads do in all rows, short enough for a button; of other kinds stand the two words.
 /** @type {Record<string, string>} */
 const JOBS = {
-  previous: "each word \u2192 the one before",
-  "same token": "words again \u2192 where they were before",
-  induction: "words again \u2192 what followed last time",
+  previous: "each word \u2192 the previous word",
+  "same token": "repeated words \u2192 their earlier place",
+  induction: "repeated words \u2192 what followed last time",
 };
 
 /** The findings, best first. @param {FindingsView} view @returns {Part} */

@@ -29,7 +29,7 @@ export const SCALES = {
     ],
   },
   maximum: {
-    label: "To maximum",
+    label: "Per head",
     title: "The deepest colour is each head's own largest weight",
     place: (weight, maximum) => (maximum > 0 ? Math.min(1, weight / maximum) : 0),
     ticks: (maximum) => [
@@ -39,7 +39,7 @@ export const SCALES = {
   },
   logarithmic: {
     label: "Logarithmic",
-    title: "Equal steps of colour for each factor, down to 0.001: shows weak links",
+    title: "Equal colour steps for equal factors, down to 0.001: shows weak links",
     place: (weight) => Math.max(0, 1 - Math.log10(Math.max(weight, FAINTEST)) / Math.log10(FAINTEST)),
     ticks: () => [
       [0, "0.001"],
@@ -54,7 +54,7 @@ export const SCALES = {
 export const SCALE_NAMES = ["linear", "maximum", "logarithmic"];
 
 /** How long or wide a mark of a weight is, 0 to 1. Lengths are read as proportions, so they never follow the
- * logarithmic scale: beside it and "to maximum" they are relative to `most`, the heaviest weight of the same picture.
+ * logarithmic scale: beside it and "per head" they are relative to `most`, the heaviest weight of the same picture.
  * @param {ScaleName} scale @param {number} weight @param {number} most */
 export function lengthOf(scale, weight, most) {
   return scale === "linear" ? weight : weight / Math.max(most, 1e-9);

@@ -31,7 +31,10 @@ export function tableOf(head, {stream, rows, columns}, name, query) {
 function wholeTable(head, stream, rows, columns, name) {
   return {
     caption: [
-      {text: `${name}: how much each query (row) looks at each key (column)${originWords(stream.keys)}`, token: false},
+      {
+        text: `${name}: how much each query (row) attends to each key (column)${originWords(stream.keys)}`,
+        token: false,
+      },
     ],
     titles: ["Query \\ key", ...Array.from(columns, (key) => stream.keys.shown[key])],
     rows: Array.from(rows, (query) => [
@@ -49,7 +52,7 @@ function rowTable(head, stream, columns, name, query) {
       {text: `${name}: how much the query `, token: false},
       {text: stream.queries.spoken[query], token: true},
       {
-        text: ` looks at each key; choose another token above for another row${originWords(stream.keys)}`,
+        text: ` attends to each key; choose another token above for another row${originWords(stream.keys)}`,
         token: false,
       },
     ],

@@ -25,7 +25,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text */
 
 /** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
-export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "the model's own"};
+export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "generated"};
 
 /** @type {WeakMap<object, Record<string, Int32Array>>} */
 const found = new WeakMap();

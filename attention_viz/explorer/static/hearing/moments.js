@@ -36,8 +36,8 @@ export function createMoments(view, packed) {
   const direction = segments(
     "",
     [
-      {value: "from", label: "what it listens to", title: "The weights that the chosen moment gives: its row"},
-      {value: "to", label: "what listens to it", title: "The weights that each gives to the chosen moment: its column"},
+      {value: "from", label: "attends to", title: "Weights from the chosen moment: its row"},
+      {value: "to", label: "attended by", title: "Weights to the chosen moment: its column"},
     ],
     (value) => view.store.set({direction: value === "to" ? "to" : "from"}),
   );
@@ -46,9 +46,9 @@ export function createMoments(view, packed) {
     {class: "av-picture-tools"},
     hearing.button,
     direction.node,
-    element("span", {class: "av-quiet"}, "point at a moment, or walk with the arrow keys"),
+    element("span", {class: "av-quiet"}, "point at a moment or use the arrow keys"),
   );
-  const node = element("section", {class: "av-sound", "aria-label": "The sound"}, tools, place);
+  const node = element("section", {class: "av-sound", "aria-label": "Audio"}, tools, place);
   listenToMoments(view, place, frames);
   const said = () => {
     const line = momentLine(view, frames);
@@ -61,7 +61,7 @@ export function createMoments(view, packed) {
       if (hasAny(changed, "loaded", "theme")) hearing.paint();
       if (!hasAny(changed, ...SHOWN_ROW, "theme", "size", "direction")) return;
       direction.select(view.store.state.direction);
-      place.setAttribute("aria-label", (said() ?? []).map(([text]) => text).join("") || "The sound");
+      place.setAttribute("aria-label", (said() ?? []).map(([text]) => text).join("") || "Audio");
       fillMoments(view, place, hearing.spectrum, frames);
     },
   };

@@ -77,7 +77,7 @@ export function tellWord(word, line, frames, after) {
   const named = /** @type {Said} */ ([`\u201c${word.text}\u201d`, "query"]);
   const inside = line.reduce((sum, weight) => sum + weight, 0);
   if (inside < SILENT) return afterSound(said`For ${named}`, inside);
-  const begins = said`${after ? "Having read " : "Before it writes "}${named} it hears `;
+  const begins = said`${after ? "After " : "Before "}${named} it attends to `;
   if (word.start !== null && word.end !== null) {
     const share = during(line, word.start, word.end, frames.step);
     const third = (word.end - word.start) / 3;
@@ -94,14 +94,14 @@ export function tellWord(word, line, frames, after) {
 
 /** @param {Said[]} who @param {number} inside  how much of the row lies in the sound @returns {Said[]} */
 function afterSound(who, inside) {
-  return said`${who} it listens to what follows the sound: ${[(1 - inside).toFixed(2), "number"]}`;
+  return said`${who} it attends to frames after the audio: ${[(1 - inside).toFixed(2), "number"]}`;
 }
 
 /** @param {Said[]} who @param {Float32Array} line @param {Frames} frames @param {number} inside @returns {Said[]} */
 function duringSpan(who, line, frames, inside) {
   const [from, to] = spanOf(line, frames).map((second) => second.toFixed(2));
   const share = (inside * (AFTER - BEFORE)).toFixed(2);
-  return said`${who} it listens to ${[`${from}\u2013${to} s`, "key"]}: ${[share, "number"]}`;
+  return said`${who} it attends to ${[`${from}\u2013${to} s`, "key"]}: ${[share, "number"]}`;
 }
 
 /** What a moment of a sound looks at, or what looks at it, in a sentence.
@@ -114,7 +114,8 @@ export function tellMoment(line, chosen, frames, to) {
   const second = /** @type {Said} */ ([`${(chosen * frames.step).toFixed(2)} s`, to ? "key" : "query"]);
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
   const looks = `${(most * frames.step).toFixed(2)} s`;
-  if (to) return said`What looks at ${second} most is ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
+  if (to)
+    return said`The most attention to ${second} comes from ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
   const inside = line.reduce((sum, weight) => sum + weight, 0);
   const who = said`At ${second}`;
   return inside < SILENT ? afterSound(who, inside) : duringSpan(who, line, frames, inside);

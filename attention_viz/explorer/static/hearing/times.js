@@ -22,8 +22,8 @@ export function createTimes(view, packed) {
     body,
   );
   const note = packed.words.some(({start}) => start === null)
-    ? "Nobody speaks in it as far as the model hears, so no word has a time."
-    : "By time warping over the heads that align, in seconds. The weight is out of all frames that the model hears.";
+    ? "The model detects no speech, so no word has a time."
+    : "Seconds, from time warping over the alignment heads. The weight is a share of all frames that the model reads.";
   const node = element(
     "section",
     {class: "av-list"},

@@ -46,7 +46,7 @@ export function createWords(view, packed) {
     moveCursor(place, second, frames.seconds);
   });
   const {tools, select} = createWordTools(view, packed, hearing.button);
-  const node = element("section", {class: "av-sound", "aria-label": "The sound"}, tools, place);
+  const node = element("section", {class: "av-sound", "aria-label": "Audio"}, tools, place);
   listenToWords(view, place, packed, hearing, frames);
   const drawHero = () => fillHero({view, packed, frames, place, spectrum: hearing.spectrum, lit});
   return {
@@ -73,8 +73,8 @@ function createWordTools(view, packed, button) {
   const rows = segments(
     "",
     [
-      {value: "about", label: "about to write the word", title: "The row whose step produces the word"},
-      {value: "read", label: "has read the word", title: "The row whose step reads the word"},
+      {value: "about", label: "before the word", title: "Row of the step that predicts the word"},
+      {value: "read", label: "after the word", title: "Row of the step that reads the word"},
     ],
     (value) => store.set({after: value === "read"}),
   );
@@ -86,13 +86,13 @@ function createWordTools(view, packed, button) {
           {
             value: "mean",
             label: `mean of ${packed.aligning.map(([layer, head]) => `${layer}\u00b7${head}`).join(", ")}`,
-            title: "The heads that align words with time, by which word times are told",
+            title: "The alignment heads, which give the word times",
           },
         ],
         (value) => store.set({aligned: value === "mean"}),
       )
     : null;
-  const hint = element("span", {class: "av-quiet"}, "ribbon: the middle 80\u00a0% of a row\u2019s weight in the sound");
+  const hint = element("span", {class: "av-quiet"}, "ribbon: the middle 80\u00a0% of a row\u2019s weight in the audio");
   const tools = element("div", {class: "av-picture-tools"}, button, rows.node, heads?.node ?? null, hint);
   const select = () => {
     rows.select(store.state.after ? "read" : "about");

@@ -6,7 +6,7 @@ function startPage() {
   const theme = document.documentElement.dataset["theme"];
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const [place, payload] = [document.getElementById("explorer"), document.getElementById("payload")];
-  if (!place || !payload) throw new Error("the page has no place for the explorer, or nothing to show in it");
+  if (!place || !payload) throw new Error("the page needs the elements #explorer and #payload");
   const text = atob(payload.textContent ?? "");
   const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
   const explorer = mountExplorer(place, bytes, {

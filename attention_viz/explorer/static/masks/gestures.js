@@ -21,9 +21,9 @@ export function listenTo(stage, hear) {
 
 /** Why nothing can be painted now; empty where it can. @param {Stage} stage */
 function unpaintable({message, choice, peek}) {
-  if (!message || message.locked) return message?.locked ?? "Not there yet.";
-  if (peek) return "Press the head to choose it, then paint.";
-  return BATCHED.includes(choice.mask) ? "Two sentences stand here: choose another mask, then paint." : "";
+  if (!message || message.locked) return message?.locked ?? "Still loading.";
+  if (peek) return "Click the head to choose it, then paint.";
+  return BATCHED.includes(choice.mask) ? "This mask is for two sentences. Choose another mask to paint." : "";
 }
 
 /** @param {Stage} stage @param {Hear} hear */
@@ -118,7 +118,7 @@ function wordsOf(stage, {query, key}) {
   const {before, after, own, open} = matricesOf(ground, stage);
   const cell = query * ground.columns + key;
   const {queries, keys} = ground.header;
-  const blocked = own[cell] ? (open[cell] ? "" : ", blocked") : ", blocked by the model itself";
+  const blocked = own[cell] ? (open[cell] ? "" : ", blocked") : ", blocked by the model";
   const then = after ? ` \u2192 ${threeDigits(after[cell])}` : " \u2192 \u2026";
   return [
     element("bdi", {class: "av-query"}, tokenOf(queries, query)),

@@ -49,7 +49,7 @@ function create(base) {
         stage.shown = shown;
         send(stage, stage.run !== null);
       }),
-      scope: createSwitch("Acts in", {all: "every head", layer: "this layer", head: "this head only"}, (scope) =>
+      scope: createSwitch("Applies to", {all: "every head", layer: "this layer", head: "this head only"}, (scope) =>
         chooseScope(stage, scope),
       ),
     },
@@ -112,7 +112,7 @@ function arrange({root, parts, presets, stepper, sizer, switches, sheet, heads})
   const right = element(
     "div",
     {class: "av-mask-side"},
-    element("header", {class: "av-scope"}, element("h2", {}, "Acts in ", parts.scopeNote), switches.scope.node),
+    element("header", {class: "av-scope"}, element("h2", {}, "Applies to ", parts.scopeNote), switches.scope.node),
     titled([parts.outputsTitle, parts.outputsNote], parts.outputs),
     titled([parts.headsTitle, parts.headsNote], heads.table),
     titled([parts.wholeTitle], parts.whole),

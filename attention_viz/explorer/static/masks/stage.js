@@ -55,6 +55,7 @@ import {readStyle} from "../parts/style.js";
  */
 
 const WIDE = 760;
+const RUNNING = "running the model \u2026";
 // What stands above and below the matrix on the first screen, in pixels.
 const AROUND = 250;
 const LEAST_ROOM = 330;
@@ -131,10 +132,10 @@ function legendWords(stage, {header, columns}, matrices) {
   const {layer, head} = peek ?? header;
   const where = `layer ${header.layers[layerPlace(header.layers, layer)].label}, head ${head}`;
   if (shownOf(stage) === "before") return where;
-  if (!matrices.after) return `${where}: before, while it runs \u2026`;
-  if (!run && !readsTheSame(choice, layer, header.layers)) return `${where}: while it runs \u2026`;
+  if (!matrices.after) return `${where}: before; running the model \u2026`;
+  if (!run && !readsTheSame(choice, layer, header.layers)) return `${where}: running the model \u2026`;
   const empty = shownOf(stage) === "difference" && keepsRow(matrices, columns);
-  return empty ? `${where}; rows without colour are as before` : where;
+  return empty ? `${where}; rows without colour are unchanged` : where;
 }
 
 /** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
@@ -145,11 +146,7 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   const {mask} = choice;
   const number = mask === "window" ? choice.window : mask === "prefix" ? choice.prefix : null;
   stepper.show(mask, number, number === null ? "" : NUMBER_WORDS[mask](number, looksBack(ground)));
-  sizer.show(
-    "Size of the brush",
-    Math.min(sheet.frame.cell.width, sheet.frame.cell.height) < 12 ? size : null,
-    "cells",
-  );
+  sizer.show("Brush size", Math.min(sheet.frame.cell.width, sheet.frame.cell.height) < 12 ? size : null, "cells");
   switches.brush.show(brush);
   switches.shown.show(shownOf({choice, shown}));
   switches.shown.disable(choice.mask === "none");
@@ -184,8 +181,7 @@ function drawOutputs(stage, ground) {
   root.classList.toggle("av-stale", stale);
   parts.outputs.classList.toggle("av-own", own !== null);
   parts.outputsTitle.textContent = own ? "This head\u2019s output moved by" : "Output moved by";
-  const waiting = own ? "the model is being run \u2026" : "being run in the model \u2026";
-  parts.outputsNote.textContent = stale ? waiting : "last layer, against its length before";
+  parts.outputsNote.textContent = stale ? RUNNING : "last layer, relative to its norm before";
   const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
   if (!told) return;
   const beside = (run ?? last)?.likelier.length ? BESIDE.next : BESIDE.whole;
@@ -201,15 +197,13 @@ function drawSides(stage, ground, {ramp}) {
   const told = run ?? last;
   parts.headsNote.textContent =
     run === null
-      ? "being run in the model \u2026"
-      : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or press" : ""}`;
+      ? RUNNING
+      : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or click" : ""}`;
   const shown = stage.peek ?? ground.header;
   drawHeads(heads, ground, {heads: told?.heads ?? null, shown, ramp});
   parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(heads.layout)));
   if (!told) return;
-  parts.wholeTitle.textContent = told.likelier.length
-    ? (message?.predicts ?? "")
-    : "Mean of all outputs, against before";
+  parts.wholeTitle.textContent = told.likelier.length ? (message?.predicts ?? "") : "Mean output, compared with before";
   writeWhole(parts.whole, told);
 }
 

@@ -15,13 +15,13 @@ import {tokenParts} from "../claim/placed.js";
  * @param {{query: number, key: number} | null} pair  the link that was chosen
  * @returns {(Node | string)[]} */
 export function claimOf(ground, matrices, run, none, pair = null) {
-  if (none) return ["No mask is put on: every word looks where the model lets it."];
+  if (none) return ["No mask: every word can look wherever the model allows."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
   const {before, after, open} = matrices;
   const cut = chosenCut(ground, matrices, pair) ?? heaviestCut(before, open, ground.columns, wordless(ground));
-  if (!cut) return ["The cells that are blocked had no weight."];
+  if (!cut) return ["The blocked cells had no weight."];
   if (isOfFillUp(ground, matrices))
-    return ["No word of the text loses anything: only tokens that fill up the row looked at what is blocked."];
+    return ["Your text is unaffected: only padding tokens attended to the blocked cells."];
   return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
 }
 
@@ -45,7 +45,7 @@ function cutParts({header, columns}, {open, before, after}, {query, key, weight}
   const from = capital(token(header.queries, query, "av-query"));
   const to = (/** @type {number} */ at) => token(header.keys, at, "av-keys");
   const lost = [...from, " loses ", ...to(key), " (", number(weight), ")"];
-  if (!open.subarray(query * columns, (query + 1) * columns).includes(1)) return [...lost, " and may look nowhere"];
+  if (!open.subarray(query * columns, (query + 1) * columns).includes(1)) return [...lost, " and can look nowhere"];
   if (!after) return lost;
   const [was, is] = [before, after].map((matrix) => largestOf(matrix, query, columns));
   const more = was === is ? " and looks more at " : " and turns to ";
@@ -54,7 +54,7 @@ function cutParts({header, columns}, {open, before, after}, {query, key, weight}
 
 /** @param {Ground} ground @param {Run | null} run @param {number} query */
 function outputParts({header}, run, query) {
-  if (!run) return ["; how far its output moves is being run \u2026"];
+  if (!run) return ["; running the model for its output \u2026"];
   // Of a model with two texts, what comes out stands beside the other one.
   if (run.said.length !== header.queries.tokens.length || run.said[query] !== header.queries.tokens[query])
     return ["."];
@@ -68,11 +68,11 @@ function nothingCut({header}, matrices, run) {
     const at = run.outputs.indexOf(most);
     const own = header.queries.tokens[at] === run.said[at];
     const said = token(own ? header.queries : {tokens: run.said}, at, "av-query");
-    return ["In this head nothing is blocked; the output moves most at ", ...said, ", by ", ...distance(most), "."];
+    return ["Nothing is blocked in this head; the output moves most at ", ...said, ", by ", ...distance(most), "."];
   }
-  if (!run) return ["In this head nothing is blocked; what the mask does elsewhere is being run \u2026"];
-  if (matrices.own.includes(0)) return ["The model blocks all these cells already: it changes nothing here."];
-  return ["Nothing is blocked: every word may look at every word."];
+  if (!run) return ["Nothing is blocked in this head; running the model for the others \u2026"];
+  if (matrices.own.includes(0)) return ["The model already blocks all these cells, so the mask changes nothing here."];
+  return ["Nothing is blocked: every word can look at every word."];
 }
 
 /** A token in a sentence: which of several, and its text without the mark of the space before it; a patch by its place.
@@ -90,7 +90,7 @@ function capital([which, shown]) {
 /** How far an output moved, with what it is measured by. @param {number} share */
 function distance(share) {
   const [amount, times] = lengths(share).split(/(?= \u00d7)/u);
-  return [element("strong", {class: "av-claim-number"}, amount), times ? `${times} its length` : " of its length"];
+  return [element("strong", {class: "av-claim-number"}, amount), times ? `${times} its norm` : " of its norm"];
 }
 
 /** @param {number} weight */

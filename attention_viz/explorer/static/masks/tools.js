@@ -14,13 +14,13 @@ const PICTURE = 36;
 
 /** @type {Record<string, string>} */
 const MEANINGS = {
-  none: "nothing is added to the model's own mask",
-  causal: "nobody looks ahead",
-  window: "each token sees those less than so many away",
-  prefix: "the first tokens are open to all; after them, nobody looks ahead",
-  padding: "nobody looks at what fills up the shorter of two sentences",
+  none: "adds nothing to the model's own mask",
+  causal: "no token looks ahead",
+  window: "each token sees only tokens closer than the window size",
+  prefix: "all tokens see the first ones; after those, no token looks ahead",
+  padding: "blocks the padding of the shorter of two sentences",
   both: "padding and causal together",
-  drawn: "what was painted by hand",
+  drawn: "the cells that you painted",
 };
 
 /** The buttons of the masks, each with its picture. @param {(mask: string) => void} choose */

@@ -4,8 +4,8 @@
 import {element} from "../parts/element.js";
 
 const TOLD =
-  "The server of this app doesn't answer: it was stopped, or the network to it is down. What is on this page, and what " +
-  "was typed, stays. Once the server is there again, the page goes on by itself: leave it open.";
+  "The server of this app doesn't respond: it stopped, or the network is down. This page and everything that you typed " +
+  "are safe. Leave the page open: it continues once the server is back.";
 
 /** Tell of a lost server in the app's own words, in the dialog that comes up then. @returns {() => void} ends it */
 export function tellOfLoss() {

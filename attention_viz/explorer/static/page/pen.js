@@ -63,11 +63,8 @@ function makePen(data, root, output, setStateValue) {
 /** @param {Pen} pen */
 function explain({root, data: {does}}) {
   const words = /** @type {HTMLElement} */ (root.querySelector("span"));
-  words.textContent = `Click a cell or drag over several. By keyboard: focus this line; arrows move, Shift takes several, Space ${does}.`;
-  root.setAttribute(
-    "aria-label",
-    `Draw by keyboard: arrow keys move, Shift with them takes several cells, Space ${does} them`,
-  );
+  words.textContent = `Click a cell or drag over several. Keyboard: focus this line; arrows move, Shift selects several, Space ${does}.`;
+  root.setAttribute("aria-label", `Draw by keyboard: arrow keys move, Shift selects several cells, Space ${does} them`);
 }
 
 /** @param {Pen} pen @param {AbortController} listening */
@@ -205,7 +202,7 @@ function show(pen) {
   const {labels} = pen.data;
   const name = (/** @type {number} */ first, /** @type {number} */ last) =>
     first === last ? `“${labels[first]}”` : `“${labels[first]}” to “${labels[last]}”`;
-  pen.output.textContent = `${name(top, bottom)} looking at ${name(left, right)}`;
+  pen.output.textContent = `${name(top, bottom)} attending to ${name(left, right)}`;
 }
 
 /** @param {Pen} pen */

@@ -47,7 +47,7 @@ function listsOf(view, head) {
 function rowBars(view, head, query) {
   const {columns, stream} = view.now;
   const all = summed(columns, (key) => (head.isBlocked(query, key) ? null : head.at(query, key)));
-  const title = element("h2", {}, token(stream.queries, query, "av-query"), " looks at");
+  const title = element("h2", {}, token(stream.queries, query, "av-query"), " attends to");
   const sum = element("span", {class: "av-sum"}, `row sums to ${head.sum(query, columns).toFixed(3)}`);
   return list(view, title, sum, all, stream.keys, "av-keys");
 }
@@ -56,7 +56,7 @@ function rowBars(view, head, query) {
 function columnBars(view, head, key) {
   const {rows, stream} = view.now;
   const all = summed(rows, (query) => (head.isBlocked(query, key) ? null : head.at(query, key)));
-  const title = element("h2", {}, "Who looks at ", token(stream.keys, key, "av-keys"));
+  const title = element("h2", {}, "Attending to ", token(stream.keys, key, "av-keys"));
   return list(view, title, null, all, stream.queries, "av-query");
 }
 

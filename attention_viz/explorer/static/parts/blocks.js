@@ -30,8 +30,8 @@ import {Part, WithoutHidden} from "../data/part.js";
 
 /** @type {readonly {value: BlockKind, label: string, title: string}[]} */
 const KINDS = [
-  {value: "largest", label: "Largest", title: "Each block has the colour of its largest weight: no lone link is lost"},
-  {value: "mean", label: "Mean", title: "Each block has the colour of the mean of its weights: where many are small"},
+  {value: "largest", label: "Largest", title: "Each block shows its largest weight, so no single link is lost"},
+  {value: "mean", label: "Mean", title: "Each block shows the mean of its weights, which reveals many small ones"},
 ];
 // For how long blocks are computed at a time, how long after the last move that begins, and how often they are painted
 // meanwhile; in milliseconds.
@@ -149,11 +149,11 @@ function wording({store, now}, blocks, rows, columns, deepest) {
   const {head, picture} = now;
   if (picture instanceof HeadMap) {
     const kind = store.state.blocks === "mean" ? "mean" : "largest";
-    return `The ${kind} of each ${picture.map.size.join(" \u00d7 ")} weights; each by itself is on its way`;
+    return `The ${kind} of each ${picture.map.size.join(" \u00d7 ")} weights; loading the single weights \u2026`;
   }
   if (!(head instanceof ComputedHead)) return "";
-  const single = "by itself, exact to 0.00001";
-  if (!inBlocks(head, rows, columns)) return `Each weight ${single}`;
+  const single = "weight exact to 0.00001";
+  if (!inBlocks(head, rows, columns)) return `Each ${single}`;
   const size = (blocks ?? head.map).size.join(" \u00d7 ");
   const hides = now.rows.length < head.queries || now.columns.length < head.keys;
   const left = [hides && blocks ? "hidden" : null, store.state.blocks === "mean" ? "blocked" : null].filter(Boolean);
@@ -161,9 +161,10 @@ function wording({store, now}, blocks, rows, columns, deepest) {
   const busy = blocks && !blocks.done ? " (being computed)" : "";
   if (store.state.blocks === "largest")
     return `The largest of each ${size} weights${without}${busy}; zoom in for each ${single}`;
-  const palest = store.state.scale === "logarithmic" ? "the palest a thousandth of it" : "the others in proportion";
+  const palest =
+    store.state.scale === "logarithmic" ? "the palest is a thousandth of it" : "the others are in proportion";
   return (
     `The mean of each ${size} weights${without}${busy}; the deepest colour is the largest mean, ` +
-    `${Number(deepest.toPrecision(2))}, ${palest}; zoom in for each weight ${single}`
+    `${Number(deepest.toPrecision(2))}, ${palest}; zoom in for each ${single}`
   );
 }

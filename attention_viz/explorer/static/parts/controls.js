@@ -32,7 +32,7 @@ export function createControls(view) {
   special.onchange = () => store.set({hideSpecial: special.checked});
   const hiding = element(
     "label",
-    {class: "av-check", title: "Leave out the dimmed tokens"},
+    {class: "av-check", title: "Hide the dimmed tokens"},
     special,
     hidingText(recording.streams.flatMap(({queries, keys}) => [queries, keys])),
   );
@@ -58,7 +58,7 @@ export function createControls(view) {
         readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
       if (label !== String(number))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
-      // All heads together can't be silenced as one.
+      // All heads together can't be ablated as one.
       matters.hidden = Boolean(reading?.together);
       streams?.select(stream);
       scales.select(store.state.scale);
@@ -70,7 +70,7 @@ export function createControls(view) {
 /** A button that leads to what becomes of the output without the head on the screen.
  * @param {Pick<View, "open">} view */
 function createMatters({open}) {
-  const title = "Silence this head, and see what changes";
+  const title = "Ablate this head and see what changes";
   const given = {type: "button", class: "av-how", "data-testid": "explorer-matters", title};
   const button = element("button", given, "Does it matter?");
   button.onclick = () => open?.("silence");

@@ -21,7 +21,7 @@ const LIES_OVER = ["overQuery", "overKey", "overLine", "query", "key", "pairQuer
 /** @type {[text: string, label: string]} */
 const TO_FULL_SCREEN = ["Full screen", "Full screen: the matrix alone"];
 /** @type {[text: string, label: string]} */
-const FROM_FULL_SCREEN = ["Close", "Close the full screen"];
+const FROM_FULL_SCREEN = ["Close", "Exit full screen"];
 
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
@@ -42,7 +42,7 @@ export function createHeatmap(view) {
     "h2",
     {},
     element("span", {class: "av-query"}, "Queries \u2193"),
-    " look at ",
+    " attend to ",
     element("span", {class: "av-keys"}, "keys \u2192"),
   );
   const whole = button("Whole", "Show the whole matrix", () => map.show(null));
@@ -131,7 +131,7 @@ function drawBase(map) {
   stage.style.height = `${Math.min(used, room)}px`;
   stage.setAttribute(
     "aria-label",
-    `Layer ${layerNumber(view.now.stream.layers, layer)} head ${number}: arrow keys walk, Enter chooses a cell, plus and minus zoom, 0 shows everything`,
+    `Layer ${layerNumber(view.now.stream.layers, layer)} head ${number}: arrow keys move, Enter chooses a cell, plus and minus zoom, 0 shows the whole matrix`,
   );
   const {top, bottom, left, right} = map.window;
   const [shownRows, shownColumns] = [rows.subarray(top, bottom), columns.subarray(left, right)];

@@ -74,7 +74,7 @@ export function createNotes(view) {
   const marks = [
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
-    axes.some(({repeats}) => repeats) ? "small number: position, where a token is repeated" : null,
+    axes.some(({repeats}) => repeats) ? "small number: position of a repeated token" : null,
     header.long ? null : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
@@ -103,7 +103,7 @@ function longNotes({store, recording, now: {stream}}) {
   if (!recording.header.long) return [];
   const tokens = stream.queries.count;
   return [
-    `small pictures: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,
+    `thumbnails: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,
     recording.ask || recording.has(store.state) ? null : notHere(stream),
   ];
 }
@@ -111,7 +111,7 @@ function longNotes({store, recording, now: {stream}}) {
 /** What a file has no numbers of. @param {Stream} stream */
 function notHere({layers}) {
   const there = layers.flatMap(({terms, number}, layer) => (Object.keys(terms).length ? [number ?? layer] : []));
-  return `this file has the numbers of layer ${there.join(", ")}; of this head it has the small picture alone`;
+  return `this file has full weights for layer ${there.join(", ")} only; this head is a thumbnail`;
 }
 
 /** Why tokens are dimmed, as long as such tokens are on the screen.

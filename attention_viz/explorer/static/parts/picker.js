@@ -20,7 +20,7 @@ export function createPicker(role, label, choose) {
     type: "search",
     size: 14,
     "aria-label": `${label}: a word or a position`,
-    title: "A word or a position; Enter goes on to the next place with that word",
+    title: "A word or a position; Enter finds the next match",
   });
   const node = element("span", {class: "av-picker"}, list);
   /** @type {{axis: Axis | null, place: number | null, typing: boolean}} */

@@ -11,7 +11,7 @@ import {hasAny} from "../data/store.js";
 /** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"query" | "key" | "pairQuery" | "pairKey" | "pairChosen">} SearchView */
 
 const MOST_HEADS = 10;
-const ARRIVING = "Of the layers that are here so far:";
+const ARRIVING = "From the layers loaded so far:";
 
 /** Two pickers and a ranked list; choosing a cell of the matrix fills the pickers.
  * @param {SearchView} view @returns {Part} */
@@ -25,7 +25,7 @@ export function createSearch(view) {
   const title = element("h2", {}, "Which heads link", query.node, "to", key.node);
   const node = element(
     "section",
-    {class: "av-search", "data-testid": "explorer-search", "aria-label": "Search for heads"},
+    {class: "av-search", "data-testid": "explorer-search", "aria-label": "Find heads"},
     title,
     list,
   );
@@ -67,7 +67,7 @@ function rank(view, list) {
   const {layers} = view.now.stream;
   const pair = pairQuery !== null && pairKey !== null;
   const {ranked, complete} = pair ? view.recording.rank(stream, pairQuery, pairKey) : {ranked: [], complete: false};
-  const none = complete ? "No head may: the cell is blocked." : "\u2026";
+  const none = complete ? "None: this cell is blocked." : "\u2026";
   const entries = ranked.length
     ? ranked.slice(0, MOST_HEADS).map((one) => rankedHead(view, one))
     : [element("li", {class: "av-quiet"}, none)];
@@ -83,13 +83,13 @@ function rank(view, list) {
  * @param {SearchView} view @param {number} total */
 function askForAll({recording, store}, total) {
   const {ask, header} = recording;
-  if (ask === null) return element("li", {class: "av-quiet"}, "Of the heads that were read here:");
+  if (ask === null) return element("li", {class: "av-quiet"}, "From the heads loaded here:");
   const {stream, pairQuery, pairKey} = store.state;
   const act = () => ask({of: header.long?.id ?? "", stream, query: Number(pairQuery), key: Number(pairKey)});
   return element(
     "li",
     {},
-    element("button", {type: "button", class: "av-ask", onclick: act}, `Ask all ${total} heads`),
+    element("button", {type: "button", class: "av-ask", onclick: act}, `Rank all ${total} heads`),
   );
 }
 

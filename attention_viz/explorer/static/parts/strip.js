@@ -23,9 +23,10 @@ import {hasAny} from "../data/store.js";
 
 /** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
 
-const HINT = "Point at a token, or press Enter on it: above, what it looks at; below, who looks at it.";
+const HINT =
+  "Point at a token or press Enter on it: above, the tokens that it attends to; below, those that attend to it.";
 const SIDES = "; arcs that go left are lower";
-const CROSS_HINT = "Point at a token, or press Enter on it, to see its links alone.";
+const CROSS_HINT = "Point at a token or press Enter on it to see only its links.";
 
 /** The line of tokens; for cross-attention two lines, keys above queries. @param {StripView} view @returns {Part} */
 export function createStrip(view) {
@@ -61,17 +62,17 @@ function buildLines(strip) {
   strip.lines = stream.own
     ? [buildLine(strip, stream.queries, rows, "Tokens", (place) => ({query: place, key: place}))]
     : [
-        buildLine(strip, stream.keys, columns, "Tokens that are looked at (keys)", (place) => ({
+        buildLine(strip, stream.keys, columns, "Keys", (place) => ({
           query: null,
           key: place,
         })),
-        buildLine(strip, stream.queries, rows, "Tokens that look (queries)", (place) => ({query: place, key: null})),
+        buildLine(strip, stream.queries, rows, "Queries", (place) => ({query: place, key: null})),
       ];
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
   strip.hint.replaceChildren(
-    element("span", {class: "av-query"}, "Orange looks"),
+    element("span", {class: "av-query"}, "Orange is the query"),
     ", ",
-    element("span", {class: "av-keys"}, "blue is looked at"),
+    element("span", {class: "av-keys"}, "blue the key"),
     stream.own ? `${SIDES}. ${HINT}` : `. ${CROSS_HINT}`,
   );
 }

@@ -16,12 +16,12 @@ export function createTable(view) {
     class: "av-table-place",
     tabindex: "0",
     role: "region",
-    "aria-label": "Weights as a table",
+    "aria-label": "Table of weights",
   });
   const node = element(
     "details",
     {class: "av-table", "data-testid": "explorer-table"},
-    element("summary", {}, "Read as a table"),
+    element("summary", {}, "Show table"),
     place,
   );
   const fill = () => {

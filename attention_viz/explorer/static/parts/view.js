@@ -228,7 +228,7 @@ function roomOf(width, own) {
 function announceCell({now: {head, stream}, live}, query, key) {
   if (head === null) return;
   const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
-  live.textContent = `${stream.queries.spoken[query]} looks at ${stream.keys.spoken[key]}, ${weight}`;
+  live.textContent = `${stream.queries.spoken[query]} attends to ${stream.keys.spoken[key]}, ${weight}`;
 }
 
 /** @param {Pick<OwnView, "now" | "live">} view @param {number} query */
@@ -236,5 +236,5 @@ function announceRow({now: {head, columns, stream}, live}, query) {
   if (head === null) return;
   const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
   const weight = head.at(query, best).toFixed(3);
-  live.textContent = `${stream.queries.spoken[query]} looks mostly at ${stream.keys.spoken[best]}, ${weight}`;
+  live.textContent = `${stream.queries.spoken[query]} attends most to ${stream.keys.spoken[best]}, ${weight}`;
 }

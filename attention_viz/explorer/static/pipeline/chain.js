@@ -101,5 +101,5 @@ export function stepTold({name, before, value, how, parts = []}, {softcap}) {
     const added = all.map((part) => `${signed(part.value).replace(/^./, "$& ")} ${part.name}`);
     return `${from} ${added.join(" ")} = ${to}`;
   }
-  return value === -Infinity ? `blocked: ${from} becomes ${to}` : `${how}, and this one isn\u2019t: ${from} stays`;
+  return value === -Infinity ? `blocked: ${from} becomes ${to}` : `${how}, but not this one: ${from} stays`;
 }

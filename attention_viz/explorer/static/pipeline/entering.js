@@ -28,13 +28,13 @@ export function drawEntering(scene, opened, pair, places) {
     const box = {x, y: top, width: wide, height: room};
     if (vector) scene.add(`enters-${side}`, stripOf(vector, box, role));
     else scene.add(`enters-${side}`, svg("rect", {...box, class: "av-unknown"}));
-    const turned = rotated ? ", then turned by its position" : "";
+    const turned = rotated ? ", then rotated by position" : "";
     const by = header.known.includes(side) ? ` \u00b7 ${matrix}` : "";
     /** @type {Said[]} */
     const told = vector
       ? [[word, role], `${by}: ${header.widths[side]} numbers become ${header.d_k}${turned}`]
-      : ["What enters this layer was not recorded"];
-    const from = header.layer > 0 ? "the layers before" : "word and position";
+      : ["This layer\u2019s input was not recorded"];
+    const from = header.layer > 0 ? "earlier layers" : "word and position";
     scene.hit(box, {group: "enters", tags: [`enters-${side}`, side], told, from, to: side});
   }
   const left = entering.x + 2 * wide + 10;

@@ -12,7 +12,7 @@ import {furthest, present, rowOf, written} from "./numbers.js";
 const PARTS = 16;
 // How wide a vector's strip is, and how far the strips stand apart, in pixels.
 const [STRIP, APART] = [14, 6];
-const NOT_RECORDED = "What the heads are joined to was not recorded";
+const NOT_RECORDED = "The joined output was not recorded";
 
 /** All heads' outputs side by side, this head's among them, what it adds by its rows of W_O, and what all add up to.
  * @param {Scene} scene @param {Opened} opened @param {number} row @param {Places} places
@@ -90,18 +90,16 @@ export function addsTold({head, heads, known, d_v: width}, adding, isRecorded) {
   if (!isRecorded) return [NOT_RECORDED];
   if (!adding)
     return [
-      "What this head alone adds can\u2019t be told: ",
-      known.length
-        ? "no W_O is known that gives the joined vector"
-        : "no learned matrix is known here, as in a trace from a file",
+      "This head\u2019s own part is unknown: ",
+      known.length ? "no known W_O gives the joined vector" : "no learned matrix is known, as in a trace from a file",
     ];
   const [own, all, part] = adding;
   const of = heads === 1 ? "W_O" : `rows ${head * width} to ${(head + 1) * width - 1} of W_O`;
   return [
     ["output", "av-v"],
-    ` \u00b7 ${of}: ${written(own)} long, joined ${written(all)}; head ${head}\u2019s part of joined: `,
+    ` \u00b7 ${of}: norm ${written(own)}, joined ${written(all)}; head ${head}\u2019s part of joined: `,
     [`${written(part * 100, 0)} %`, "av-strong"],
-    ", of all heads and the bias 100 %",
+    ", all heads and the bias 100 %",
   ];
 }
 

@@ -79,7 +79,7 @@ function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit)
   /** @type {Said[]} */
   const told =
     one.kind === "others"
-      ? [`${one.name}: their values by their weights, which sum to `, [share(one.weight), "av-strong"]]
+      ? [`${one.name}: values times weights, which sum to `, [share(one.weight), "av-strong"]]
       : [[share(one.weight), "av-strong"], " \u00d7 ", [`v(${one.name})`, "av-v"], `, ${one.value.length} numbers`];
   const box = {x: tidy(x - 2), y: tidy(y - lane / 2), width: tidy(width + 4), height: tidy(lane)};
   const chooses = one.kind === "key" ? {key: one.key} : {};

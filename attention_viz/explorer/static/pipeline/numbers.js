@@ -168,7 +168,7 @@ function mixed(opened, keys, weights) {
 
 /** @template T @param {T | null} found @returns {T} */
 export function present(found) {
-  if (found === null) throw new Error("the pipeline was handed fewer numbers than it shows");
+  if (found === null) throw new Error("the pipeline needs more numbers than it received");
   return found;
 }
 

@@ -9,7 +9,7 @@ import {share, written} from "./numbers.js";
 const REASONS = {
   padding: "it is padding",
   later: "it comes later than the query",
-  mask: "a mask doesn\u2019t allow it",
+  mask: "a mask blocks it",
 };
 
 /** What the softmax divides by, once the row's largest entry is taken off: of a long text it follows from a weight.
@@ -24,7 +24,7 @@ export function exponentials(lanes) {
 /** @param {Opened} opened @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function entryTold(opened, pair, one) {
   if (one.kind === "sink")
-    return ["sink: one more entry, learned, ", [written(one.entry), "av-strong"], "; its share goes to no token"];
+    return ["sink: one extra, learned entry, ", [written(one.entry), "av-strong"], "; its share goes to no token"];
   if (one.kind === "others")
     return [`${one.name}: entries from `, [written(one.entry), "av-strong"], " to ", [written(one.most), "av-strong"]];
   if (one.entry === -Infinity)

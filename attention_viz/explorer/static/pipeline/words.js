@@ -18,7 +18,7 @@ const LABEL = 52;
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
-  return [from, ` takes ${percent(weight)} of what it fetches here from `, to, "."];
+  return [from, ` takes ${percent(weight)} of its weighted average from `, to, "."];
 }
 
 /** A word in its role's colour, with its position where the text has it several times.

@@ -165,14 +165,14 @@ function fill(dialog) {
   for (const [key, does] of [
     ["← →", "step"],
     ["1–9", "slide"],
-    ["Shift", "held: dot"],
+    ["Shift", "hold: dot"],
     ["B", "black"],
     ["?", "keys"],
     ["Esc", "leave"],
   ])
     words.append(element("b", {}, key), ` ${does} \u00a0 `);
   const [stage, dot] = [element("main", {class: "av-stage", "aria-live": "polite"}), element("div", {class: "av-dot"})];
-  const turning = element("p", {class: "av-turning-said", role: "status"}, "The next slides are being made …");
+  const turning = element("p", {class: "av-turning-said", role: "status"}, "Making the next slides …");
   dialog.append(stage, turning, keys, gone, dot, element("div", {class: "av-black"}));
   dialog.addEventListener("keydown", (event) => press(dialog, event));
   dialog.addEventListener("keyup", (event) => event.key === "Shift" && dialog.classList.remove("av-pointing"));

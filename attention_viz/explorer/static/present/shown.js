@@ -28,7 +28,7 @@ export function drawShown({down, across, weights, query, key, boxes}, file, {wid
   const scale = Math.min(width / across, height / down);
   const sides = {width: across * scale, height: down * scale};
   const place = element("div", {class: "av-shown"});
-  const drawing = svg("svg", {...sides, viewBox: `0 0 ${across} ${down}`, role: "img", "aria-label": "The picture"});
+  const drawing = svg("svg", {...sides, viewBox: `0 0 ${across} ${down}`, role: "img", "aria-label": "Image"});
   drawing.append(svg("image", {href: file, width: across, height: down, preserveAspectRatio: "none"}));
   for (const [at, pale] of palenessOf(weights).entries()) {
     const box = {x: at % across, y: Math.floor(at / across), width: 1, height: 1, "fill-opacity": pale};

@@ -53,8 +53,8 @@ const ACTS = {
 // In place of slides, where there are none.
 /** @type {Slide} */
 const NOTHING = {
-  ask: [["Nothing here to present: this page has no link of words to show.", ""]],
-  tell: [["Nothing here to present: this page has no link of words to show.", ""]],
+  ask: [["Nothing to present: this page shows no link between words.", ""]],
+  tell: [["Nothing to present: this page shows no link between words.", ""]],
   picture: null,
   source: "",
   given: [],

@@ -35,15 +35,12 @@ export function createPictureLists(view, patches) {
       const region = regionOf(overPatches(line, patches), patches);
       const [title, lines] =
         direction === "to"
-          ? ["Who looks at it", lookers(view, line, patches)]
-          : [
-              "Where its weight goes",
-              parts(view, line, region, patches, head.sum(chosen, Int32Array.from(line.keys()))),
-            ];
-      fillList(goes, title, direction === "to" ? "a column: it doesn’t add up to 1" : "the tick: an even share", lines);
+          ? ["Attended by", lookers(view, line, patches)]
+          : ["Attends to", parts(view, line, region, patches, head.sum(chosen, Int32Array.from(line.keys())))];
+      fillList(goes, title, direction === "to" ? "a column, which doesn’t sum to 1" : "tick: an even share", lines);
       fillList(
         heads,
-        direction === "to" ? "Heads in which it is looked at" : "Heads that look there",
+        direction === "to" ? "Heads that attend to it" : "Heads that attend there",
         "",
         ranked(view, chosen, region, patches),
       );

@@ -23,7 +23,7 @@ export function createStage(view, patches, packed) {
   const frame = element("div", {class: "av-picture-frame"}, canvas, marks);
   const {tools, select} = createTools(view, patches);
   const caption = element("p", {class: "av-quiet av-picture-told"});
-  const node = element("section", {class: "av-picture", "aria-label": "The picture"}, tools, frame, caption);
+  const node = element("section", {class: "av-picture", "aria-label": "Image"}, tools, frame, caption);
   /** @type {Uint8Array | null} */
   let dots = null;
   /** @type {{theme: number, sheets: Sheets} | null} */
@@ -50,21 +50,18 @@ export function createStage(view, patches, packed) {
       paintOverlay(view, canvas, drawn.sheets, patches, side || 320);
       placeMarks(view, marks, patches);
       caption.textContent = captionOf(view, patches);
-      canvas.setAttribute(
-        "aria-label",
-        (saidOfPicture(view, patches) ?? []).map(([text]) => text).join("") || "The picture",
-      );
+      canvas.setAttribute("aria-label", (saidOfPicture(view, patches) ?? []).map(([text]) => text).join("") || "Image");
     },
   };
 }
 
 /** @param {StageView} view @param {Patches} patches */
 function captionOf({now, store}, patches) {
-  if (now.head === null) return "Reading the layer …";
+  if (now.head === null) return "Loading the layer …";
   const line = lineOf(now.head, chosenPosition({now, store}), now.stream.keys.count, store.state.direction);
   const most = overPatches(line, patches).reduce((so, weight) => Math.max(so, weight), 0);
-  const sum = store.state.direction === "to" ? " A column doesn’t add up to 1." : "";
-  return `Full colour: ${most.toFixed(3)}, the patch with the most. Grey: 0.${sum} “Patch 3, 5” is in row 3, column 5, from 0. Arrow keys move, Enter keeps.`;
+  const sum = store.state.direction === "to" ? " A column doesn’t sum to 1." : "";
+  return `Full colour: ${most.toFixed(3)}, the largest weight. Grey: 0.${sum} “Patch 3, 5” is row 3, column 5, counted from 0. Arrow keys move, Enter keeps.`;
 }
 
 /** @param {StageView} view @param {HTMLCanvasElement} canvas @param {Patches} patches */

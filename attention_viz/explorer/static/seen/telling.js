@@ -49,14 +49,14 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   if (rest >= 0 && line[rest] > RESTS) {
     const where = nameOfPatch(patches, axis, rest);
     /** @type {Said[]} */
-    const to = rest === chosen ? said` keeps to itself: ` : said` rests on ${[where, "key"]}: `;
+    const to = rest === chosen ? said` looks at itself: ` : said` looks at ${[where, "key"]}: `;
     return {said: said`${named}${to}${[line[rest].toFixed(2), "number"]}`, region: null};
   }
   const region = regionOf(weights, patches);
   const times = region.share / (region.patches.length / weights.length);
   if (region.share < LEAST || times < TIMES) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
-    const widely = said`${named} looks widely: half of what it gives to patches is on ${half} of ${weights.length}`;
+    const widely = said`${named} looks broadly: half of its weight on patches is on ${half} of ${weights.length}`;
     return {said: widely, region: null};
   }
   const own = region.patches.includes(patches.numbers[chosen]);
@@ -64,7 +64,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
     own && region.patches.length === 1
       ? "itself"
       : own
-        ? `itself and around: ${region.patches.length} patches`
+        ? `${region.patches.length} patches around itself`
         : nameOfRegion(region, patches);
   return {said: said`${named} looks at ${[where, "key"]}: ${[region.share.toFixed(2), "number"]}`, region};
 }

@@ -17,8 +17,8 @@ export function createTools(view, patches) {
   const direction = segments(
     "",
     [
-      {value: "from", label: "what it looks at", title: "The weights that the chosen patch gives: its row"},
-      {value: "to", label: "what looks at it", title: "The weights that each gives to the chosen patch: its column"},
+      {value: "from", label: "attends to", title: "Weights from the chosen patch: its row"},
+      {value: "to", label: "attended by", title: "Weights to the chosen patch: its column"},
     ],
     (value) => {
       const chosen = chosenPosition(view);
@@ -29,12 +29,12 @@ export function createTools(view, patches) {
   const smooth = segments(
     "",
     [
-      {value: "on", label: "smooth", title: "Going over from patch to patch; shows no more than the patches do"},
-      {value: "off", label: "patches", title: "Each patch by itself"},
+      {value: "on", label: "smooth", title: "Blends from patch to patch; adds no information"},
+      {value: "off", label: "patches", title: "Each patch as one square"},
     ],
     (value) => store.set({smooth: value === "on"}),
   );
-  const strength = element("input", {type: "range", min: 0, max: 100, "aria-label": "Strength of the overlay"});
+  const strength = element("input", {type: "range", min: 0, max: 100, "aria-label": "Overlay strength"});
   strength.oninput = () => store.set({strength: Number(strength.value)});
   const tools = element(
     "div",

@@ -20,10 +20,10 @@ export function drawList(header, {chosen, by, after}, choose) {
     return [header.map[layer][head], ...(now === undefined ? [] : [header.total - now])].map((number) => ({number}));
   });
   const rows = listed.map((place) => listRow(header, place, String(place) === String(chosen), after, numbers, choose));
-  const legend = element("p", {class: "av-note"}, `hatched: what it wrote · solid: ${words.missing}`);
+  const legend = element("p", {class: "av-note"}, `hatched: direct · solid: ${words.missing}`);
   return element(
     "section",
-    {class: "av-largest", "aria-label": "The largest heads"},
+    {class: "av-largest", "aria-label": "Largest heads"},
     element("h2", {}, words.list),
     legend,
     ...rows,

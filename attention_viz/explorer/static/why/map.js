@@ -29,7 +29,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
   const full = numbers[Math.max(0, numbers.length - 1 - Math.floor(numbers.length / 60))] || 1;
   const layers = header.heads.length;
   const hear = (/** @type {HeadPlace} */ {layer, head}) => choose([layer, head]);
-  const grid = new HeadGrid(`Heads by what ${words.each}: layers across, heads down`, {press: hear, reach: hear});
+  const grid = new HeadGrid(`Heads by ${words.each}: layers across, heads down`, {press: hear, reach: hear});
   const {table} = grid;
   grid.layout = {...grid.layout, turned: true};
   const fill = (/** @type {HeadCell} */ cell) => paintSpot(cell, map[cell.layer][cell.head], full);
@@ -51,7 +51,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
   );
   const sums = bars(
     header.map.map((row) => row.reduce((sum, one) => sum + one, 0)),
-    "Heads, each layer’s sum",
+    "Heads, sum per layer",
   );
   // What is missing without one head overlaps with what is missing without another.
   const above = isWritten ? sums : element("p", {class: "av-note av-apart"}, words.apart);
@@ -72,10 +72,10 @@ function scaleOf({more, less}, full) {
   return element(
     "p",
     {class: "av-scale-words"},
-    less ? element("b", {class: "av-less"}, less) : "takes away",
+    less ? element("b", {class: "av-less"}, less) : "subtracts",
     element("i", {class: "av-diverging", "aria-hidden": "true"}),
     less ? element("b", {class: "av-more"}, more) : "adds",
-    ` · full colour from ${full.toFixed(2)} on, a scale of roots`,
+    ` · full colour from ${full.toFixed(2)}, square-root scale`,
   );
 }
 

@@ -46,7 +46,7 @@ export function drawWords(header, place) {
   });
   return element(
     "ol",
-    {class: "av-sentence", "aria-label": "Where the head looks, and what it writes from there", tabindex: "0"},
+    {class: "av-sentence", "aria-label": "The head’s attention and contribution per word", tabindex: "0"},
     ...words,
   );
 }
@@ -58,11 +58,11 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   const sources = header.sources[name] ?? [];
   const after = numbers.get(name);
   const most = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
-  const title = element("h3", {}, `Layer ${layer}, head ${head}: `, amount(wrote), " written");
+  const title = element("h3", {}, `Layer ${layer}, head ${head}: `, amount(wrote), " direct");
   if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
-    ? `From ${wordAt(header, "query", header.at)} it looks at ${wordAt(header, "key", most[0])} (${most[1].toFixed(2)}), and writes ${signed(most[2])} of what it fetches there.`
-    : "It wrote nothing here.";
+    ? `At ${wordAt(header, "query", header.at)} it attends to ${wordAt(header, "key", most[0])} (${most[1].toFixed(2)}), which contributes ${signed(most[2])}.`
+    : "It contributes nothing here.";
   return element(
     "section",
     {class: "av-meaning", "aria-live": "polite"},
@@ -82,9 +82,9 @@ function wordsOf(writes) {
     element(
       "p",
       {class: "av-writes"},
-      element("b", {}, "Writes for: "),
+      element("b", {}, "Promotes: "),
       promoted,
-      element("b", {}, " · against: "),
+      element("b", {}, " · suppresses: "),
       suppressed,
     ),
   ];
@@ -93,8 +93,8 @@ function wordsOf(writes) {
 /** What becomes of the number, in words.
  * @param {WhyHeader} header @param {WhyView["by"]} by @param {number} wrote @param {number | undefined} after */
 function cameOf({total}, by, wrote, after) {
-  if (after === undefined) return by === "put" ? "" : "The model runs without this head …";
+  if (after === undefined) return by === "put" ? "" : "Running the model without this head …";
   const became = `${plainNumber(total)} becomes ${plainNumber(after)}.`;
-  if (by === "put") return `With what it hands on in the other text, in place of its own, ${became}`;
-  return `${meaningOf(wrote, total - after)} Silenced everywhere, ${became}`;
+  if (by === "put") return `With its output from the other text, ${became}`;
+  return `${meaningOf(wrote, total - after)} Ablated at every position, ${became}`;
 }

@@ -67,12 +67,13 @@ export function wordAt({queries, keys, units}, side, at) {
 /** What it means that a head wrote one number and that another is missing when it is silenced.
  * @param {number} direct @param {number} missing */
 export function meaningOf(direct, missing) {
-  if (Math.abs(direct) < NOTHING && Math.abs(missing) < NOTHING) return "Next to nothing either way.";
-  if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct)) return "Confirmed: about as much is missing as it wrote.";
+  if (Math.abs(direct) < NOTHING && Math.abs(missing) < NOTHING) return "Almost no effect either way.";
+  if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct))
+    return "Confirmed: ablation removes about as much as it contributes.";
   if (Math.abs(direct) < NOTHING || Math.abs(missing) > 3 * Math.abs(direct))
-    return "It acts through others: what it writes is read by later parts, and they write more.";
-  if (isMadeUpFor(direct, missing)) return "What comes after makes up for it: without it, more of the same is written.";
-  return "It also acts through what comes after, which reads what it writes.";
+    return "It acts through later parts: they read its output and write more.";
+  if (isMadeUpFor(direct, missing)) return "Later parts compensate: without this head, they write more of the same.";
+  return "It also acts through later parts, which read its output.";
 }
 
 /** Whether others write more of the same when a head is silenced: less is missing than it wrote, or the opposite.
@@ -124,21 +125,21 @@ export function largestOf(numbers, count) {
 }
 
 const SILENCED = {
-  each: "is missing when each is silenced",
-  title: "What is missing without each head",
-  list: "Missed most when silenced",
-  missing: "missing when silenced",
-  apart: "Silenced everywhere, one at a time, and run again: such numbers don’t add up.",
+  each: "ablation",
+  title: "Effect of ablating each head",
+  list: "Largest ablation effects",
+  missing: "lost by ablation",
+  apart: "Each head ablated alone, at every position: these numbers don’t add up.",
 };
 const WORDS = {
-  wrote: {...SILENCED, each: "each wrote", title: "Who wrote it, where", list: "The largest heads"},
+  wrote: {...SILENCED, each: "direct attribution", title: "Contribution of each head", list: "Largest heads"},
   silenced: SILENCED,
   put: {
-    each: "changes when each is taken from the other text",
-    title: "What changes with each head of the other text",
-    list: "Changes most when taken from the other text",
-    missing: "lost with the other text’s",
-    apart: "One head at a time, at every position, and what comes after it is run again: such numbers don’t add up.",
+    each: "activation patching",
+    title: "Effect of patching each head",
+    list: "Largest patching effects",
+    missing: "lost by patching",
+    apart: "Each head patched alone, at every position: these numbers don’t add up.",
   },
 };
 

@@ -28,25 +28,25 @@ export function storyOf(header, silenced) {
 function ofWord(header, silenced, top) {
   const looked = lookedAt(header, top);
   const word = wordAt(header, "key", looked);
-  const against = header.map[top[0]][top[1]] * header.total < 0 ? ", but the other way" : "";
+  const against = header.map[top[0]][top[1]] * header.total < 0 ? ", with the opposite sign" : "";
   /** @type {StoryStep[]} */
   const steps = [
     {
-      words: `${nameOfHead(top)} writes most${against}: it looks at ${word} and ${writes(header, top)}`,
+      words: `${nameOfHead(top)} contributes most${against}: it attends to ${word} and ${writes(header, top)}`,
       press: {head: top},
     },
     {
-      words: `Why does ${nameOfHead(top)} look there?`,
+      words: `Why does ${nameOfHead(top)} attend there?`,
       press: {pair: [top[0], top[1], header.at, looked]},
     },
   ];
   const [first, second] = header.listed.filter((place) => isReplaced(header, silenced, place));
   if (first) {
     const both = second && header.keys[lookedAt(header, first)] === header.keys[lookedAt(header, second)];
-    const heads = both ? `${nameOfHead(first)} and ${nameOfHead(second)} look` : `${nameOfHead(first)} looks`;
+    const heads = both ? `${nameOfHead(first)} and ${nameOfHead(second)} attend` : `${nameOfHead(first)} attends`;
     const seen = wordAt(header, "key", lookedAt(header, first));
     steps.push({
-      words: `${heads} at ${seen}, but what comes after makes up for ${both ? "them" : "it"}`,
+      words: `${heads} to ${seen}, but later parts compensate for ${both ? "them" : "it"}`,
       press: {head: first},
     });
   }
@@ -60,15 +60,15 @@ function ofPair(header, top) {
   const side = header.side === "query" ? "query" : "key";
   const other = side === "key" ? "query" : "key";
   const looked = lookedAt(header, top);
-  const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the word before" : "";
+  const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the previous word" : "";
   const against = wrote * header.total < 0 ? ", against the score" : "";
   const most =
     embedding && Math.abs(embedding.sum) > Math.abs(wrote)
-      ? `The ${header.unit} ${wordAt(header, side, header.at)} itself writes most of the ${side}, ${signed(embedding.sum)}`
-      : `Of the heads ${nameOfHead(top)} writes most of the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it looks at ${wordAt(header, "key", looked)}${before}`;
+      ? `The ${header.unit} ${wordAt(header, side, header.at)} itself contributes most to the ${side}: ${signed(embedding.sum)}`
+      : `Head ${nameOfHead(top)} contributes most to the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it attends to ${wordAt(header, "key", looked)}${before}`;
   return [
     {words: most, press: {head: top}},
-    {words: `And what writes the ${other}?`, press: {side: other}},
+    {words: `What contributes to the ${other}?`, press: {side: other}},
   ];
 }
 
@@ -83,8 +83,8 @@ function lookedAt({sources}, place) {
 function writes(header, place) {
   const wrote = header.map[place[0]][place[1]];
   const word = `“${header.keys[lookedAt(header, place)]}”`;
-  if (word !== header.more && word !== header.less) return `writes ${signed(wrote)}`;
-  return `writes ${(word === header.more) === wrote > 0 ? "for" : "against"} it`;
+  if (word !== header.more && word !== header.less) return `contributes ${signed(wrote)}`;
+  return `${(word === header.more) === wrote > 0 ? "promotes" : "suppresses"} it`;
 }
 
 /** Whether what comes after makes up for a head that wrote something.
@@ -113,5 +113,5 @@ export function drawStory(header, silenced, press) {
       ),
     ),
   );
-  return steps.length ? [element("ol", {class: "av-story", "aria-label": "What to see here"}, ...steps)] : [];
+  return steps.length ? [element("ol", {class: "av-story", "aria-label": "Suggested steps"}, ...steps)] : [];
 }

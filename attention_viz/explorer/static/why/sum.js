@@ -25,7 +25,7 @@ export function drawSum(header, open, toggle, choose) {
       choose,
     );
   });
-  const title = element("h2", {}, `${plainNumber(header.total)} is this sum `, quiet("press a line to open it"));
+  const title = element("h2", {}, `${plainNumber(header.total)} as a sum `, quiet("click a line to open it"));
   const whole = [place(Math.min(0, header.total)), place(Math.max(0, header.total))];
   return element(
     "section",
@@ -64,7 +64,7 @@ function groupRow(header, part, ends, zero, open, toggle, choose) {
 /** @param {WhyHeader} header @param {string} way */
 function towards({more, less}, way) {
   if (less) return `towards ${way === "more" ? more : less}`;
-  return way === "more" ? "that add" : "that take away";
+  return way === "more" ? "that add" : "that subtract";
 }
 
 /** A press opens what it is made of.
@@ -114,7 +114,7 @@ function wordRows(header, open, toggle) {
     element(
       "div",
       {class: "av-part"},
-      opener("Heads, by what is looked at", sum, opened, () => toggle("words")),
+      opener("Heads, by key", sum, opened, () => toggle("words")),
       element("div", {class: "av-inside"}, ...(opened ? lines : [])),
     ),
   ];

@@ -97,7 +97,7 @@ function drawWhy(why) {
     : [`Why is ${header.more} worth ${plainNumber(header.total)}?`];
   const told = header.less
     ? `The model gives ${header.more} ${plainNumber(header.total)} more than ${header.less}, in logits.`
-    : `The score that the softmax turns into the weight; here: what wrote ${header.side === "query" ? "the query" : "the key"}.`;
+    : `The score before the softmax; here: contributions to ${header.side === "query" ? "the query" : "the key"}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
     drawWords(header, place),
@@ -129,8 +129,8 @@ function drawHeads(header, view, choose) {
 }
 
 function noHeads() {
-  const words = "No head stands before this one: its queries and keys are made of the words and their positions alone.";
-  return element("section", {class: "av-meaning"}, element("h3", {}, "No head wrote it"), element("p", {}, words));
+  const words = "No head comes before this one: only the words and their positions make its queries and keys.";
+  return element("section", {class: "av-meaning"}, element("h3", {}, "No earlier heads"), element("p", {}, words));
 }
 
 /** How an element that is drawn anew is found again; empty where it can't be. @param {Element | null} node */
