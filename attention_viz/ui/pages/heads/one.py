@@ -63,7 +63,7 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
 
 
 def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """Export the head's weights, or its query and key picture."""
+    """Export the figure of the head's weights, or of its queries and keys."""
     place = (state.layer, state.head, atlas.stream)
     if choice.plot != "vectors":
         show_figure_exports(
@@ -147,7 +147,7 @@ def _matrix(shown: Run, state: State, stream: str) -> go.Figure:
 
 
 def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
-    """Show only the sound's own frames: models pad their input."""
+    """Show only the audio's own frames: models pad their input."""
     axes = ((figure.layout.xaxis, trace.key_tokens(stream), 1), (figure.layout.yaxis, trace.query_tokens(stream), -1))
     for axis, tokens, direction in axes:
         after = after_the_sound(trace.seen, tokens)

@@ -1,4 +1,4 @@
-"""The Heads page's pictures of all heads."""
+"""The Heads page's figures of all heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """Export the picture of all heads; patterns have no figure."""
+    """Export the figure of all heads, if the view has one."""
     if choice.view not in ("colours", "scatter", "map"):
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}

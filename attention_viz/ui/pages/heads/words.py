@@ -25,7 +25,7 @@ _NOTHING = 0.005
 
 
 def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
-    """Count heads with named roles, and name the commonest."""
+    """Count heads with a clear role, and those with sinks or even weights."""
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
@@ -118,7 +118,7 @@ def several_words(found: pandas.DataFrame, count: int) -> str:
 
 
 def like_words(found: pandas.DataFrame, rows: int) -> str:
-    """Describe the head most like the drawn pattern."""
+    """Describe the head most similar to the drawn pattern."""
     top = found.iloc[0]
     run = "1 drawn row" if rows == 1 else f"{rows} drawn rows"
     return (
