@@ -173,7 +173,9 @@ def _layout(_state: State, _row: ControlRow) -> Slots:
 PAGE = Page(
     "Why",
     "why",
-    row=functools.partial(pickers.choose, "Why", leave_out=("more",), folded="Sentence, model, layer, head and number"),
+    row=functools.partial(
+        pickers.choose, "Why", leave_out=("more",), folded="Sentence, model, layer and head, and number"
+    ),
     layout=_layout,
     groups=(WHY_CHOICES,),
     state=_state,
