@@ -83,7 +83,7 @@ def apart_words(comparison: Comparison) -> str:
     if float(comparison.divergence[most]) < _NOTHING:
         return sentence
     name = _name(comparison.queries, most)
-    return f"{sentence} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
+    return f"{sentence} The largest is {float(comparison.divergence[most]):.3f}, for {name}."
 
 
 def block_words(comparison: Comparison, most: int) -> str:

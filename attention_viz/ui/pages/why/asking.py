@@ -190,7 +190,7 @@ def _pick(label: str, name: str, options: Sequence[str], shown: str) -> None:
             key=key,
             accept_new_options=True,
             on_change=take,
-            width=170,
+            width=160,
             label_visibility="collapsed",
         )
 
