@@ -73,11 +73,11 @@ OLDER = {
     ),
     f"/heads?{OWN}&metric=next&view=map&beside=previous&search=words&query=sat&key=cat&detector=previous": (
         {"query_word": "sat", "key_word": "cat", "search": "words", "metric": "next"},
-        {"Word that looks": "sat", "Word looked at": "cat"},
+        {"Query word": "sat", "Key word": "cat"},
     ),
     "/compare?model=induction&text=moon+cheese+moon&what=snapshots&step=425&other_step=500&metric=previous": (
         {"what": "snapshots", "moment": "425", "other_moment": "500", "metric": "previous"},
-        {"Training step": 425, "Compared with step": 500},
+        {"Checkpoint": 425, "Second checkpoint": 500},
     ),
     "/learn?model=all-MiniLM-L6-v2&text=The+cat+sat&seed=7&lesson=scores&notation=columns&done=why": (
         {"lesson": "scores", "exercise_seed": "7", "notation": "columns", "done": "why"},

@@ -19,10 +19,10 @@ def said(screen: Screen) -> str:
 def test_a_single_token_is_met_with_no_complaint_about_words_that_nobody_typed(screen: Screen) -> None:
     screen.back_to("/heads?model=scratch&text=The&layer=0&head=0")
     assert "river" not in said(screen)
-    assert "Type the word that looks and the word that it looks at." in said(screen)
+    assert "Type the query word and the key word" in said(screen)
     (numbers,) = [one.value for one in screen.app.dataframe if "entropy" in one.value]
     assert not numbers.isna().all().any(), "no column of nothing"
-    assert "Nothing in this text has what" in said(screen)
+    assert "No token of this text qualifies for" in said(screen)
 
 
 def test_words_that_were_typed_are_looked_for_though_the_text_lacks_them(screen: Screen) -> None:
@@ -37,9 +37,9 @@ def test_a_window_says_what_its_width_means(screen: Screen) -> None:
 
 def test_of_a_model_without_moments_of_training_none_can_be_picked(screen: Screen) -> None:
     screen.back_to("/compare?what=snapshots&model=coreference")
-    assert not [one for one in screen.app.get("select_slider") if one.label == "Training step"]
+    assert not [one for one in screen.app.get("select_slider") if one.label == "Checkpoint"]
     screen.back_to("/compare?what=snapshots&model=induction&layer=1&head=1")
-    assert [one for one in screen.app.get("select_slider") if one.label == "Training step"]
+    assert [one for one in screen.app.get("select_slider") if one.label == "Checkpoint"]
 
 
 def test_what_enters_a_later_layer_is_called_hidden_states(screen: Screen) -> None:

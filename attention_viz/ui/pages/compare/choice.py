@@ -21,9 +21,9 @@ from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, sample
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.selection import Group
 
-# Of "Mary's" and "didn't" the parts, so that a name leaves its ending where it stands.
+# Splits "Mary's" and "didn't", so that a swapped name leaves its ending behind.
 _WORD = re.compile(r"[^\W_]+")
-# English words that hold a sentence together and say little alone: exchanged, they would leave no sentence.
+# English function words: swapping them would break the sentence.
 _HOLD_TOGETHER = frozenset(
     "a about after all also am an and any are as at be because been before but by can could did do does for from had "
     "has have he her here him his how i if in into is it its may me might more most must my no nor not of off on once "
@@ -32,7 +32,7 @@ _HOLD_TOGETHER = frozenset(
     "s t d m ll re ve don doesn didn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn mustn".split()
 )
 _ARTICLES = frozenset(("a", "an", "her", "his", "its", "my", "our", "the", "their", "your"))
-# A text may say one word a thousand times: no more words than these are looked at in pairs.
+# Words tried in pairs; a text may repeat one word a thousand times.
 _TRIED = 50
 
 
@@ -47,7 +47,7 @@ def exchanged(text: str) -> str:
     telling = [word for word in words if word[0].lower() not in _HOLD_TOGETHER]
     names = [word for word in telling if word[0][0].isupper() and not _begins(text, word.start())]
     named = [word for before, word in pairwise(words) if before[0].lower() in _ARTICLES and word in telling]
-    # Of two that follow each other it looks as if one was left out and put in again: they have no counterparts.
+    # Swapped neighbours look like a removal and an insertion, so they would have no counterparts.
     following = {(one.start(), other.start()) for one, other in pairwise(words)}
     for found, apart in ((names, True), (named, True), (telling, True), (telling, False), (words, False)):
         for one, other in combinations(found[:_TRIED], 2):
@@ -63,27 +63,27 @@ def _begins(text: str, place: int) -> bool:
     return not before or before[-1] in ".!?:…"
 
 
-# What can be compared, by its name in the address.
+# Kinds of comparison, by name in the URL.
 KINDS = {
     "sentences": "two sentences",
     "models": "two models",
     "heads": "two heads",
-    "edit": "before and after a change",
-    "snapshots": "two moments of training",
+    "edit": "before and after",
+    "snapshots": "two checkpoints",
 }
 
-# How tokens of the two texts are paired, by its name in the address.
-PAIRED = {"position": "words that replace each other", "token": "the same words only"}
+# Ways to pair the two texts' tokens, by name in the URL.
+PAIRED = {"position": "aligned words", "token": "same words only"}
 
-# The model whose moments of training ship, on a text and with a head that show them.
+# The model with shipped checkpoints, on a text and with a head that show its training.
 TRAINED = State(model="induction", text=CATALOGUE["induction"].examples[0], layer=1, head=1)
 STEPS = tuple(SNAPSHOTS[TRAINED.model])
 
-# What a model is compared with to begin with, with layer and head: those that tell most beside the first's example. A
+# The default second model, layer and head: those that differ most clearly on the first model's example. A
 # decoder's "bank" can't look ahead at "river"; "went" looks at "When" in SmolLM2, and at the other "when" in MiniLM.
 _BESIDE = {"all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3), "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6)}
 
-# The metrics that are shares of weight, so that their curve has one scale with the share of right answers.
+# The metrics that are shares of weight, so that their curve has the same scale as accuracy.
 CURVES = tuple(name for name in metrics_for(Unit.WORD) if METRICS[name].unit == "weight")
 
 
@@ -117,7 +117,7 @@ class CompareChoice:
 
     what: str = parameter("sentences", OneOf(tuple(KINDS)), "what is compared")
     other: str = parameter(own_contrast(State.model), AnyText(), "the second sentence", applies=_two_texts)
-    other_picture: str = parameter("astronaut", sample(InputKind.PICTURE), "the second picture", applies=_two_pictures)
+    other_picture: str = parameter("astronaut", sample(InputKind.PICTURE), "the second image", applies=_two_pictures)
     other_model: str = parameter(
         "scratch", OneOf(lambda _, state: models(state)), "the second model", applies=_is("models")
     )
@@ -127,15 +127,15 @@ class CompareChoice:
     other_layer: int = parameter(0, WholeNumber(_layers), "the second head's layer", applies=_is("models", "heads"))
     other_head: int = parameter(10, WholeNumber(_heads), "the second head", applies=_is("models", "heads"))
     moment: int = parameter(
-        400, OneOf(STEPS), "the moment of training on the first side", applies=_is("snapshots"), older=Older("step")
+        400, OneOf(STEPS), "the first side's checkpoint", applies=_is("snapshots"), older=Older("step")
     )
     other_moment: int = parameter(
-        STEPS[-1], OneOf(STEPS), "on the second", applies=_is("snapshots"), older=Older("other_step")
+        STEPS[-1], OneOf(STEPS), "the second side's checkpoint", applies=_is("snapshots"), older=Older("other_step")
     )
-    metric: str = parameter("induction", OneOf(_curves), "the metric that is shown", applies=_is("snapshots"))
+    metric: str = parameter("induction", OneOf(_curves), "the metric shown", applies=_is("snapshots"))
 
 
-# What belongs to the second of two models.
+# The second model's parameters.
 SECOND = ("other_model", "other_layer", "other_head")
 
 
@@ -177,8 +177,8 @@ def _other_input(choice: CompareChoice, state: State) -> State:
 def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> list[str]:
     """Return the possible comparisons, and the chosen one."""
     missing = {
-        "edit": opened is not None,  # a run that is over
-        "models": state.facts.reads == InputKind.PICTURE,  # there is one that reads such
+        "edit": opened is not None,  # a file's run can't change
+        "models": state.facts.reads == InputKind.PICTURE,  # only one model reads images
         "snapshots": opened is not None or state.model != TRAINED.model,
         "heads": opened is None and len(state.layers) == 1 and state.head_count == 1,
     }

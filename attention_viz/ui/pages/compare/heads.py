@@ -28,14 +28,14 @@ from attention_viz.views.style.axes import lower
 
 _HEIGHT = 340
 
-# Of two runs that the app keeps: every rerun of the page wants the same numbers.
+# Cached by pair of runs: every rerun of the page needs the same numbers.
 _known: WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor, "layer head"]]] = WeakKeyDictionary()
 
 
 def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     """Draw the clickable grid and name its extremes."""
     one, other = comparison.one, comparison.other
-    # Heads of two models, or of one layer and another, have no counterparts: all are compared with the first side's.
+    # Two models' heads, or two chosen heads, have no counterparts: compare all with the first side's head.
     fixed = (one.layer, one.head) if choice.what in ("models", "heads") else None
     st.markdown(f"##### {_title(choice, fixed)}")
     try:
@@ -52,13 +52,13 @@ def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
     cells = [(row, head) for row in range(layers) for head in range(heads)]
     add_targets(figure, cells, turned=is_turned(layers, heads), size=18)
     show_to_click(figure, "compare-heads", words, lambda cell: take_head(choice, (numbers[cell[0]], cell[1])))
-    st.caption(plain(f"{words} A click on a head chooses it."))
+    st.caption(plain(f"{words} Click a head to choose it."))
 
 
 def _title(choice: CompareChoice, fixed: tuple[int, int] | None) -> str:
     if fixed is None:
-        return "Which heads differ most?"
-    return f"How far is every head{' of the second model' * (choice.what == 'models')} from the first?"
+        return "Which heads differ?"
+    return f"Distance to first head{' (second model)' * (choice.what == 'models')}"
 
 
 def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> Float[Tensor, "layer head"]:
@@ -80,7 +80,7 @@ _LONGEST = 128
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
     """Select the head that differs most, unless one was chosen."""
-    # A text that another page has opened keeps the head that it has there.
+    # A text already opened on another page keeps its head from there.
     if not _is_open(selection, first) or selection.found_for == selection.text:
         return selection
     try:
@@ -95,7 +95,7 @@ def follow_difference(selection: Selection, choice: CompareChoice, first: ShownS
 
 
 def _is_open(selection: Selection, first: ShownSide) -> bool:
-    """Return whether nobody chose; a model's example brings its head."""
+    """Return whether the head is still free; a model's example brings its own."""
     state = selection.shared
     short = len(first.run.trace.query_tokens(first.stream)) <= _LONGEST
     free = selection.head_is_free and state.query is None

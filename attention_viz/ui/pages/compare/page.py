@@ -80,7 +80,7 @@ def show_pickers(state: State) -> DeltaGenerator:
     """Draw the pickers; return the slot behind the comparison's button."""
     choice = visit.chosen(COMPARE_CHOICES)
     pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
-    called = {**KINDS, "sentences": "two pictures"} if pictures else KINDS
+    called = {**KINDS, "sentences": "two images"} if pictures else KINDS
     words = called[choice.what]
     with st.popover(words[0].upper() + words[1:], key="compare-what-with", width="content"):
         offered = kinds(choice, state, opening.opened())
@@ -100,13 +100,13 @@ def _second_picture(choice: CompareChoice) -> None:
     names = [name for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE]
     names += [choice.other_picture] * (choice.other_picture not in names)
     _select(
-        "Second picture",
+        "Second image",
         "other_picture",
         names,
         lambda name: SAMPLES[name].shows if name in SAMPLES else title_of(name),
     )
     ask_another(
-        "Upload a second picture",
+        "Upload second image",
         InputKind.PICTURE,
         choice.other_picture,
         lambda name: visit.pick(COMPARE_CHOICES, other_picture=name),
@@ -114,12 +114,12 @@ def _second_picture(choice: CompareChoice) -> None:
 
 
 def _show_moments() -> None:
-    widgets.show(st.select_slider, "Training step", of=COMPARE_CHOICES, name="moment", options=STEPS)
-    _select("Compared with step", "other_moment", list(STEPS), str)
+    widgets.show(st.select_slider, "Checkpoint", of=COMPARE_CHOICES, name="moment", options=STEPS)
+    _select("Second checkpoint", "other_moment", list(STEPS), str)
 
 
 def _show_other_limit() -> None:
-    # Of the first sentence it is said already, where that is as long.
+    # If the first sentence is too long, the page already says so.
     if visit.chosen(COMPARE_CHOICES).what == "sentences" and fits_link(visit.shared().text):
         show_link_limit(visit.chosen(COMPARE_CHOICES).other)
 
@@ -162,7 +162,7 @@ def _second_head(state: State) -> None:
     if not facts_of(_second_model(state)).heads:
         return
     for place, (name, label) in enumerate((("other_layer", "Second layer"), ("other_head", "Second head"))):
-        # A picker before may have changed how many there are.
+        # An earlier picker may have changed their number.
         choice = visit.settle(COMPARE_CHOICES, state, only=("other_model", "other_layer", "other_head"))
         _select(label, name, numbers(choice, state, opening.opened())[place], str)
 
@@ -171,7 +171,7 @@ def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any
     widgets.show(st.selectbox, label, of=COMPARE_CHOICES, name=name, options=options, format_func=called)
 
 
-# Of each of the pictures, in pixels.
+# Each figure's height, in pixels.
 HEIGHT = 430
 # Each text is compared by itself, as it was typed.
 _LEFT_OUT = ("second", "more")
@@ -220,18 +220,14 @@ def _unfit(state: State) -> Callable[[], object] | None:
 
 
 def _offer_trained(state: State) -> None:
-    what = (
-        "a trace from a file can't be run again"
-        if opening.opened() is not None
-        else f"of {state.model} none came along"
-    )
+    what = "a trace from a file can't be run again" if opening.opened() is not None else f"{state.model} has none"
     st.info(
         plain(
-            f"Moments of training came along with {TRAINED.model} alone, a toy decoder whose heads learn to go on with "
-            f"what they have read; {what}. Your sentence comes back with the browser’s Back."
+            f"Training checkpoints ship only with {TRAINED.model}, a toy decoder that learns to continue repeated "
+            f"patterns; {what}. Use the browser’s Back button to return to your sentence."
         )
     )
-    st.button(f"Show {TRAINED.model} with “{TRAINED.text}”", on_click=_take_trained)
+    st.button(f"Show {TRAINED.model}", on_click=_take_trained)
 
 
 def _layout(_state: State, row: ControlRow) -> Slots:

@@ -64,7 +64,7 @@ def run_second(
     if first is None:
         return None
     if first.from_file:
-        place.info("A trace from a file can't be run again: close it to compare with a change.")
+        place.info("A trace from a file can't be run again. Close it to compare with a change.")
         return None
     try:
         edits = made(current_edits(), first.run, state)
@@ -76,7 +76,7 @@ def run_second(
 
 def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ...]) -> ShownSide | None:
     refresh(state.model)
-    # What is on the screen already stays there, paler, until the new one is ready.
+    # The old figure stays on the screen, paler, until the new one is ready.
     if not is_loaded(state.model):
         hold(state, place, height)
     try:
@@ -112,9 +112,9 @@ def show_both(choice: CompareChoice, chosen: State, first: ShownSide | None, sec
             if words not in of_first:
                 tell(f"On the second side: {words[0].lower()}{words[1:]}")
     if chosen.more and chosen.facts.continues_text:
-        tell("Only what you typed is compared: the tokens that the model added are left out here.")
+        tell("This page compares only the texts that you typed, without the tokens that the model added.")
     if chosen.second.strip() and chosen.facts.reads_pairs:
-        tell("Single sentences are compared: the one that is read together with the first is left out here.")
+        tell("This page compares single sentences; it leaves out the one that is read together with the first.")
 
 
 def _remarks(trace: Trace) -> list[str]:
@@ -143,7 +143,7 @@ def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
     both = first, second
     cuts = [side.shown.trace.key_tokens(side.stream).pieces for side in both]
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
-        # A reading that can't be had of whole words leaves the pieces as they are, each marked on its side.
+        # A reading without whole words leaves the subword tokens, marked on each side.
         with contextlib.suppress(AttentionVizError):
             one, other = (read(side.run, replace(side.state, words="on")).trace for side in both)
             return one, other
@@ -180,7 +180,7 @@ def _in_first(comparison: Comparison, cell: tuple[int, int]) -> tuple[int, int] 
 
 
 def pair_at(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> tuple[int, int] | None:
-    """Return a cell as first-text positions: a whole word's first piece."""
+    """Return a cell as first-text positions: a whole word's first token."""
     rows = _in_first(comparison, cell)
     if rows is None or not can_choose(comparison, first):
         return None
@@ -199,7 +199,7 @@ def _axes(comparison: Comparison, first: ShownSide) -> tuple[tuple[Tokens, Token
 
 
 def _groups(own: Tokens, shown: Tokens) -> tuple[tuple[int, ...], ...]:
-    """Return each row's token positions (a word's pieces); empty if unknown."""
+    """Return each row's token positions; empty if unknown."""
     if shown == own:
         return tuple((position,) for position in range(len(own)))
     return own.pieces if len(own.pieces) == len(shown) else ()

@@ -23,10 +23,10 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views import training
 
-# Of each head its metrics.
+# Metrics by head.
 _Table = dict[tuple[int, int], dict[str, float]]
 
-# Of traces that the app keeps, made once each.
+# By trace in the app's cache.
 _tables: WeakKeyDictionary[Trace, _Table] = WeakKeyDictionary()
 
 
@@ -68,9 +68,9 @@ def _figure(choice: CompareChoice, measured: dict[int, float], label: str) -> go
 
 def _words(choice: CompareChoice, measured: dict[int, float], label: str, state: State) -> str:
     if math.isnan(measured[choice.moment]):
-        return f"{label}: no token of this text comes again, so there is nothing to measure."
+        return f"{label}: no token of this text repeats, so there is nothing to measure."
     numbers = ", ".join(f"{measured[step]:.3f} after {step} steps" for step in (choice.moment, choice.other_moment))
     return (
-        f"{label} of layer {state.layer}, head {state.head} on this text: {numbers}. Right answers are those on "
-        "rows of words said twice, measured at the training."
+        f"{label} of layer {state.layer}, head {state.head} on this text: {numbers}. The dotted curve is the "
+        "share of right answers, measured during training on rows of words that come twice."
     )

@@ -54,9 +54,9 @@ from attention_viz.ui.selection import Selection
 from attention_viz.views.style.axes import lower
 from attention_viz.views.style.wording import escaped
 
-# Of longer texts a cell is too small to press.
+# With more cells, each is too small to click.
 _MOST_PRESSED = 1600
-# Three matrices share the width: of more cells one would be a few dots wide, and blocks are drawn.
+# Three matrices share the width: more cells would be a few pixels wide each, so blocks are drawn.
 _MOST_CELLS = 4_900
 _KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
 
@@ -145,7 +145,7 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
     if first is not None and second is not None and isinstance(study.comparison, Comparison):
         claims = functools.partial(_show_claim, choice, study.comparison, places_of_pair(study.comparison, first))
         return [Part("claim", claims), *_three(choice, first, second, study.comparison)]
-    said = functools.partial(st.caption, "The difference stands here once both sides can be shown.")
+    said = functools.partial(st.caption, "The difference appears once both sides can be shown.")
     if isinstance(study.comparison, AttentionVizError):
         said = functools.partial(raise_again, study.comparison)
     parts = [Part("difference", said)]
@@ -200,7 +200,7 @@ def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
             lambda: views.compare(comparison),
             comparison.table,
             comparison.one.trace,
-            title="Both and their difference",
+            title="Both, and difference",
             other=comparison.other.trace,
         )
         show_link()
@@ -219,7 +219,7 @@ def _pressable(comparison: Comparison, first: ShownSide, figure: go.Figure, titl
     texts = [str(run.hovertext[row][column]) for row, column in cells]
     add_targets(figure, cells)
     points: Any = figure.data[-1]
-    # The points lie over the cells, and say what these would.
+    # The points cover the cells, so they show the cells' hover text.
     points.update(hoverinfo="text", hovertext=texts)
     lower(figure, HEIGHT).update_layout(title_text=escaped(title))
     show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))

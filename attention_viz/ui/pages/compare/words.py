@@ -16,12 +16,12 @@ from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.views.style.wording import shortened
 
-# A change below this is none that could be seen.
+# Smaller changes can't be seen.
 _NOTHING = 0.005
-# Heads are told apart to a thousandth of a bit.
+# In bits: smaller distances count as none.
 _SAME = 0.0005
 _NAMED = 3
-# In more tokens than this a cell is hard to find: more of them are named, with their places.
+# In longer texts a cell is hard to find: name more of them, with positions.
 _LONG, _NAMED_OF_LONG = 100, 6
 
 
@@ -29,7 +29,7 @@ def called_words(choice: CompareChoice, state: State) -> str:
     """Name the second side within a slide's sentence."""
     second = sides(choice, state)[1]
     return {
-        "sentences": f"in the second {'picture' if state.shown else 'sentence'}",
+        "sentences": f"in the second {'image' if state.shown else 'sentence'}",
         "models": f"in {allowed.display_name(second.model)}",
         "heads": f"in {_head(second)}",
         "edit": "after the change",
@@ -42,12 +42,12 @@ def _head(state: State) -> str:
 
 
 def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:
-    """Return a side's picture title."""
+    """Return the title of a side's figure."""
     head = "all heads" if readings.together(state) else f"head {state.head}"
     where = f"{stream} " * (len(state.facts.heads) > 1) + f"layer {state.layer}, {head}"
     step = choice.other_moment if second else choice.moment
     return {
-        "sentences": f"{'Second' if second else 'First'} {'picture' if state.shown else 'sentence'}: {where}",
+        "sentences": f"{'Second' if second else 'First'} {'image' if state.shown else 'sentence'}: {where}",
         "models": f"{allowed.display_name(state.model)[-28:]}: {where}",
         "heads": f"{'Second' if second else 'First'}: {where}",
         "edit": f"{'After' if second else 'Before'}: {where}",
@@ -58,7 +58,7 @@ def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool
 def far_words(comparison: Comparison) -> str:
     """Return the difference's title, with its number."""
     if math.isnan(comparison.mean):
-        return "No row that could differ" if comparison.shared else "No token in common"
+        return "No row can differ" if comparison.shared else "No token in common"
     return f"{comparison.mean:.3f} bits apart: second − first"
 
 
@@ -66,9 +66,9 @@ def apart_words(comparison: Comparison) -> str:
     """Describe the distance and its largest row."""
     shared = len(comparison.shared)
     equal = f"The first {shared} rows" if shared > 1 else "The first row"
-    left_out = f"{equal} can’t differ: both texts begin alike, and this model doesn’t look ahead."
+    left_out = f"{equal} can’t differ: both texts begin alike, and this model doesn’t attend to later tokens."
     if math.isnan(comparison.mean):
-        nothing = "The two texts have no token in common, so no row can be compared with another."
+        nothing = "The two texts have no token in common, so no rows can be compared."
         return f"{left_out} No other row is in both texts." if shared else nothing
     compared = [place for place, counts in enumerate(comparison.compared) if counts]
     most = max(compared, key=lambda place: float(comparison.divergence[place]))
@@ -83,7 +83,7 @@ def apart_words(comparison: Comparison) -> str:
     if float(comparison.divergence[most]) < _NOTHING:
         return sentence
     name = _name(comparison.queries, most)
-    return f"{sentence} The largest is {name}’s, {float(comparison.divergence[most]):.3f}."
+    return f"{sentence} The largest is {float(comparison.divergence[most]):.3f}, for {name}."
 
 
 def block_words(comparison: Comparison, most: int) -> str:
@@ -91,7 +91,7 @@ def block_words(comparison: Comparison, most: int) -> str:
     rows, columns = block_size((len(comparison.queries), len(comparison.keys)), most)
     if (rows, columns) == (1, 1):
         return ""
-    return f"Each dot is {rows} × {columns} cells, and shows the largest weight or change among them."
+    return f"Each dot covers {rows} × {columns} cells and shows their largest weight or change."
 
 
 def token_words(comparison: Comparison) -> str:
@@ -134,7 +134,7 @@ def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], lay
     found = {(layers[row], head): float(apart[row, head]) for row, head in _cells(apart)}
     known = [(value, head) for head, value in found.items() if not math.isnan(value)]
     if not known:
-        return "No head can be compared: the two texts have no token in common, or no row that could differ."
+        return "No head can be compared: the two texts have no token in common, or no row can differ."
     (most, far), (least, near) = max(known), min(known)
     if most < _SAME:
         return f"No head differs by as much as {_SAME} bits."
@@ -159,7 +159,7 @@ def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:
 
 def _from(comparison: Comparison, query: int, key: int) -> str:
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
-    return " → ".join("not there" if math.isnan(one) else f"{one:.3f}" for one in numbers)
+    return " → ".join("absent" if math.isnan(one) else f"{one:.3f}" for one in numbers)
 
 
 def _name(axis: AlignedAxis, place: int) -> str:
@@ -167,13 +167,13 @@ def _name(axis: AlignedAxis, place: int) -> str:
     return axis.placed[place] or f"“{shortened(name.removeprefix('·') or name)}”"
 
 
-# How the two sides are called in a sentence.
+# Names of the two sides in a sentence.
 _PLACES = {
     "sentences": ("in the first sentence", "in the second"),
     "models": ("in the first model", "in the second"),
     "heads": ("in the first head", "in the second"),
     "edit": ("before", "after"),
-    "snapshots": ("at the first moment", "at the second"),
+    "snapshots": ("at the first checkpoint", "at the second"),
 }
 
 
@@ -226,12 +226,12 @@ def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
     if choice.what == "sentences" and len(texts) == 1 and not one.trace.seen.tensors:
         return "Both sentences are the same: type another one, or change a word."
     unit = one.trace.query_tokens(one.stream).unit
-    return f"No {unit} looks at another by as much as {_NOTHING} more or less."
+    return f"No {unit}’s weight on another changes by {_NOTHING} or more."
 
 
 def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
-    which = math.isnan(numbers[0])  # it begins with the text that has the key
+    which = math.isnan(numbers[0])  # the sentence begins with the text that has the key
     start: list[tuple[str, str]] = [
         (_said(comparison.queries, query, second=which), "query"),
         (" looks at ", ""),
@@ -256,7 +256,7 @@ def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
     names = [_said(keys, at, second=not which) for at in range(len(keys))]
     has = [name for name, at in zip(names, keys.one if which else keys.other, strict=True) if at is not None]
     asks = _said(comparison.queries, query, second=not which)
-    lacks = "where it stands elsewhere" if start[-1][0] in has else "without it"
+    lacks = "where it moved" if start[-1][0] in has else "without it"
     return [
         *start,
         (" ", ""),
@@ -272,7 +272,7 @@ def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
 
 def _places(choice: CompareChoice, comparison: Comparison) -> tuple[str, str]:
     if choice.what == "sentences" and comparison.one.trace.seen.tensors:
-        return "in the first picture", "in the second"
+        return "in the first image", "in the second"
     return _PLACES[choice.what]
 
 
@@ -288,7 +288,7 @@ def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
     ]
     row, column = comparison.queries.partner(query), comparison.keys.partner(key)
     if row is None or column is None:
-        return [*parts, (f"{there} nothing stands there", "")]
+        return [*parts, (f"{there} this pair is absent", "")]
     if row != query:
         parts += _looks_at(_said(comparison.queries, row), _said(comparison.keys, column))
     elif column != key:

@@ -69,19 +69,19 @@ def _whole(stroke: object) -> TypeGuard[list[int]]:
     return len(numbers) == 6 and all(type(number) is int for number in numbers)
 
 
-# Of a longer text, cells on the picture are too small to be hit.
+# Longer texts have cells too small to click.
 _LONGEST = 128
 
 
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:
     """Explain why these matrices can't be drawn on; empty if they can."""
     if not is_raw(state):
-        return "A pattern is drawn on raw weights, token by token: choose that reading behind Options."
+        return "You can draw only on raw weights, token by token. Choose that reading under Options."
     if stream == "cross":
-        return "A pattern is drawn on the attention of a text to itself: choose another stream, or search by words."
+        return "You can draw only on self-attention. Choose another stream, or search by words."
     count = len(trace.query_tokens(stream))
     if count > _LONGEST:
-        return f"Patterns can be drawn for texts of up to {_LONGEST} tokens, and this one has {count}. Shorten it."
+        return f"You can draw on texts of up to {_LONGEST} tokens; this one has {count}. Shorten it."
     return ""
 
 
@@ -97,10 +97,10 @@ def show_board_controls(trace: Trace, stream: str, layer: int, head: int) -> Non
         "Cells",
         of=HEADS_CHOICES,
         name="pattern",
-        placeholder="Drawn on the matrix, or as the Masks page writes them",
+        placeholder="Draw on the matrix, or paste cells from Masks",
     )
     with st.container(horizontal=True, key="heads-board"):
-        st.button("This head's strongest", on_click=_take_strongest, args=(trace, stream, layer, head))
+        st.button("Strongest cells", on_click=_take_strongest, args=(trace, stream, layer, head))
         st.button("Clear", on_click=_write, args=("",))
 
 
@@ -119,7 +119,7 @@ def mark_drawn(figure: go.Figure, code: str, count: int) -> None:
             zmin=0,
             zmax=1,
             colorscale=[[0, colours.more], [1, colours.more]],
-            # A marked cell lies over its weight, and has it written as it was.
+            # A marked cell covers its weight, so it repeats the printed number.
             text=None if printed is None else numpy.where(cells, printed.text, ""),
             texttemplate=None if printed is None else printed.texttemplate,
             xgap=2,

@@ -11,19 +11,19 @@ from attention_viz.ui.address.codec import Older, parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf
 from attention_viz.ui.selection import Group
 
-# How all heads are shown, and by what one can look for some of them; each by its name in the address.
+# Views of all heads, by name in the URL.
 VIEWS = {
     "roles": "Roles",
     "patterns": "Patterns",
-    "silenced": "Silenced",
-    "colours": "By a metric",
+    "silenced": "Ablated",
+    "colours": "One metric",
     "scatter": "Two metrics",
-    "map": "By likeness",
+    "map": "Similarity",
 }
 # Characters, typed or in a link.
 LONGEST_STORY = 1_000
 PLOTS = {"weights": "Weights", "vectors": "Queries and keys"}
-# The names in `attention_viz.analysis.roles`, for which the first paint doesn't wait.
+# Names from `attention_viz.analysis.roles`, repeated so that the first paint needn't import it.
 ROLE_NAMES = (
     *("previous", "next", "above", "itself", "same token", "induction", "punctuation"),
     *("first", "broad", "mixed"),
@@ -48,20 +48,20 @@ def _word(name: str) -> Callable[[Mapping[str, str]], bool]:
 class HeadsChoice:
     """The Heads page's URL choices."""
 
-    metric: str = parameter("entropy", OneOf(_metrics), "the metric that is shown")
+    metric: str = parameter("entropy", OneOf(_metrics), "the metric shown")
     view: str = parameter("roles", OneOf(tuple(VIEWS)), "how all heads are shown")
-    beside: str = parameter("previous", OneOf(_metrics), "what stands up in the scatter")
-    search: str = parameter("words", OneOf(tuple(SEARCHES)), "how one searches")
-    query_word: str = parameter("bank", AnyText(), "the word that looks", older=Older("query", _word("query")))
-    key_word: str = parameter("river", AnyText(), "the word looked at", older=Older("key", _word("key")))
-    pattern: str = parameter("", DRAWN, "what was drawn", brief=True)
-    role: str | None = parameter(None, OneOf(ROLE_NAMES, nothing="none"), "the role whose heads stand out", brief=True)
+    beside: str = parameter("previous", OneOf(_metrics), "the scatter's vertical axis")
+    search: str = parameter("words", OneOf(tuple(SEARCHES)), "how to search")
+    query_word: str = parameter("bank", AnyText(), "the query word", older=Older("query", _word("query")))
+    key_word: str = parameter("river", AnyText(), "the key word", older=Older("key", _word("key")))
+    pattern: str = parameter("", DRAWN, "the drawn pattern", brief=True)
+    role: str | None = parameter(None, OneOf(ROLE_NAMES, nothing="none"), "the highlighted role", brief=True)
     plot: str = parameter("weights", OneOf(tuple(PLOTS)), "how the chosen head is shown", brief=True)
-    silence: Switch = parameter("off", OneOf(get_args(Switch)), "the chosen head silenced", brief=True)
+    silence: Switch = parameter("off", OneOf(get_args(Switch)), "whether the chosen head is ablated", brief=True)
     detector: str = parameter("previous", OneOf(_detectors), "the detector")
     texts: str = parameter("", AnyText(), "more texts", brief=True)
-    scan: str = parameter("", AnyText(), "the scan of many texts that is shown", brief=True)
-    story: str = parameter("", AnyText(LONGEST_STORY), "the story that is put to the test", brief=True)
+    scan: str = parameter("", AnyText(), "the scan shown", brief=True)
+    story: str = parameter("", AnyText(LONGEST_STORY), "the hypothesis tested", brief=True)
 
 
 HEADS_CHOICES = Group(HeadsChoice(), "heads-")

@@ -44,8 +44,8 @@ def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
 
 def _chosen(names: list[str], asked: str) -> str | None:
     if asked not in ("", *names):
-        others = f"; there are {', '.join(names)}" if names else ": none is on this machine"
-        st.info(as_sentence(f"the scan “{asked}” was asked for, and isn't one of this model{others}"))
+        others = f"; choose {', '.join(names)}" if names else "; this machine has no scan of it"
+        st.info(as_sentence(f"this model has no scan “{asked}”{others}"))
     if not names:
         return None
     if asked and asked not in names[1:]:
@@ -69,7 +69,7 @@ def _show_head(
     stream, layer, head = place
     rows = records_of(table[(table["stream"] == stream) & (table["layer"] == layer) & (table["head"] == head)])
     if not rows:
-        st.caption(plain(f"The scan of {scan.manifest['corpus']} has no layer {layer} of {stream}."))
+        st.caption(plain(f"The scan of {scan.manifest['corpus']} doesn't include layer {layer} ({stream})."))
         return
     st.markdown(plain(over_words(rows[0], scan.manifest["done"]["texts"], scan.manifest["corpus"])))
     if (state.layer, state.head) in atlas.jobs.index:
@@ -85,7 +85,7 @@ def _show_head(
     st.html(_in_html(examples, METRICS[metric].label, address))
 
 
-# So many of the strongest stand there at once.
+# Strongest examples shown without a click.
 _SHOWN = 3
 
 
@@ -94,9 +94,9 @@ def _in_html(examples: Sequence[Example], metric: str, address: Mapping[str, str
     strongest = [one for one in examples if one.kind == "strongest"]
     by_lot = [one for one in examples if one.kind == "random"]
     parts = [
-        f"<p>The strongest by “{escape(metric)}”:</p>{_listed(strongest[:_SHOWN], address)}",
-        _behind("More of the strongest", strongest[_SHOWN:], address),
-        _behind("By chance, from the tenth of the texts with the least of it to that with the most", by_lot, address),
+        f"<p>Strongest examples by “{escape(metric)}”:</p>{_listed(strongest[:_SHOWN], address)}",
+        _behind("More strong examples", strongest[_SHOWN:], address),
+        _behind("Random examples, from the lowest tenth of the texts to the highest", by_lot, address),
     ]
     return f'<div class="heads-examples" data-testid="scan-examples">{"".join(parts)}</div>'
 
@@ -133,13 +133,13 @@ def _tokens(one: Example) -> str:
     )
 
 
-# What a story can look like: each by a name, as it is typed.
+# Example hypotheses, by name.
 STORIES = {
-    "the word before": "key.position == query.position - 1",
+    "previous token": "key.position == query.position - 1",
     "induction": "query.text == key.previous.text and key.position < query.position",
-    "same word": "query.text == key.text and key.position < query.position",
+    "duplicate token": "query.text == key.text and key.position < query.position",
     "pronoun to noun": "query.is_pronoun and key.is_noun and key.position < query.position",
-    "to “and” and “or”": 'key.text in ("and", "or")',
+    "to “and” or “or”": 'key.text in ("and", "or")',
 }
 _TOLD = 5
 
@@ -147,19 +147,19 @@ _TOLD = 5
 def _show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:
     widgets.show(
         st.text_input,
-        "Your guess: at which keys does a head look?",
+        "Hypothesis",
         of=HEADS_CHOICES,
         name="story",
         placeholder=STORIES["induction"],
         max_chars=LONGEST_STORY,
-        help="A pattern over `query` and `key`: `text`, `word`, `position`, `length`, `is_pronoun`, `is_noun`, "
-        "`is_punctuation` and the like, `previous` and `next`, compared and joined by and, or, not.",
+        help="A condition on `query` and `key`. Compare `text`, `word`, `position`, `length`, `is_pronoun`, `is_noun`, "
+        "`is_punctuation` and so on, or those of `previous` and `next`; join with and, or, not.",
     )
     with st.container(horizontal=True, gap="small", key="heads-stories"):
         for name, story in STORIES.items():
             st.button(name, key=f"heads-story-{name}", type="tertiary", on_click=_take, args=(story,))
     story = visit.chosen(HEADS_CHOICES).story.strip()
-    asked = st.button("Put it to the test", key="heads-test", disabled=not story)
+    asked = st.button("Test hypothesis", key="heads-test", disabled=not story)
     if story:
         _show_tested(state, path, stream, story, asked=asked)
 
@@ -195,8 +195,8 @@ def _show_tested(state: State, path: Path, stream: str, story: str, *, asked: bo
         {"head": f"{row['layer']}·{row['head']}", **{name: round(row[of], 2) for name, of in columns.items()}}
         for row in best
     ]
-    # Whole numbers, too, so that they stand below each other.
+    # Whole numbers, too, so that their points align.
     written = dict.fromkeys(columns, st.column_config.NumberColumn(format="%.2f"))
     st.dataframe(shown, hide_index=True, width="stretch", column_config=written)
     first, second = found.texts
-    st.caption(f"Heads are ranked on {first} texts; these numbers are from {second} others.")
+    st.caption(f"{first} texts ranked the heads; these numbers come from {second} others.")

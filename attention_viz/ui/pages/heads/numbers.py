@@ -27,7 +27,7 @@ from attention_viz.ui.address import State
 
 _Made = TypeVar("_Made")
 
-# How many results are kept of one trace: searches are made of words that anybody may type.
+# Results cached per trace, since visitors can type any search words.
 _MOST = 24
 
 _results: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
@@ -39,7 +39,7 @@ def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
     if what not in of_trace:
         made = make()
         while len(of_trace) >= _MOST:
-            # Another visitor's run may have taken the same one away meanwhile.
+            # Another visitor's run may have removed the same one meanwhile.
             of_trace.pop(next(iter(of_trace)), None)
         of_trace[what] = made
         return made
@@ -86,7 +86,7 @@ def packed(trace: Trace, stream: str, table: pandas.DataFrame, jobs: pandas.Data
     return made_once(trace, what, lambda: pack_atlas(trace, stream, table, jobs))
 
 
-# So many changes of a visit's are kept.
+# Changes cached per visit.
 _MOST_CHANGES = 4
 
 Head = tuple[int, int]
@@ -115,7 +115,7 @@ def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
 
 
 def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str) -> None:
-    """Offer to change each untried head; a click elsewhere stops it."""
+    """Offer to change each untested head; a click elsewhere stops it."""
     known = known_effects(run, change, stream)
     if all(head in known for head in heads):
         return
@@ -125,7 +125,7 @@ def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequen
     bar = st.progress(0.0)
 
     def report(done: int) -> None:
-        bar.progress(done / len(heads), f"{done} of {len(heads)} heads tried")
+        bar.progress(done / len(heads), f"{done} of {len(heads)} heads tested")
 
     _ = effects_of(run, state, change, stream, heads, report)
     visit.run_again()

@@ -53,7 +53,7 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
         else:
             _show_matrix(atlas, run, state, choice, words)
         _show_linking(atlas, state)
-        # What is tried stands on the first screen; what can be read beside it may come below.
+        # Experiments belong on the first screen; further notes may come below.
         show_silence(run, state, choice)
         _show_sink(run, state)
         writes = hold_writes(run, state)
@@ -63,7 +63,7 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
 
 
 def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """Export the head's weights, or its query and key picture."""
+    """Export the figure of the head's weights, or of its queries and keys."""
     place = (state.layer, state.head, atlas.stream)
     if choice.plot != "vectors":
         show_figure_exports(
@@ -96,7 +96,7 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
             words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
         st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
-    pickers.switch("This head as", PLOTS, HEADS_CHOICES, "plot")
+    pickers.switch("Head view", PLOTS, HEADS_CHOICES, "plot")
     query, key = pair_of(run, state)
     st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
 
@@ -112,9 +112,7 @@ def _show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, word
         show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
     if not readings.is_raw(state):
         show_reading(shown, state)
-        st.caption(
-            "Only this matrix follows the reading: roles, numbers, patterns and the search stay with the raw weights."
-        )
+        st.caption("The reading changes only this matrix. Roles, numbers, patterns and the search use raw weights.")
 
 
 def _draw_matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool) -> None:
@@ -129,7 +127,7 @@ def _draw_matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, wo
     cells = [(query, key) for query in range(queries) for key in range(keys)]
     size = max(4, min(14, 280 // max(queries, keys)))
     add_targets(figure, cells, size=size)
-    show_to_click(figure, "heads-one", f"{description} A click on a cell keeps that pair.", _take_cell)
+    show_to_click(figure, "heads-one", f"{description} Click a cell to choose its pair.", _take_cell)
 
 
 def _take_cell(cell: tuple[int, int]) -> None:
@@ -149,7 +147,7 @@ def _matrix(shown: Run, state: State, stream: str) -> go.Figure:
 
 
 def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
-    """Show only the sound's own frames: models pad their input."""
+    """Show only the audio's own frames: models pad their input."""
     axes = ((figure.layout.xaxis, trace.key_tokens(stream), 1), (figure.layout.yaxis, trace.query_tokens(stream), -1))
     for axis, tokens, direction in axes:
         after = after_the_sound(trace.seen, tokens)
@@ -161,7 +159,7 @@ def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
 def _show_vectors(atlas: Atlas, state: State) -> None:
     figure = _vectors(atlas, state, theme_name()).update_layout(height=_HEIGHT)
     show_picture(figure, "heads-vectors", "The head's queries and keys as points, with lines for the strongest links")
-    st.caption("Each query and key of this head, seen along the two directions in which they differ most.")
+    st.caption("This head's queries and keys, along their first two principal components.")
 
 
 def _vectors(atlas: Atlas, state: State, theme: ThemeName) -> go.Figure:
@@ -190,7 +188,7 @@ def _show_linking(atlas: Atlas, state: State) -> None:
     queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
     words = f"{named(queries, pair[0])} ({pair[0]}) looks at {named(keys, pair[1])} ({pair[1]})"
     with st.container(key="heads-linking", gap="small"):
-        st.caption(plain(f"Heads in which {words} most; each has a dot in the atlas:"))
+        st.caption(plain(f"Heads where {words} most, marked with a dot in the atlas:"))
         with st.container(horizontal=True, gap="small"):
             for (layer, head), weight in linking_heads(atlas, state):
                 here = (layer, head) == (state.layer, state.head)
@@ -202,7 +200,7 @@ def _show_linking(atlas: Atlas, state: State) -> None:
                     args=((layer, head),),
                     help=f"Layer {layer}, head {head}",
                 )
-            st.button("No pair", key="heads-link-none", type="tertiary", on_click=take_pair, args=(None, None))
+            st.button("Clear pair", key="heads-link-none", type="tertiary", on_click=take_pair, args=(None, None))
 
 
 def _pair(atlas: Atlas, state: State) -> tuple[int, int] | None:
@@ -223,10 +221,10 @@ def _linking(trace: Trace, stream: str, query: int, key: int) -> list[tuple[Head
     return [one for one in found[:_LISTED] if one[1] > 0]
 
 
-# Of longer texts the weights of a whole layer are too many for one line.
+# Longer texts have too many weights per layer for a one-line note.
 _LONGEST = 256
 
-# Of traces that the app keeps: a line for each head that was looked at.
+# By trace in the app's cache: a line for each head viewed.
 _lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
 
 
@@ -246,7 +244,7 @@ def _show_sink(run: Run, state: State) -> None:
 def _line(trace: "Trace", state: State, stream: str, layer: int, head: int) -> str:
     try:
         table = ask(state.request, lambda model: attention_sinks(model, trace, stream, layer))
-    except AttentionVizError:  # nothing tells what this model's heads write
+    except AttentionVizError:  # this model's W_O is unknown
         return ""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     first = QueryRows.of(queries, keys, alike=stream != "cross").first
@@ -259,7 +257,7 @@ def sink_words(row: Mapping[str, float], first: str) -> str:
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
     return (
-        f"On average it gives {row['weight']:.2f} of its weight to {first}, the first token. What it fetches "
-        f"there is {row['length'] / row['others']:.2f} times as long as elsewhere: {row['fetched']:.2f} of all that it "
-        "fetches."
+        f"On average, this head gives {row['weight']:.2f} of its weight to {first}, the first token. The value vector "
+        f"there has {row['length'] / row['others']:.2f} times the norm of the others, and adds {row['fetched']:.2f} of "
+        "the total (norm × weight)."
     )

@@ -25,7 +25,7 @@ class _AtlasOf:
 
 
 def _may_stay(state: State) -> bool:
-    """Return whether the screen's last numbers are these texts'."""
+    """Return whether the last numbers on the screen are for these texts."""
     return is_at_hand(state) and visit.memory(_AtlasOf).of == _what(state)
 
 
@@ -48,7 +48,7 @@ def split_texts(typed: str) -> list[str]:
 
 
 def _pick_texts() -> None:
-    # Its widget comes before the page knows what its other parameters may be.
+    # Its widget is drawn before the page knows the other parameters' options.
     visit.settle(HEADS_CHOICES, only={"texts"})
     widgets.show(
         st.text_area,
@@ -57,14 +57,14 @@ def _pick_texts() -> None:
         name="texts",
         height=120,
         max_chars=SETTINGS.longest_input,
-        placeholder="One text a line",
-        help=f"{MOST_TEXTS} at most. Roles and numbers are then the mean over the sentence and these texts, and the "
-        "search by words goes over all of them. Patterns are the sentence's.",
+        placeholder="One text per line",
+        help=f"Up to {MOST_TEXTS}. Roles and numbers become means over the sentence and these texts, and the word "
+        "search covers all of them. Patterns stay those of the sentence.",
     )
     show_link_limit(visit.chosen(HEADS_CHOICES).texts, "them")
 
 
-# Of the atlas with what is below it, in pixels.
+# The atlas and the parts below it, in pixels.
 _HEIGHT = 720
 
 

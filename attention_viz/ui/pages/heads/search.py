@@ -49,7 +49,7 @@ class Atlas:
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """Show the search and its heads, best first; open if changed."""
     asked = bool(atlas.texts) or choice.search != "words" or choice.query_word not in ("", HeadsChoice.query_word)
-    with st.expander("Look for heads: by two words, by a drawn pattern, by a detector", expanded=asked):
+    with st.expander("Find heads", expanded=asked):
         asking, found = st.columns([1, 1.6], gap="medium")
         with asking:
             _show_search(atlas, state, choice, found)
@@ -78,7 +78,7 @@ def follow_text(selection: Selection, text: str) -> Selection:
     first, none = (HeadsChoice.query_word, HeadsChoice.key_word), ("", "")
     words = first if all(word in text.lower() for word in first) else none
     now = (choice.query_word, choice.key_word)
-    emptied = part.chosen.isdisjoint(("query_word", "key_word"))  # here, and not by a person
+    emptied = part.chosen.isdisjoint(("query_word", "key_word"))  # by this page, not by a visitor
     if (now == first and words == none) or (now == none and words == first and emptied):
         return update(selection, Filled(HEADS_CHOICES, {"query_word": words[0], "key_word": words[1]}))
     return selection
@@ -90,7 +90,7 @@ def take_head(head: tuple[int, int]) -> None:
 
 
 def _ask_words(_atlas: Atlas, _state: State) -> None:
-    words = (("query_word", "Word that looks"), ("key_word", "Word looked at"))
+    words = (("query_word", "Query word"), ("key_word", "Key word"))
     for place, (name, label) in zip(st.columns(2, gap="small"), words, strict=True):
         hint = "a word"
         widgets.show(place.text_input, label, of=HEADS_CHOICES, name=name, placeholder=hint)
@@ -104,7 +104,7 @@ def _ask_pattern(atlas: Atlas, state: State) -> None:
 def _ask_detector(_atlas: Atlas, _state: State) -> None:
     widgets.show(
         st.selectbox,
-        "Heads that look at",
+        "Detector",
         of=HEADS_CHOICES,
         name="detector",
         options={name: one.label for name, one in DETECTORS.items()},
@@ -113,7 +113,7 @@ def _ask_detector(_atlas: Atlas, _state: State) -> None:
 
 def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
     if not choice.query_word.strip() or not choice.key_word.strip():
-        st.caption("Type the word that looks and the word that it looks at.")
+        st.caption("Type the query word and the key word that it attends to.")
         return None
     traces = (atlas.trace, *atlas.others)
     what = ("words", atlas.stream, atlas.texts, choice.query_word, choice.key_word)
@@ -130,10 +130,10 @@ def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas
         return None
     cells = drawn_cells(choice.pattern, len(atlas.trace.query_tokens(atlas.stream)))
     if not cells.any():
-        st.caption("Mark cells on the matrix beside: the heads that look most like them come first.")
+        st.caption("Mark cells on the matrix. The heads most similar to them come first.")
         return None
     found = made_once(atlas.trace, ("pattern", atlas.stream, choice.pattern), lambda: _alike(atlas, cells.tolist()))
-    return found, "likeness", like_words(found, int(cells.any(axis=1).sum()))
+    return found, "similarity", like_words(found, int(cells.any(axis=1).sum()))
 
 
 def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> pandas.DataFrame:
@@ -141,8 +141,8 @@ def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> pandas.DataFrame:
     heads = atlas.table.index.to_frame(index=False)
     rows = {layer: row for row, layer in enumerate(atlas.trace.layer_numbers(atlas.stream))}
     values = [float(alike[rows[layer], head]) for layer, head in zip(heads["layer"], heads["head"], strict=True)]
-    table = pandas.DataFrame({"layer": heads["layer"], "head": heads["head"], "likeness": values})
-    return table.sort_values("likeness", ascending=False, kind="stable", ignore_index=True)
+    table = pandas.DataFrame({"layer": heads["layer"], "head": heads["head"], "similarity": values})
+    return table.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 
 
 def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
@@ -150,7 +150,7 @@ def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pand
     unit = METRICS[detector.metric].unit
     numbers = pandas.DataFrame({unit: atlas.table[detector.metric].dropna()})
     if numbers.empty:
-        st.caption(f"{detector.finds} Nothing in this text has what that asks for.")
+        st.caption(f"{detector.finds} No token of this text qualifies.")
         return None
     found = numbers.sort_values(unit, ascending=False, kind="stable").reset_index()
     return found, unit, detected_words(detector, found, len(atlas.texts) + 1)
@@ -160,7 +160,7 @@ def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
     shown = found.head(_LISTED)
     columns = ["layer", "head", value, *(["mean rank"] if "mean rank" in shown.columns else [])]
     heads = [(int(layer), int(head)) for layer, head in zip(shown["layer"], shown["head"], strict=True)]
-    full = 1.0 if value in ("weight", "likeness") else round_up(max(shown[value].tolist()))
+    full = 1.0 if value in ("weight", "similarity") else round_up(max(shown[value].tolist()))
     st.dataframe(
         shown[columns],
         hide_index=True,
@@ -175,7 +175,7 @@ def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
             "mean rank": st.column_config.NumberColumn(width=70, format="%.1f"),
         },
     )
-    st.caption(plain(f"{words} A click on a row's box chooses that head."))
+    st.caption(plain(f"{words} Tick a row to choose its head."))
 
 
 def take_row(key: str, heads: Sequence[tuple[int, int]]) -> None:

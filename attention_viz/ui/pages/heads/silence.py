@@ -1,4 +1,4 @@
-"""Silencing heads, and its effect on the output."""
+"""Head ablation and its effect on the output."""
 
 import html
 import threading
@@ -26,10 +26,10 @@ from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.views.style.wording import shortened
 
 _ZERO = Change("zero")
-# Of what is said: so many rows; of sentences, which are longer, fewer.
+# Rows shown: of words, and of sentences, which are longer.
 _WORDS, _SENTENCES = 4, 3
 _NEAREST = "The nearest sentence"
-# What moved by less than this is told as the same.
+# Smaller changes count as none.
 _SAME = 0.0005
 
 
@@ -42,13 +42,13 @@ class _Said:
 
 @dataclass
 class _Arrival:
-    """Whether a visitor came for silencing: phones then show it first."""
+    """Whether a link asked for the ablation: phones then show it first."""
 
     silent: bool = False
 
 
 def arrive_silent() -> None:
-    """Note a request for this head's silencing."""
+    """Remember that a link asked for the ablation."""
     visit.memory(_Arrival).silent = True
 
 
@@ -58,20 +58,20 @@ def _switch(*, silent: bool) -> None:
 
 
 def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw the silencing button and its effect."""
+    """Draw the ablation button and its effect."""
     if run.fit is None:
-        st.caption("A trace from a file can't be run again: close it to silence a head.")
+        st.caption("A trace from a file can't be run again. Close it to ablate a head.")
         return
     silent = choice.silence == "on"
     with st.container(key="heads-silence", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button(
-                "Let this head speak" if silent else "Silence this head",
+                "Restore head" if silent else "Ablate head",
                 type="secondary" if silent else "primary",
                 on_click=_switch,
                 kwargs={"silent": not silent},
             )
-            st.caption("Its output is 0 everywhere." if silent else "Its output becomes 0 everywhere.", width="content")
+            st.caption("Its output is 0 everywhere." if silent else "Sets its output to 0 everywhere.", width="content")
         try:
             first = silent and visit.memory(_Arrival).silent
             with st.container(key="heads-silent-first" if first else "heads-silent", gap="small"):
@@ -81,14 +81,14 @@ def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
 
 
 def silenced_effects(run: Run, state: State, atlas: Atlas) -> list[float | None]:
-    """Return output changes in head order, None if untried; offer to try those."""
+    """Return output changes in head order, None if untested; offer to test those."""
     heads = heads_of(run, atlas.stream)
     if run.fit is None:
-        st.caption("A trace from a file can't be run again: close it to silence heads.")
+        st.caption("A trace from a file can't be run again. Close it to ablate heads.")
         return [None] * len(heads)
     try:
         before = run_request(replace(state, more=0).request)
-        offer_all(before, state, _ZERO, atlas.stream, heads, f"Silence all {len(heads)}, one at a time", "heads-every")
+        offer_all(before, state, _ZERO, atlas.stream, heads, f"Ablate all {len(heads)}", "heads-every")
         known = known_effects(before, _ZERO, atlas.stream)
     except AttentionVizError as error:
         st.info(as_sentence(str(error)))
@@ -128,7 +128,7 @@ def _said(before: Run, after: Run, state: State, *, silent: bool) -> _Said:
 
 
 def _offer() -> str:
-    return f"Then you see here which of {len(SENTENCES)} example sentences comes out nearest to yours."
+    return f"Ablate the head to see which of {len(SENTENCES)} example sentences is then nearest to yours."
 
 
 def _next_word(before: Run, after: Run, state: State, place: int, far: str) -> _Said:
@@ -141,8 +141,8 @@ def _nearest(before: Run, after: Run, state: State, far: str) -> _Said:
     old, new = _nearness(before, after, state)
     rows = sorted(zip(SENTENCES, old, new, strict=True), key=lambda row: -row[1])
     note = (
-        f"Cosines between means of the last layer; the {len(SENTENCES)} example sentences are read by the unchanged "
-        f"model. {far}"
+        f"Cosine similarity of mean last-layer vectors. The unchanged model reads the {len(SENTENCES)} example "
+        f"sentences. {far}"
     )
     return _Said(_became(_NEAREST, rows, silent=True), _shown(rows, _SENTENCES), note)
 
@@ -162,7 +162,7 @@ def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool
 def _more(what: str, change: float) -> str:
     if what == _NEAREST:
         return "nearer" if change > 0 else "farther"
-    return "surer" if change > 0 else "less sure"
+    return "more likely" if change > 0 else "less likely"
 
 
 def _part(number: float) -> str:
@@ -195,11 +195,11 @@ def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
         f'<td class="heads-number">{html.escape(_part(old) + (f" → {_part(new)}" if silent else ""))}</td></tr>'
         for label, old, new in rows
     )
-    phrase = "Before and after the head falls silent" if silent else "What the model says"
+    phrase = "Before and after the ablation" if silent else "Likeliest words"
     return f'<table class="heads-bars" data-testid="silenced" aria-label="{phrase}">{lines}</table>'
 
 
-# About different things, some of them near the sentences that the app opens on.
+# On varied topics, some close to the app's own examples.
 SENTENCES = (
     "Heavy rain made the water rise over the fields.",
     "She opened a savings account in the city.",
@@ -215,7 +215,7 @@ SENTENCES = (
     "Two friends met in a small shop.",
 )
 
-# Of the last few models.
+# Models whose sentence vectors are cached.
 _MOST = 4
 _read = dict[object, Float[Tensor, "sentence width"]]()
 _reading = threading.Lock()

@@ -53,10 +53,10 @@ def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
     if not texts:
         return MoreTexts()
     if run.fit is None:
-        return MoreTexts(notices=["A trace from a file stands alone: close it to have more texts beside a sentence."])
+        return MoreTexts(notices=["A trace from a file can't have more texts beside it. Close it to add some."])
     notices: list[str] = []
     if len(texts) > MOST_TEXTS:
-        notices.append(f"Of the {len(texts)} other texts the first {MOST_TEXTS} are read: that is the most here.")
+        notices.append(f"Only the first {MOST_TEXTS} of {len(texts)} more texts count; that is the limit.")
     place, found = st.empty(), list["tuple[str, Trace]"]()
     for done, text in enumerate(texts[:MOST_TEXTS]):
         place.progress(done / len(texts), f"Text {done + 1} of {min(len(texts), MOST_TEXTS)}")
@@ -66,7 +66,7 @@ def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
             notices.append(f"The text “{_short(text)}” is left out: {error}.")
             continue
         if one.fit is not None and one.fit.cut:
-            notices.append(f"The text “{_short(text)}” is cut after {one.fit.limit} tokens.")
+            notices.append(f"The text “{_short(text)}” is cut to {one.fit.limit} tokens.")
         found.append((text, one.trace))
     place.empty()
     return MoreTexts(tuple(text for text, _ in found), tuple(trace for _, trace in found), notices)
@@ -75,8 +75,8 @@ def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
 def _show_texts(more: MoreTexts) -> None:
     if more.texts:
         st.caption(
-            f"Numbers are the mean over {len(more.texts) + 1} texts, with their spread (standard deviation) in the "
-            "table and beside a head that is pointed at. Patterns and likeness are those of the sentence alone."
+            f"Numbers are means over {len(more.texts) + 1} texts. The table and each head's card show their spread "
+            "(standard deviation). Patterns and similarity use the sentence alone."
         )
     for one in more.notices:
         st.caption(plain(one))
@@ -110,7 +110,7 @@ def settle(selection: Selection, run: Run) -> Selection:
     """Select the run's best finding, and answer this page's choices."""
     selection = settle_text(selection, run)
     pending = selection.part(HEADS_CHOICES).pending
-    # Links of before that name a metric alone mean the atlas that it colours.
+    # Older links that name only a metric mean the atlas in its colours.
     coloured = "metric" in pending and "view" not in pending
     selection = answer(selection, HEADS_CHOICES, DETECTORS)
     if coloured:
@@ -160,7 +160,7 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
         writes = show_one(atlas, run, state, choice)
         if choice.view == "roles":
             hold_cards()
-    # A pattern is drawn on the matrix above, which has to be in sight of it.
+    # Drawing a pattern needs the matrix above in sight.
     show_search(atlas, state, choice)
     show_many(atlas, run, state, choice)
     show_what_if(run, state, study.exports)
@@ -179,7 +179,7 @@ def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
 
 
 def _show_numbers(atlas: Atlas) -> None:
-    with st.expander("All numbers of all heads", key="heads-numbers"):
+    with st.expander("All metrics", key="heads-numbers"):
         _show_table(atlas)
 
 
@@ -201,7 +201,7 @@ def _show_table(atlas: Atlas) -> None:
     if missing := missing_words(atlas.table):
         st.caption(plain(missing))
     spread = " Columns that end in “_spread” are standard deviations over the texts." if atlas.texts else ""
-    st.caption(f"A click on a column's name sorts by it; a click on a row's box chooses that head.{spread}")
+    st.caption(f"Click a column's name to sort by it; tick a row to choose its head.{spread}")
 
 
 def _tell_sample(atlas: Atlas) -> None:

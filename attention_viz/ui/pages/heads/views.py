@@ -1,4 +1,4 @@
-"""The Heads page's pictures of all heads."""
+"""The Heads page's figures of all heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class _Open:
 def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """Draw all heads as chosen."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
-        pickers.switch("All heads as", VIEWS, HEADS_CHOICES, "view")
+        pickers.switch("Atlas view", VIEWS, HEADS_CHOICES, "view")
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
             if choice.view in used:
                 _pick_metric(name, label, atlas)
@@ -69,7 +69,7 @@ def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
-    """Export the picture of all heads; patterns have no figure."""
+    """Export the figure of all heads, if the view has one."""
     if choice.view not in ("colours", "scatter", "map"):
         return
     makers = {"colours": _grid, "scatter": _scatter, "map": _map}
@@ -78,7 +78,7 @@ def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
         return makers[choice.view](atlas, state, choice, "light")
 
     show_figure_exports(
-        f"heads-{choice.view}", figure, atlas.table.reset_index, atlas.trace, stream=atlas.stream, title="This picture"
+        f"heads-{choice.view}", figure, atlas.table.reset_index, atlas.trace, stream=atlas.stream, title="This figure"
     )
 
 
@@ -91,7 +91,7 @@ def opened_in_explore() -> bool:
 
 def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     effects = list[float | None]()
-    # Its height holds until the component has come; of very many heads it becomes more.
+    # It reserves the height until the component arrives; very many heads need more.
     with st.container(key=f"heads-atlas-{choice.view}"):
         if choice.view == "silenced":
             effects = silenced_effects(run, state, atlas)
@@ -129,17 +129,16 @@ def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) 
     figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
     show_to_click(figure, "heads-scatter", "Every head as a point, by two metrics; later layers are darker", take_head)
     st.caption(
-        "Every head is a point; later layers are darker, and those that stand apart are named. A click chooses the "
-        "head, which then stands beside."
+        "Each point is a head; later layers are darker, and outliers have labels. Click a point to choose its head."
     )
 
 
 def _show_map(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
     figure = _map(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
-    show_to_click(figure, "heads-map", "Every head as a point; those that look alike stand together", take_head)
+    show_to_click(figure, "heads-map", "Every head as a point; similar heads are close together", take_head)
     st.caption(
-        "The closer two heads, the more alike their rows (Jensen–Shannon divergence). The axes mean nothing by "
-        "themselves. A click chooses the head, which then stands beside."
+        "The closer two heads, the more similar their rows (Jensen–Shannon divergence). The axes have no meaning of "
+        "their own. Click a point to choose its head."
     )
 
 

@@ -34,12 +34,12 @@ _HEIGHT = 330
 
 def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
     """Show the changes and their effects."""
-    st.markdown("##### What if the model were changed?")
+    st.markdown("##### Change the model")
     if run.fit is None:
-        st.caption("A trace from a file can't be run again: close it to try a change.")
+        st.caption("A trace from a file can't be run again. Close it to try a change.")
         return
     if state.more and state.facts.continues_text:
-        st.caption("The change is tried on what you typed: the tokens that the model added are left out here.")
+        st.caption("The change applies to the text that you typed, without the tokens that the model added.")
     try:
         state = replace(state, more=0)
         before = run_request(state.request)
@@ -66,14 +66,14 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
     moved = float(moved_output(before.trace, after.trace).mean())
     st.markdown(plain(f"With this change, the output moves by {moved:.2%} of its length, on average over the tokens."))
     outputs, heads, here = st.columns(3)
-    outputs_words = "How far each token's output moved"
+    outputs_words = "Output change per token"
     with outputs:
         _show(changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
-        st.caption("The length of the change over the length before, of what the model hands out for each token.")
-    heads_words = "Share of the weight that moved, by head"
+        st.caption("Relative change of each token's output vector: ‖after − before‖ / ‖before‖.")
+    heads_words = "Weight moved per head"
     with heads:
         _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
-        st.caption("0 is unchanged, 1 is everything elsewhere. Later layers change since what they read has changed.")
+        st.caption("0: unchanged; 1: all weight moved. Later layers change because their input changed.")
     exports += [
         functools.partial(
             show_figure_exports,
@@ -103,8 +103,8 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
         here.caption(f"The chosen head: {report} of its weight moved. Orange gained weight, blue lost it.")
     else:
         here.caption(
-            f"Layer {layer}, head {head}, the chosen one, has the weights that it had: nothing that it reads changed, "
-            "and a head that is silenced or averaged hands on something else by the same weights."
+            f"The weights of layer {layer}, head {head} are unchanged: its inputs didn't change, and ablation replaces "
+            "a head's output, not its weights."
         )
 
 
@@ -119,7 +119,7 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
     if last is not None:
         _ = effects_of(before, state, change, stream, layer)
     if last is None:
-        st.caption("Nothing is changed yet. Add a change, or let each head fall silent in turn.")
+        st.caption("Nothing is changed yet. Add a change, or ablate each head in turn.")
     if not known:
         _offer_all(before, state, change, stream, every)
         return
@@ -136,7 +136,7 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
         show_to_click(figure, "what-if-effects", words, lambda cell: take_head((layers[cell[0]], cell[1])))
     with description:
         st.markdown(plain(words))
-        st.caption("Each number is a run of its own, in which only that head is changed. A click chooses the head.")
+        st.caption("Each number is from a separate run that changes only that head. Click a head to choose it.")
         _offer_all(before, state, change, stream, every)
     exports.append(
         functools.partial(
@@ -146,7 +146,7 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
             lambda: moved.rename_axis(["layer", "head"]).rename("moved").reset_index(),
             before.trace,
             stream=stream,
-            title="What each head does",
+            title="Effect per head",
         )
     )
 
@@ -164,22 +164,22 @@ def _last(before: Run, stream: str) -> Change | None:
 def _rank_words(moved: pandas.Series, chosen: Head, change: Change) -> str:
     done = EDITS[change.what].short(change)
     if chosen not in moved.index:
-        return f"Tried so far: {len(moved)} heads, each {done}."
+        return f"Tested so far: {len(moved)} heads, each {done}."
     here = float(moved.loc[chosen])
     rank = int((moved > here).sum()) + 1
     layers = sorted(set(moved.index.get_level_values(0)))
     where = f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[0]} to {layers[-1]}"
     return (
-        f"Only layer {chosen[0]}, head {chosen[1]}, {done}: the output moves by {here:.2%}. That is number {rank} of "
-        f"the {len(moved)} heads tried, in {where}."
+        f"Only layer {chosen[0]}, head {chosen[1]}, {done}: the output moves by {here:.2%}. That is rank {rank} "
+        f"of the {len(moved)} heads tested, in {where}."
     )
 
 
 def _offer_all(before: Run, state: State, change: Change, stream: str, every: list[Head]) -> None:
     known = known_effects(before, change, stream)
     if any(head not in known for head in every):
-        st.markdown("**Which heads matter here?**")
-        offer_all(before, state, change, stream, every, f"Try all {len(every)}", "what-if")
+        st.markdown("**Which heads matter?**")
+        offer_all(before, state, change, stream, every, "Test all heads", "what-if")
 
 
 def _show(figure: go.Figure, key: str, description: str) -> None:

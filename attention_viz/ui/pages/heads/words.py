@@ -20,24 +20,24 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import shortened
 
-# The highest of all is nothing to speak of where it is about 0.
+# A top rank isn't worth naming if its value is about 0.
 _NOTHING = 0.005
 
 
 def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
-    """Count heads with named roles, and name the commonest."""
+    """Count heads with a clear role, and those with sinks or even weights."""
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
-        return f"Too few words to tell what {model}’s {count} heads do."
-    several = "heads do a job that has a name" if named != 1 else "heads does a job that has a name"
+        return f"This text has too few words to show what {model}’s {count} heads do."
+    several = "heads have a clear role" if named != 1 else "heads has a clear role"
     resting, broad = (jobs["role"].tolist().count(name) for name in ("first", "broad"))
     where = resting_words(trace, stream)
     others = ""
     if resting >= broad and resting and where:
-        others = f"; {resting} rest{'s' if resting == 1 else ''} on {where}"
+        others = f"; {resting} use{'s' if resting == 1 else ''} {where} as sinks"
     elif broad:
-        others = f"; {broad} look{'s' if broad == 1 else ''} at nearly everything alike"
+        others = f"; {broad} attend{'s' if broad == 1 else ''} almost evenly"
     return f"{named or 'None'} of {model}’s {count} {several} here{others}."
 
 
@@ -65,7 +65,7 @@ def metric_words(name: str, *, formula: bool = False) -> str:
 def few_words(table: pandas.DataFrame) -> str:
     """Name means over few tokens, with counts; empty if none."""
     few = [f"{METRICS[name].label} on {count}" for name, count in few_behind(table).items()]
-    return f"These means say little, since few tokens have what they ask for: {listed(few)}." if few else ""
+    return f"Few tokens qualify for these metrics, so treat the means with care: {listed(few)}." if few else ""
 
 
 def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
@@ -73,9 +73,9 @@ def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)
     there = [name for name in asked if name in table and name in metrics_for(Unit.WORD)]
     none = [name for name in there if table[name].isna().to_numpy().all()]
     others = [METRICS[name].label for name in none if name != "special"]
-    said = ["No token of this text is special, so Special tokens has no number."] if "special" in none else []
+    said = ["This text has no special tokens, so “Special tokens” is undefined."] if "special" in none else []
     if others:
-        said.append(f"Nothing in this text has what {listed(others)} {'asks' if len(others) == 1 else 'ask'} for.")
+        said.append(f"No token of this text qualifies for {listed(others)}.")
     return " ".join(said)
 
 
@@ -90,7 +90,7 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     parts = [
         f"number {int(ranks[name])} by {METRICS[name].label.lower()} ({table.loc[head, name]:.3f})" for name in most
     ]
-    return f"Of all {len(table)} heads, layer {head[0]}, head {head[1]} is {listed(parts)}." if parts else ""
+    return f"Among {len(table)} heads, layer {head[0]}, head {head[1]} ranks {listed(parts)}." if parts else ""
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
@@ -102,7 +102,7 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
         for axis, tokens in (("query", queries), ("key", keys))
     )
     return (
-        f"{query} (position {int(top['query'])}) looks most at {key} (position {int(top['key'])}) in "
+        f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
         f"{_where(top)}: {top['weight']:.3f}."
     )
 
@@ -112,18 +112,18 @@ def several_words(found: pandas.DataFrame, count: int) -> str:
     top = found.iloc[0]
     both = f"{int(top['texts'])} of the {count} texts have both words."
     return (
-        f"{both} Over them, {_where(top)} does best: rank {top['mean_rank']:.1f} on average, weight "
+        f"{both} On these, {_where(top)} ranks best: {top['mean_rank']:.1f} on average, weight "
         f"{top['weight']:.3f} ± {top['spread']:.3f}."
     )
 
 
 def like_words(found: pandas.DataFrame, rows: int) -> str:
-    """Describe the head most like the drawn pattern."""
+    """Describe the head most similar to the drawn pattern."""
     top = found.iloc[0]
-    run = "1 row that was drawn on" if rows == 1 else f"{rows} rows that were drawn on"
+    run = "1 drawn row" if rows == 1 else f"{rows} drawn rows"
     return (
-        f"By the {run}, {_where(top)} looks most like the pattern: {top['likeness']:.3f}, where 1 is equal and 0 has "
-        "nothing in common (1 − the Jensen–Shannon divergence)."
+        f"Over {run}, {_where(top)} is most similar to the pattern: {top['similarity']:.3f} (1 − the Jensen–Shannon "
+        "divergence; 1: equal, 0: nothing in common)."
     )
 
 
@@ -132,7 +132,7 @@ def detected_words(detector: Detector, found: pandas.DataFrame, texts: int) -> s
     top, metric = found.iloc[0], METRICS[detector.metric]
     over = f", on average over {texts} texts" if texts > 1 else ""
     label = f"{metric.label[:1].lower()}{metric.label[1:]}"
-    return f"{detector.finds} Most of all in {_where(top)}: {label} {top[metric.unit]:.3f}{over}."
+    return f"{detector.finds} The strongest is {_where(top)}: {label} {top[metric.unit]:.3f}{over}."
 
 
 def _where(row: Any) -> str:
@@ -148,23 +148,23 @@ def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
     """Describe a head's role over the texts."""
     role = str(row["role"])
     label = ROLES[role].label
-    over = f"Over {texts:,} texts of {corpus} this head is “{label}”"
+    over = f"Over {texts:,} texts of {corpus}, this head’s role is “{label}”"
     if role not in SHARES:
-        most = "" if isnan(row["score"]) else f"; its largest share of a role is {row['score']:.2f}"
-        return f"{over}: nothing often enough to reach a threshold{most}."
-    return f"{over}, with a share of {row['score']:.2f}: it is that in {_often(row, role)}."
+        most = "" if isnan(row["score"]) else f"; the largest share is {row['score']:.2f}"
+        return f"{over}: no share reaches its threshold{most}."
+    return f"{over} (share {row['score']:.2f}), which holds in {_often(row, role)}."
 
 
 def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
     """Return how often this sentence's role recurs over the texts."""
     if role not in SHARES:
-        return f"In this sentence it is “{ROLES[role].label}”."
+        return f"In this sentence its role is “{ROLES[role].label}”."
     same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
-    return f"In this sentence it is {same}, with {score:.2f}: it does here what it does in {_often(row, role)}."
+    return f"In this sentence its role is {same} ({score:.2f}), as in {_often(row, role)}."
 
 
 def _often(row: Mapping[str, Any], role: str) -> str:
     could, holds = (int(row[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
     if not could:
-        return "none of these texts, which can't show it"
-    return f"{holds / could:.0%} of the {could:,} texts that can show it"
+        return "none of the texts, since none can show it"
+    return f"{holds / could:.0%} of the {could:,} texts where it can be measured"

@@ -25,11 +25,11 @@ from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.wording import shortened
 
-# So many likely words are offered.
+# Likely words offered.
 _OFFERED = 8
-# A word of the text is what a likely one is told against, where the model takes it to be at least so likely.
+# A word of the text is compared with only if it is at least this likely.
 _LEAST = 0.001
-# The key of the picker of a word of what an encoder–decoder says.
+# The widget's key of an encoder–decoder's generated word.
 _ROW = "why-said"
 
 
@@ -72,14 +72,14 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
         found = candidates(request, trace, _OFFERED)
         if not found:
             raise UnsupportedModel(
-                f"{allowed.display_name(state.model)} predicts the word behind a mask, and this text has no mask"
+                f"{allowed.display_name(state.model)} predicts only masked words; add a mask to the text"
             )
         at, likely = next(iter(found.items()))
     tokens = trace.query_tokens(trace.streams[-1])
     names = [_plain(tokens.write(label)) or label for label in likely.token]
-    # What was typed is an option, too.
+    # Typed words are options, too.
     offered = list(dict.fromkeys([*names, *filter(None, (choice.token, choice.against))]))
-    # A line break is shown by a sign, and half a letter by its bytes: no text is their name.
+    # Line breaks and partial characters are named by signs, which no text tokenizes to.
     signs = dict(zip(reversed(names), reversed(likely["id"].tolist()), strict=True))
     first = choice.token or offered[0]
     second = choice.against if choice.against != first else ""
@@ -118,14 +118,14 @@ def _pick_row(run: Run, state: State, row: int) -> None:
 
     def take() -> None:
         chosen = widgets.content(_ROW)
-        # A label of the text before is no position of this one.
+        # An earlier text's label isn't a position in this one.
         if type(chosen) is int and chosen < len(said):
             take_pair(chosen, int(weights[chosen].argmax()))
 
     widgets.preset(_ROW, row)
     with _line(_ROW):
         st.selectbox(
-            "Said here",
+            "Generated word",
             range(len(said)),
             format_func=lambda one: f"{one} · {_plain(said.written[one]) or said.written[one]}",
             key=_ROW,
@@ -156,7 +156,7 @@ def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:
 
 def pick_side() -> None:
     """Draw the picker of a score's side."""
-    pickers.switch("Written into", SIDES, WHY_CHOICES, "side")
+    pickers.switch("Written to", SIDES, WHY_CHOICES, "side")
 
 
 def _line(name: str) -> DeltaGenerator:
@@ -190,7 +190,7 @@ def _pick(label: str, name: str, options: Sequence[str], shown: str) -> None:
             key=key,
             accept_new_options=True,
             on_change=take,
-            width=170,
+            width=160,
             label_visibility="collapsed",
         )
 

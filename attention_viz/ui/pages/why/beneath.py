@@ -19,11 +19,11 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import with_minus
 
-# The head reads every layer at every position: of a longer text that takes too long for a page.
+# The unembedding runs for every layer and position, which takes too long for longer texts.
 _LONGEST = 128
 _LEARNT = (
-    "Each layer's stream is read by the last norm and the word head, which were learnt for the last layer: an early "
-    "layer may know more than it shows."
+    "The logit lens applies the final norm and the unembedding to the residual stream after each layer. Both were "
+    "trained for the last layer, so an early layer may know more than it shows."
 )
 
 
@@ -31,7 +31,7 @@ def _show_layers(run: Run, state: State) -> None:
     trace = run.trace
     count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:
-        st.caption(f"It is shown for texts of up to {_LONGEST} tokens; this one has {count}.")
+        st.caption(f"The logit lens takes texts of up to {_LONGEST} tokens; this one has {count}.")
         return
     found = layer_by_layer(run, state.request)
     show_picture(
@@ -48,30 +48,30 @@ def _standing(found: pandas.DataFrame, position: int) -> str:
     words: list[str] = last["written"].tolist()
     standing = next(at for at in range(len(words)) if len(set(words[at:])) == 1)
     layer = int(last.index.tolist()[standing])
-    since = f"from layer {layer} on" if layer >= 0 else "from the first on"
+    since = f"from layer {layer} on" if layer >= 0 else "from the start"
     return f"At the last position “{words[-1]}” is the likeliest {since}. {_LEARNT}"
 
 
-# So many earlier heads are shown of each.
+# Earlier heads shown per input.
 _MOST_SHOWN = 5
-# What a head reads, by the column of `av.compositions`.
+# A head's inputs, by column of `av.compositions`.
 _READ = {"q": "query", "k": "key", "v": "value"}
 _CIRCUITS = {
     "ov": (
-        "What it writes, W_V·W_O",
-        "The eigenvalue fraction between embedding and word head. 1: each word that it looks at speaks for itself, "
-        "which is copying; −1: it speaks against itself; about 0: neither.",
+        "OV circuit, W_V·W_O",
+        "Eigenvalue fraction between embedding and unembedding. 1: each attended word raises its own logit, which is "
+        "copying; −1: it lowers its own logit; about 0: neither.",
     ),
     "qk": (
-        "Where it looks, W_Q·W_K",
-        "The eigenvalue fraction between words and words, at equal positions. 1: each word fits itself best; "
-        "−1: itself least; about 0: neither.",
+        "QK circuit, W_Q·W_K",
+        "Eigenvalue fraction between words and words, at equal positions. 1: each word matches itself best; −1: itself "
+        "least; about 0: neither.",
     ),
 }
-# Measured by `av.circuits` and `av.copying`; docs/why.md has more of it.
+# Measured by `av.circuits` and `av.copying`; see docs/why.md.
 _NO_COPYING = (
-    "Weights alone don't find the heads that copy: in SmolLM2 the correlation of W_V·W_O's number with copying in "
-    "texts is 0.15 over all 270 heads. MLPs between embedding and word head make something else of a word."
+    "Weights alone don't find the heads that copy. In SmolLM2 the OV number and copying in texts have a correlation of "
+    "only 0.15 over all 270 heads. MLPs between embedding and unembedding change a word."
 )
 
 
@@ -79,7 +79,7 @@ def _show_by_weights(run: Run, state: State) -> None:
     stream = run.stream(state.stream)
     place = run.place(stream, state.layer, state.head)
     found = by_weights(state.request, stream, place)
-    st.markdown(f"**Layer {plain(run.trace.label(place[0], stream))}, head {place[1]}, by its weights alone**")
+    st.markdown(f"**Layer {plain(run.trace.label(place[0], stream))}, head {place[1]}: weights only**")
     _tell_circuits(found, place)
     _tell_readings(found, place, run.trace, stream)
     _offer(found, run.trace, place)
@@ -98,7 +98,7 @@ def _tell_circuits(found: ByWeights, place: tuple[int, int]) -> None:
         every: list[float] = found.circuits[name].tolist()
         mine = every[found.circuits.index.tolist().index(place)]
         more, others = sum(one > mine for one in every), len(every) - 1
-        rank = f"{more} of {others} other heads have more" if others else "there is no other head"
+        rank = f"{more} of {others} other heads have more" if others else "this is the only head"
         column.metric(label, with_minus(f"{mine:.2f}"), help=means)
         column.caption(f"From −1 to 1; {rank}.")
     if "ov" not in missing:
@@ -110,7 +110,7 @@ def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, strea
         st.caption(plain(as_sentence(found.into)))
         return
     if not len(found.into):
-        st.caption("No head comes before this layer, so this one reads no other's output.")
+        st.caption("No head comes before this layer, so this head reads no other head's output.")
         return
     missing: dict[str, str] = found.into.attrs["missing"]
     lines = list[str]()
@@ -118,7 +118,7 @@ def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, strea
         if name in missing:
             column.caption(f"Its {read}: {plain(as_sentence(missing[name]))}")
             continue
-        column.caption(f"Heads that write into its {read} most")
+        column.caption(f"Heads that write most to its {read}")
         best = found.into.nlargest(_MOST_SHOWN, name)
         rows = {
             "layer": [trace.label(layer, stream) for layer in best["from_layer"]],
@@ -129,21 +129,20 @@ def _tell_readings(found: ByWeights, place: tuple[int, int], trace: Trace, strea
         lines.append(f"{found.into[name].median():.3f} for the {read}")
     if lines:
         st.caption(
-            "Composition: ‖W_A·W_B‖ / (‖W_A‖·‖W_B‖), from 0 to 1, of what the earlier head writes, W_A, and what this "
-            f"one reads it by, W_B. Random matrices give about 1/√d_model, here {found.into.attrs['random']:.3f}; half "
-            f"of all {len(found.into)} earlier heads are below {', '.join(lines)}. What stands out of that is what to "
-            "look at."
+            "Composition: ‖W_A·W_B‖ / (‖W_A‖·‖W_B‖), from 0 to 1. The earlier head writes by W_A; this head reads by "
+            f"W_B. Random matrices give about 1/√d_model, here {found.into.attrs['random']:.3f}. Half of all "
+            f"{len(found.into)} earlier heads are below {', '.join(lines)}: look at heads well above that."
         )
 
 
 def _offer(found: ByWeights, trace: Trace, place: tuple[int, int]) -> None:
     name, origin = model_part(trace), trace.provenance.model
     tables = {
-        "Circuits (CSV)": ("circuits", found.circuits, "What the weights tell of every head, as av.circuits has it"),
-        "What it reads (CSV)": (
+        "Circuits (CSV)": ("circuits", found.circuits, "Every head's OV and QK circuits (av.circuits)"),
+        "Compositions (CSV)": (
             f"compositions_{place[0]}.{place[1]}",
             found.into,
-            "How much of what each earlier head writes this one reads, as av.compositions has it",
+            "This head's composition with each earlier head (av.compositions)",
         ),
     }
     with st.container(horizontal=True, gap="small"):
@@ -162,13 +161,13 @@ def _csv(table: pandas.DataFrame, model: str) -> bytes:
 def show_beneath(run: Run, state: State) -> None:
     """Draw the picker and open part; closed ones aren't computed."""
     widgets.show(
-        st.segmented_control, "Open beneath", of=WHY_CHOICES, name="open", options=BENEATH, label_visibility="collapsed"
+        st.segmented_control, "Also show", of=WHY_CHOICES, name="open", options=BENEATH, label_visibility="collapsed"
     )
     opened = visit.chosen(WHY_CHOICES).open
     if opened is None:
         return
     waiting = st.empty()
-    waiting.caption("Worked out once: some seconds …")
+    waiting.caption("Computing once; this takes some seconds …")
     try:
         _SHOWN[opened](run, state)
     except AttentionVizError as error:

@@ -18,13 +18,13 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED, Group, Selection
 
-# What can be asked, by its name in the address.
-ASKED = {"word": "Next word", "pair": "Score of a pair"}
+# Numbers to explain, by name in the URL.
+ASKED = {"word": "Next word", "pair": "Pair score"}
 SIDES = {"key": "the key", "query": "the query"}
-RANKED = {"wrote": "What each wrote", "silenced": "When silenced", "put": "From another text"}
-# What opens beneath the number, where somebody asks for it.
-BENEATH = {"layers": "Layer by layer", "weights": "By weights alone"}
-_LARGEST = "that which wrote most"
+RANKED = {"wrote": "Direct attribution", "silenced": "Ablation", "put": "Activation patching"}
+# Parts that open below the number on request.
+BENEATH = {"layers": "Logit lens", "weights": "Weights only"}
+_LARGEST = "the head that wrote most"
 
 
 def _is_pair(choice: "WhyChoice", _: object) -> bool:
@@ -40,7 +40,7 @@ def _is_put(choice: "WhyChoice", _: object) -> bool:
 
 
 def _layers(_: object, state: State) -> Sequence[int]:
-    """Return the layers before the score's own, which alone can have written it."""
+    """Return the layers before the score's own, the only ones that can write it."""
     before = state.layers[: bisect.bisect_left(state.layers, state.layer)]
     return before or state.layers[:1]
 
@@ -53,25 +53,23 @@ def _heads(choice: "WhyChoice", state: State) -> range:
 class WhyChoice:
     """The Why page's URL choices."""
 
-    why: str = parameter("word", OneOf(tuple(ASKED)), "which number is opened: of the next word, or of the chosen pair")
-    token: str = parameter("", AnyText(), "the word that is asked about; empty for the likeliest", applies=_is_word)
-    against: str = parameter(
-        "", AnyText(), "the word that it is told against; empty for a likely one", applies=_is_word
-    )
-    side: str = parameter("key", OneOf(tuple(SIDES)), "of a pair's score, whose rows are shown", applies=_is_pair)
-    ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "what heads are coloured and ordered by", brief=True)
-    put_from: str = parameter("", AnyText(), "the text whose heads are put into this one", applies=_is_put)
+    why: str = parameter("word", OneOf(tuple(ASKED)), "the number to explain: the next word's or the chosen pair's")
+    token: str = parameter("", AnyText(), "the word to explain; empty for the likeliest", applies=_is_word)
+    against: str = parameter("", AnyText(), "the word to compare with; empty for a likely one", applies=_is_word)
+    side: str = parameter("key", OneOf(tuple(SIDES)), "the side of a pair score whose rows are shown", applies=_is_pair)
+    ranked: str = parameter("wrote", OneOf(tuple(RANKED)), "how heads are coloured and ranked", brief=True)
+    put_from: str = parameter("", AnyText(), "the text to patch heads from", applies=_is_put)
     writer_layer: int | None = parameter(
         None,
         WholeNumber(_layers, _LARGEST),
-        "of a pair's score, the layer of the head that is told of",
+        "the chosen head's layer, for a pair score",
         applies=_is_pair,
     )
     writer_head: int | None = parameter(
-        None, WholeNumber(_heads, _LARGEST), "of a pair's score, the head that is told of", applies=_is_pair
+        None, WholeNumber(_heads, _LARGEST), "the chosen head, for a pair score", applies=_is_pair
     )
     open: str | None = parameter(
-        None, OneOf(tuple(BENEATH), nothing="nothing"), "what is open beneath the number", brief=True
+        None, OneOf(tuple(BENEATH), nothing="nothing"), "the part open below the number", brief=True
     )
 
 
@@ -81,7 +79,7 @@ def _score(state: State) -> tuple[object, ...]:
 
 
 def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
-    """Drop the chosen head for another score, because it is none of its writers."""
+    """Drop the chosen head for another score, since it didn't write that one."""
     return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
 
 
@@ -104,9 +102,9 @@ class Story:
 
 
 _STORIES = (
-    Story("Why Mary and not John?", "SmolLM2-135M-Instruct", WhyChoice(why="word", token="Mary", against="John")),
+    Story("Mary, not John", "SmolLM2-135M-Instruct", WhyChoice(why="word", token="Mary", against="John")),
     Story(
-        "What if Mary gave the drink?",
+        "Swap the giver",
         "SmolLM2-135M-Instruct",
         WhyChoice(
             why="word",
@@ -116,13 +114,13 @@ _STORIES = (
             put_from="When Mary and John went to the store, Mary gave a drink to",
         ),
     ),
-    Story("How does a head find what came after?", "induction", WhyChoice(why="pair"), (1, 1, 6, 3)),
+    Story("Induction head", "induction", WhyChoice(why="pair"), (1, 1, 6, 3)),
 )
 
 
 def _offer_stories() -> None:
-    # A new key closes the menu once a story is taken.
-    with st.popover("Stories", key=widgets.fresh("why-stories")):
+    # A new key closes the menu once an example is chosen.
+    with st.popover("Worked examples", key=widgets.fresh("why-stories")):
         for number, story in enumerate(_STORIES):
             if CATALOGUE[story.model].available:
                 st.button(story.label, key=f"why-story-{number}", on_click=_take, args=(story,), type="tertiary")
@@ -137,22 +135,22 @@ def _take(story: Story) -> None:
     visit.pick(SHARED, model=story.model, text=story.text, chat="off")
     if story.place is not None:
         layer, head, query, key = story.place
-        # The head is the story's and nobody's choice: another text opens on a head of its own.
+        # The example sets the head, not the visitor: another text opens on its own head.
         visit.fill(SHARED, layer=layer, head=head)
         visit.pick(SHARED, query=query, key=key)
 
 
-# Of the picture on a wide screen.
+# The figure's height on a wide screen.
 _HEIGHT = 690
 
 
 def _state(selection: Selection) -> State:
-    # A head is silenced in what was typed, not in what the model went on with.
+    # Heads are ablated in the typed text, not in generated tokens.
     return replace(selection.shared, more=0)
 
 
 def _controls(state: State, _row: ControlRow) -> None:
-    # A model that predicts no words has scores alone.
+    # A model that predicts no words has only scores.
     visit.settle(WHY_CHOICES, state, default=None if state.facts.predicts else WhyChoice("pair"))
 
 
@@ -176,7 +174,7 @@ PAGE = Page(
     "Why",
     "why",
     row=functools.partial(
-        pickers.choose, "Why", leave_out=("more",), folded="Sentence, model, layer and head, what is asked and how"
+        pickers.choose, "Why", leave_out=("more",), folded="Sentence, model, layer and head, and number"
     ),
     layout=_layout,
     groups=(WHY_CHOICES,),

@@ -1,4 +1,4 @@
-"""The number with heads silenced or patched."""
+"""The number with heads ablated or patched."""
 
 import functools
 import json
@@ -28,16 +28,16 @@ from attention_viz.ui.runner.page import Slots
 def offer_rows(trace: Trace, found: WrittenNumber) -> None:
     """Offer the rows as CSV and JSON."""
     name = f"attention_{model_part(trace)}_why"
-    holds = "Every part of the model and what it wrote of this number, a row each; they sum to the number"
+    holds = "One row per part of the model, with its contribution; the rows sum to the number"
     for ending, make in (("csv", _csv), ("json", _json)):
-        label, file = f"What wrote it ({ending.upper()})", functools.partial(make, trace, found)
+        label, file = f"Attribution ({ending.upper()})", functools.partial(make, trace, found)
         file_button(label, name, ending, file, f"why-{ending}", holds=holds)
 
 
 def _offer_puts(trace: Trace, of: Logit, other: str, found: Patched) -> None:
-    holds = "How each head's output from the other text changes the number: as estimated, and as run where it was run"
+    holds = "Each head's effect when patched from the other text: estimated, and measured if it was run"
     make, name = functools.partial(_puts, trace, of, other, found), f"attention_{model_part(trace)}_put"
-    file_button("These heads (CSV)", name, "csv", make, "why-put", holds=holds)
+    file_button("Head effects (CSV)", name, "csv", make, "why-put", holds=holds)
 
 
 def _puts(trace: Trace, of: Logit, other: str, found: Patched) -> bytes:
@@ -85,13 +85,13 @@ def _origin(trace: Trace, found: WrittenNumber) -> dict[str, object]:
     }
 
 
-# So many tokens, those of all runs together, are run without a press of their own.
+# Up to this many tokens, over all runs, need no click.
 _AT_ONCE = 8_000
 
 
 @dataclass(frozen=True)
 class Silenced:
-    """A number with silenced heads, and the shown layer and head."""
+    """A number, its run, and the shown layer and head."""
 
     run: Run
     state: State
@@ -107,7 +107,7 @@ class Silenced:
 
     @property
     def heads(self) -> list[Head]:
-        """Return heads that affect the number: a score's from earlier layers."""
+        """Return heads that affect the number: for a score, from earlier layers."""
         trace, stream = self.run.trace, self.run.stream(self.state.stream)
         layers = trace.layer_numbers(stream)
         if isinstance(self.of, Score):
@@ -116,7 +116,7 @@ class Silenced:
 
 
 def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
-    """Send the number without each of the largest or earlier silenced heads."""
+    """Send the number without each of the largest or already ablated heads."""
     request = one.state.request
     found = without_heads(one.run, request, one.of, largest, one.stream)
     tell_silenced(one.name, one.place, {**known_silenced(request, one.of, one.heads, one.stream), **found}, "largest")
@@ -124,16 +124,16 @@ def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
 
 def pick_ranked() -> None:
     """Draw the picker of the heads' order."""
-    pickers.switch("Heads by", RANKED, WHY_CHOICES, "ranked")
+    pickers.switch("Rank heads by", RANKED, WHY_CHOICES, "ranked")
 
 
 def _runs_at_once(one: Silenced, count: int) -> bool:
-    """Return whether the runs are few enough to skip a press."""
+    """Return whether the runs are few enough to need no click."""
     return count * len(one.run.trace.query_tokens(one.run.stream(one.state.stream))) <= _AT_ONCE
 
 
 def silence_all(one: Silenced, slots: Slots) -> None:
-    """Silence each head in turn if that orders them."""
+    """Ablate each head in turn if that ranks them."""
     heads, request = one.heads, one.state.request
     if visit.chosen(WHY_CHOICES).ranked != "silenced":
         return
@@ -141,14 +141,14 @@ def silence_all(one: Silenced, slots: Slots) -> None:
         return
     at_once = isinstance(one.of, Logit) and _runs_at_once(one, len(heads))
     with slots["running"].container(horizontal=True, vertical_alignment="center", gap="small"):
-        if not at_once and not st.button(f"Silence all {len(heads)}", key="why-silence-all"):
+        if not at_once and not st.button(f"Ablate all {len(heads)}", key="why-silence-all"):
             return
         # A press anywhere ends the run; what was done by then is kept.
         st.button("Stop", key="why-silence-stop", on_click=visit.pick, args=(WHY_CHOICES,), kwargs={"ranked": "wrote"})
         slot = st.empty()
 
     def report(done: int) -> None:
-        slot.caption(f"{done} of {len(heads)} heads silenced")
+        slot.caption(f"{done} of {len(heads)} heads ablated")
 
     try:
         after = without_heads(one.run, request, one.of, heads, one.stream, report)
@@ -171,21 +171,21 @@ def ask_other() -> None:
     """Draw the other text's box."""
     widgets.show(
         st.text_input,
-        "Other text",
+        "Patch from",
         of=WHY_CHOICES,
         name="put_from",
-        placeholder="The sentence with a word changed: each head's output there is put here, one at a time",
+        placeholder="The sentence with a word changed, to patch each head's output from",
         label_visibility="collapsed",
     )
 
 
 def put_all(one: Silenced, slots: Slots) -> Patched | None:
-    """Patch every head if that orders them; return known numbers."""
+    """Patch every head if that ranks them; return known numbers."""
     choice = visit.chosen(WHY_CHOICES)
     if choice.ranked != "put":
         return None
     if isinstance(one.of, Score):
-        slots["told"].caption("A score is opened here: heads of another text are put for a next word.")
+        slots["told"].caption("Patching explains a next word, not a score. Choose Next word under Which number.")
         return None
     if not choice.put_from.strip():
         slots["told"].caption("Type the sentence with a word changed, and press Enter.")
@@ -211,8 +211,8 @@ def _put(one: Silenced, slots: Slots, other: str) -> Patched:
     with slots["told"].container(horizontal=True, vertical_alignment="center", gap="small"):
         if stopped or not _runs_at_once(one, count):
             if not st.button(f"Run {count - len(found.runs)} heads", key="why-put-run"):
-                but = f", but for {len(found.runs)} heads that were run" if found.runs else ""
-                st.caption(f"Estimated by a gradient{but}.")
+                measured = f"; {len(found.runs)} heads run" if found.runs else ""
+                st.caption(f"Estimated by a gradient{measured}.")
                 _offer_puts(one.run.trace, of, other, found)
                 return found
         # A press anywhere ends the run; what was done by then is kept.
@@ -243,9 +243,9 @@ def _stop(other: str, name: str) -> None:
 
 def _words(found: Patched) -> str:
     mine, theirs = found.lengths
-    phrase = f"Each of {len(found.runs)} heads was put and run: total effects."
+    phrase = f"Total effects, from a run for each of {len(found.runs)} heads."
     if found.other_number is not None:
-        phrase += f" There the number is {found.other_number:.2f}.".replace("-", "−")
+        phrase += f" In the other text the number is {found.other_number:.2f}.".replace("-", "−")
     if mine != theirs:
-        phrase += f" Paired token by token: {theirs} of that text with {mine} of this."
+        phrase += f" The tokens are aligned: {theirs} there, {mine} here."
     return plain(phrase)

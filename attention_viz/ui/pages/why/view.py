@@ -81,11 +81,9 @@ load = load_text
 def why_not(run: Run, state: State) -> str:
     """Explain why no number can open; empty if one can."""
     if run.fit is None:
-        return "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
+        return "This page needs to run the model, and a trace from a file has none. Close the file to continue."
     if state.own:
-        return (
-            "Our own module has random weights: nobody trained them to say anything. Choose a model that was trained."
-        )
+        return "Our own module has random weights and was never trained. Choose a trained model."
     return ""
 
 
@@ -98,7 +96,7 @@ def settle(selection: Selection, run: Run) -> Selection:
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
     selection = resolve(selection, ran(run, own_head=word))
-    # The encoder's heads write nothing into what is said, but by way of the others: those are shown instead.
+    # An encoder's heads reach the output only through the others: show those instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
         selection = update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
     if not word or not selection.head_is_free:
@@ -204,9 +202,9 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
         parts.append(Part("picture", functools.partial(raise_again, study.number)))
     parts.append(Part("beneath", lambda: functools.partial(_show_beneath, study, state)))
     if isinstance(study.number, ShownNumber) and study.number.largest:
-        # Last, since of a long text it takes the longest.
+        # Last, since it takes the longest for a long text.
         parts.append(Part("board", lambda: functools.partial(_silence, study, state, choice)))
-    # The slide of heads of another text waits for their runs; the others wait for nothing.
+    # Only the patching slide waits, for its runs.
     waits = choice.ranked == "put" and isinstance(study.number, ShownNumber) and bool(study.number.largest)
     return Parts(parts, exports=exports, slides=None if waits else slides, runs=[("", run)])
 
@@ -214,7 +212,7 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
 def _show_notes(run: Run, chosen: State, state: State) -> None:
     show_notes(run, state)
     if chosen.more and chosen.facts.continues_text:
-        tell("Only what you typed is asked about: the tokens that the model added are left out here.")
+        tell("This page explains only the text that you typed, without the tokens that the model added.")
 
 
 def _say_why_not(reason: str, run: Run) -> None:

@@ -99,10 +99,10 @@ def test_a_link_can_say_that_there_is_no_change(screen: Screen) -> None:
     assert Screen().open(address).address["edits"].startswith("block:")
 
 
-def test_moments_of_a_model_that_has_none_are_offered_of_the_one_that_has(screen: Screen) -> None:
+def test_a_model_without_checkpoints_is_offered_the_one_with_them(screen: Screen) -> None:
     screen.back_to("/compare?what=snapshots&model=scratch&text=a+b")
-    assert "of scratch none came along" in screen.words
-    (button,) = [one for one in screen.all("button") if one.label.startswith("Show induction with")]
+    assert "scratch has none" in screen.words
+    (button,) = [one for one in screen.all("button") if one.label == "Show induction"]
     screen.press(button.label)
     assert screen.address["model"] == "induction"
     assert screen.figure("compare-difference")["data"]

@@ -90,7 +90,7 @@ def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_choo
     box_of_text.fill("")
     box_of_text.press("Control+Enter")
     idle(page)
-    expect(page.get_by_text("The difference stands here once both sides can be shown")).to_be_visible()
+    expect(page.get_by_text("The difference appears once both sides can be shown")).to_be_visible()
     expect(numbers_in(page, "left")).to_have_count(one.weights(5, 6).numel())
     expect(page.locator(".st-key-compare-right")).to_have_count(0)
 

@@ -41,7 +41,7 @@ def test_an_address_edited_by_hand_is_answered_in_words_and_keeps_the_rest() -> 
     screen = Screen().open(f"/heads?{wrong}")
     for part in ("metric “<b>speed”", "beside “x”", "view “3d”"):
         assert any(part in one for one in screen.warnings)
-    assert "Type the word that looks" in screen.words
+    assert "Type the query word and the key word" in screen.words
     assert "are for 7 tokens; this text has 9" in screen.pick("Search by", "pattern").words
     screen = Screen().open("/heads?text=+&metric=next&query=it&key=cat&view=patterns")
     kept = {"metric": "next", "query_word": "it", "key_word": "cat", "view": "patterns"}

@@ -1,4 +1,4 @@
-"""What the Heads page shows of a scan of many texts beside the sentence, and a story put to the test there."""
+"""The Heads page shows a scan of many texts beside the sentence, and tests a hypothesis on it."""
 
 import html
 import re
@@ -47,13 +47,12 @@ def test_a_head_is_told_over_the_texts_beside_the_sentence(scans: Path) -> None:
     screen = Screen().open(f"{HERE}&scan=words")
     row = av.Scan.load(scans / "words").roles.loc[(1, 1)]
     could, holds = row["role induction_texts"], row["role induction_holds"]
-    often = f"{holds / could:.0%} of the {could} texts that can show it"
-    over = f"Over 60 texts of texts this head is “Induction”, with a share of {row['score']:.2f}"
+    often = f"{holds / could:.0%} of the {could} texts where it can be measured"
+    over = f"Over 60 texts of texts, this head’s role is “Induction” (share {row['score']:.2f})"
     here = shipped("induction").trace("moon ring moon ring")
     share = av.roles(here).loc[(1, 1), "score"]
-    assert f"{over}: it is that in {often}." in screen.words
-    told = f"In this sentence it is the same, with {share:.2f}: it does here what it does in {often}."
-    assert told in screen.words
+    assert f"{over}, which holds in {often}." in screen.words
+    assert f"In this sentence its role is the same ({share:.2f}), as in {often}." in screen.words
     assert screen.address["scan"] == "words"
 
 
@@ -76,18 +75,18 @@ def test_its_examples_mark_the_query_and_the_key_and_open_as_the_sentence(scans:
 
 def test_a_scan_that_is_not_there_is_told_and_another_chosen() -> None:
     screen = Screen().open(f"{HERE}&scan=..%2Fwords")
-    assert "The scan “../words” was asked for, and isn't one of this model; there are few, words." in screen.words
+    assert "This model has no scan “../words”; choose few, words." in screen.words
     assert "Over 5 texts" in screen.words
     assert "Over 60 texts" in screen.pick("Scan", "words").words
     assert screen.address["scan"] == "words"
     screen = Screen().open("/heads?model=coreference&scan=words")
-    assert "isn't one of this model: none is on this machine." in screen.words
+    assert "This model has no scan “words”; this machine has no scan of it." in screen.words
 
 
-def test_a_story_is_put_to_the_test_where_it_stands() -> None:
+def test_a_hypothesis_is_tested_on_the_page() -> None:
     screen = Screen().open(f"{HERE}&scan=words").press("induction")
     assert screen.address["story"] == STORIES["induction"]
-    assert "Head 1·1 does this" in screen.press("Put it to the test").words
+    assert "Head 1·1 does this" in screen.press("Test hypothesis").words
     again = Screen().open(
         f"{HERE}&scan=words&story=query.text+%3D%3D+key.previous.text+and+key.position+%3C+query.position"
     )

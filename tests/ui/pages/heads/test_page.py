@@ -105,7 +105,7 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     assert [one.strip() for one in cells.all_inner_texts()] == written
     named = sum(av.ROLES[role].job for role in jobs["role"])
     resting = (jobs["role"] == "first").sum()
-    claim = f"{named} of all-MiniLM-L6-v2’s 72 heads do a job that has a name here; {resting} rest on [CLS] and [SEP]."
+    claim = f"{named} of all-MiniLM-L6-v2’s 72 heads have a clear role here; {resting} use [CLS] and [SEP] as sinks."
     expect(page.get_by_role("heading", name=claim)).to_be_visible()
     names = page.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
     assert names == [*roles_for(Unit.WORD)]
@@ -233,10 +233,10 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     expect(page.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
     switch(page, "Detector", idle)
     layer, head = table["previous"].idxmax()
-    best = f"Most of all in layer {layer}, head {head}: previous token {table['previous'].max():.3f}."
+    best = f"layer {layer}, head {head}: previous token {table['previous'].max():.3f}."
     expect(page.get_by_text(best)).to_be_visible()
     switch(page, "Pattern", idle)
-    expect(page.get_by_text("Mark cells on the matrix beside")).to_be_visible()
+    expect(page.get_by_text("Mark cells on the matrix")).to_be_visible()
     area = page.locator(".st-key-heads-one .nsewdrag").first.bounding_box()
     assert area is not None
     page.mouse.click(area["x"] + 5.5 / 9 * area["width"], area["y"] + 2.5 / 9 * area["height"])
@@ -246,9 +246,9 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     assert numpy.argwhere(cells).tolist() == [[2, 5]]
     alike = similarity(bank, torch.from_numpy(cells).float())
     layer, head = divmod(int(alike.argmax()), 12)
-    found = f"layer {layer}, head {head} looks most like the pattern: {float(alike.max()):.3f}"
+    found = f"layer {layer}, head {head} is most similar to the pattern: {float(alike.max()):.3f}"
     expect(page.get_by_text(found)).to_be_visible()
-    page.get_by_role("button", name="This head's strongest").click()
+    page.get_by_role("button", name="Strongest cells").click()
     idle(page)
     assert from_code(parameters(page)["pattern"], 9).sum() == 7  # each word's, without the two that were added
     page.get_by_role("button", name="Clear", exact=True).click()
@@ -265,9 +265,9 @@ def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     mean = av.head_table(traces)
     cells = page.locator('[data-testid="atlas"] .av-cell')
     assert cells.all_inner_texts() == [f"{value:.2f}" for value in mean["entropy"]]
-    expect(page.get_by_text("Numbers are the mean over 3 texts")).to_be_visible()
+    expect(page.get_by_text("Numbers are means over 3 texts")).to_be_visible()
     top = av.find_heads(traces, "bank", "river").iloc[0]
-    expect(page.get_by_text(f"2 of the 3 texts have both words. Over them, layer {top['layer']:.0f}")).to_be_visible()
+    expect(page.get_by_text(f"2 of the 3 texts have both words. On these, layer {top['layer']:.0f}")).to_be_visible()
     cell(page, 1, 2).hover()
     told = f"{mean.loc[(1, 2), 'entropy']:.3f} ± {mean.loc[(1, 2), 'entropy_spread']:.3f}"
     expect(page.get_by_role("group", name="Layer 1, head 2")).to_contain_text(told)

@@ -40,7 +40,7 @@ def test_the_words_that_the_page_opens_on_are_only_for_a_text_that_has_them() ->
     screen = AppTest.from_function(script, default_timeout=60).run()
     assert words(screen) == ("bank", "river")
     assert words(typed(screen, "Mary and John")) == ("", "")
-    assert "Type the word that looks" in screen.caption[0].value
+    assert "Type the query word and the key word" in screen.caption[0].value
     assert words(typed(screen, BANK)) == ("bank", "river")
 
 

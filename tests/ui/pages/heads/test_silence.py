@@ -1,4 +1,4 @@
-"""The chosen head silenced, its pair, and its queries and keys: what the page says is what the library gives."""
+"""The chosen head ablated, its pair, and its queries and keys: the page's numbers are the library's."""
 
 import re
 from pathlib import Path
@@ -16,14 +16,14 @@ INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer
 BANK = "The bank of the river was flooded"
 
 
-def test_silencing_the_chosen_head_tells_the_next_word_before_and_after(tmp_path: Path) -> None:
+def test_ablating_the_chosen_head_shows_the_next_word_before_and_after(tmp_path: Path) -> None:
     model = av.load("induction")
     before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Ablate(1, 1)])
     found = likelier(before, after, len(before.output) - 1)
     names = model.labels([number for number, *_ in found])
     screen = Screen().open(INDUCTION)
     assert f"The next word: “{names[0]}”, {found[0][1]:.3f}." in screen.words
-    screen.press("Silence this head")
+    screen.press("Ablate head")
     assert screen.address["silence"] == "on"
     now = max(range(len(found)), key=lambda place: found[place][2])
     said = f"becomes “{names[now]}”, no longer “{names[0]}”" if now else f"stays “{names[0]}”"
@@ -31,14 +31,14 @@ def test_silencing_the_chosen_head_tells_the_next_word_before_and_after(tmp_path
     rows = re.findall(r"heads-number\">([0-9.]+) → ([0-9.]+)<", screen.part("silenced"))
     assert (f"{found[0][1]:.3f}", f"{found[0][2]:.3f}") in rows
     assert f"moves by {float(moved_output(before, after).mean()):.2%} of its length" in screen.words
-    # Whoever is here takes the whole run away from here, too, as it was before anything was silenced.
+    # The whole run can be downloaded here, too, as it was before the ablation.
     (tmp_path / "run").write_bytes(screen.download("Trace (safetensors)"))
     assert torch.equal(av.Trace.load(tmp_path / "run").weights(1, 1), before.weights(1, 1))
-    screen.press("Let this head speak")
+    screen.press("Restore head")
     assert "silence" not in screen.address
 
 
-def test_of_an_embedder_the_nearest_of_a_dozen_sentences_is_told() -> None:
+def test_an_embedder_shows_the_nearest_of_a_dozen_sentences() -> None:
     model = av.load("all-MiniLM-L6-v2")
 
     def mean(text: str, *edits: av.Ablate) -> torch.Tensor:
@@ -53,12 +53,12 @@ def test_of_an_embedder_the_nearest_of_a_dozen_sentences_is_told() -> None:
     assert f">{old[first]:.3f} → {new[first]:.3f}<" in screen.part("silenced")
 
 
-def test_all_heads_silenced_one_at_a_time_colour_the_atlas() -> None:
+def test_all_heads_ablated_one_at_a_time_colour_the_atlas() -> None:
     model = av.load("induction")
     before = model.trace(TEXT)
     screen = Screen().open(INDUCTION + "&view=silenced")
     assert screen.channel("heads-grid")["effects"] == [None] * 8
-    screen.press("Silence all 8, one at a time")
+    screen.press("Ablate all 8")
     tried = [
         float(moved_output(before, model.trace(TEXT, edits=[av.Ablate(layer, head)])).mean())
         for layer in range(2)
@@ -77,7 +77,7 @@ def test_a_chosen_pair_lists_the_heads_that_link_it_most_and_marks_them() -> Non
     screen.press(f"{layer}·{head}  {links[best[1]]:.2f}")
     assert (screen.address["layer"], screen.address["head"]) == (str(layer), str(head))
     assert screen.address["query"] == "5"
-    screen.press("No pair")
+    screen.press("Clear pair")
     assert "query" not in screen.address and screen.channel("heads-grid")["linking"] == []
 
 
@@ -85,11 +85,11 @@ def test_queries_and_keys_are_another_view_of_the_head() -> None:
     screen = Screen().open(INDUCTION + "&plot=vectors")
     run = [one["name"] for one in screen.figure("heads-vectors")["data"] if one.get("name")]
     assert run == ["query", "key"]
-    assert "plot" not in screen.pick("This head as", "weights").address
+    assert "plot" not in screen.pick("Head view", "weights").address
 
 
-def test_of_what_is_said_of_a_sound_the_word_of_the_chosen_pair_is_told_and_the_silence_after_it_is_not_drawn() -> None:
+def test_of_audio_the_chosen_pairs_word_is_shown_and_the_silence_after_it_is_not_drawn() -> None:
     screen = Screen().open("/heads?model=whisper-tiny.en&layer=2&head=4&query=4&key=37")
-    assert re.search(r"What comes after “the” \(position 4\): “window”, 0\.9\d\d\.", screen.words)
+    assert re.search(r"“the” \(position 4\): “window”, 0\.9\d\d\.", screen.words)
     axis = screen.figure("heads-one")["layout"]["xaxis"]
     assert axis["range"][1] < 200 and axis["ticktext"][0] == "0.00 s" and len(axis["ticktext"]) <= 9

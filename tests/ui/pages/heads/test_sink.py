@@ -1,4 +1,4 @@
-"""The line that tells of a head that rests on the first token."""
+"""The line on a head that uses the first token as an attention sink."""
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
@@ -8,7 +8,7 @@ from tests.ui.screens import Screen
 BANK = "The bank of the river was flooded"
 
 
-def test_a_head_that_rests_on_the_first_token_says_how_little_it_fetches_there(minilm: AttentionModel) -> None:
+def test_a_head_with_a_sink_shows_how_little_it_fetches_there(minilm: AttentionModel) -> None:
     table = av.attention_sinks(minilm, minilm.trace(BANK))
     resting = table["weight"].idxmax()
     row = table.loc[resting]
@@ -20,7 +20,7 @@ def test_a_head_that_rests_on_the_first_token_says_how_little_it_fetches_there(m
     assert row["length"] < row["others"]
 
 
-def test_nothing_is_told_of_a_head_that_looks_elsewhere_or_at_nothing(minilm: AttentionModel) -> None:
+def test_a_head_without_a_sink_has_no_line(minilm: AttentionModel) -> None:
     table = av.attention_sinks(minilm, minilm.trace(BANK))
     elsewhere = table.loc[(0, 4)].to_dict()
     assert elsewhere["weight"] < 0.4 and not sink_words(elsewhere, "[CLS]")

@@ -1,4 +1,4 @@
-"""The Why page: which number it opens, and what it says where it can't."""
+"""The Why page: which number it opens, and its message if it can't."""
 
 import csv
 import io
@@ -52,7 +52,7 @@ def test_a_file_that_is_in_the_way_can_be_closed_where_that_is_said(tmp_path: Pa
     av.scratch("the bank").save(tmp_path / "a.safetensors")
     screen = Screen().open("/why?text=The+cat+sat").open_trace(tmp_path / "a.safetensors")
     assert [one.value for one in screen.app.info] == [
-        "A trace from a file can't be run again, and who wrote a number is asked of a model: close it."
+        "This page needs to run the model, and a trace from a file has none. Close the file to continue."
     ]
     # On a phone the row is one line.
     assert screen.line["place"] == "scratch (a file) · 0·0"
@@ -129,20 +129,20 @@ def test_a_model_without_a_next_word_of_its_own_opens_the_score_of_the_pair() ->
     screen = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+boy+finds+the+key&layer=1&head=0&why=word")
     assert not screen.app.exception
     assert not screen.app.error
-    assert screen.picker("Written into").value == "key"
+    assert screen.picker("Written to").value == "key"
 
 
 def test_of_an_encoder_decoder_a_word_that_it_says_is_opened_by_the_heads_that_look_at_the_source() -> None:
     screen = Screen().open("/why?model=translation&text=the+boy+finds+the+key&query=2&key=2")
     assert not screen.app.exception
     assert screen.address["stream"] == "cross"
-    said, word = screen.picker("Said here"), screen.picker("Why").value
+    said, word = screen.picker("Generated word"), screen.picker("Why").value
     model = shipped("translation")
     trace = model.trace("the boy finds the key")
     at = said.value
     best = model.candidates(trace, at, 2).token
     assert word == best[0] and screen.picker("and not").value != word
-    screen.pick("Said here", 3)
+    screen.pick("Generated word", 3)
     assert not screen.app.exception
     assert screen.picker("Why").value == model.candidates(trace, 3, 1).token[0]
     assert screen.address["query"] == "3"
@@ -152,7 +152,7 @@ def test_our_own_module_is_refused_by_name() -> None:
     screen = Screen().open("/why?model=scratch&text=the+cat+sat")
     assert not screen.app.exception
     assert any(
-        "nobody trained" in one.value for kind in ("error", "info", "warning") for one in getattr(screen.app, kind)
+        "never trained" in one.value for kind in ("error", "info", "warning") for one in getattr(screen.app, kind)
     )
 
 
@@ -173,11 +173,11 @@ def test_all_heads_are_silenced_where_they_are_ordered_by_it_and_each_is_what_th
 
 def test_a_story_opens_its_text_its_head_and_its_pair() -> None:
     screen = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat")
-    screen.press("How does a head find what came after?")
+    screen.press("Induction head")
     assert not screen.app.exception
     assert (screen.picker("Layer").value, screen.picker("Head").value) == (1, 1)
     assert screen.address == {**screen.address, "model": "induction", "why": "pair", "query": "6", "key": "3"}
-    screen.press("Why Mary and not John?")
+    screen.press("Mary, not John")
     assert (screen.picker("Why").value, screen.picker("and not").value) == ("Mary", "John")
     assert (screen.picker("Layer").value, screen.picker("Head").value) == (23, 3)
 
@@ -197,11 +197,11 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     model = shipped(SMOLLM2)
     trace = model.trace(GIVEN.replace("+", " "))
     found = av.decompose(model, trace, av.Logit("Mary", against="John"))
-    rows = list(csv.DictReader(io.StringIO(screen.download("What wrote it (CSV)").decode("utf-8-sig"))))
+    rows = list(csv.DictReader(io.StringIO(screen.download("Attribution (CSV)").decode("utf-8-sig"))))
     assert len(rows) == len(found.table)
     assert sum(float(row["contribution"]) for row in rows) == pytest.approx(found.total, abs=1e-4)
     assert {row["model"] for row in rows} == {trace.provenance.model}
-    told = json.loads(screen.download("What wrote it (JSON)"))
+    told = json.loads(screen.download("Attribution (JSON)"))
     assert told["text"] == trace.provenance.text and told["total"] == pytest.approx(found.total, abs=1e-5)
     assert told["rows"][0]["layer"] == 23 and told["rows"][0]["head"] == 3
     slide = screen.slides[0]
@@ -217,7 +217,7 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
     screen = Screen().open(address)
     assert "Type the sentence with a word changed" in screen.words
     assert not screen.channel("why-board", "put-estimated")
-    screen.picker("Other text").set_value(other)
+    screen.picker("Patch from").set_value(other)
     screen.run()
     model = shipped("induction")
     table = av.patch(model, given, other, av.Logit("cheese", against="lamp"))
@@ -229,8 +229,8 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
         assert len(put) == len(table)
         for place, change in table[column].items():
             assert put[place] == pytest.approx(number + change, abs=1e-3)
-    assert f"Each of {len(table)} heads was put and run" in screen.words
-    rows = list(csv.DictReader(io.StringIO(screen.download("These heads (CSV)").decode("utf-8-sig"))))
+    assert f"a run for each of {len(table)} heads" in screen.words
+    rows = list(csv.DictReader(io.StringIO(screen.download("Head effects (CSV)").decode("utf-8-sig"))))
     assert len(rows) == len(table) and {(row["text"], row["other_text"]) for row in rows} == {(given, other)}
     for row in rows:
         place = int(row["layer"]), int(row["head"])
@@ -248,18 +248,18 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
     assert picture["tokens"][picture["key"]] == f"layer {best[0]}, head {best[1]}"
     assert picture["values"][picture["key"]] == pytest.approx(table["effect"][best], abs=1e-3)
     assert screen.address["put_from"] == other
-    # Another length is paired; a score isn't put into.
-    screen.picker("Other text").set_value("moon lamp frog")
+    # Texts of another length are aligned; a score can't be patched.
+    screen.picker("Patch from").set_value("moon lamp frog")
     screen.run()
-    assert "Paired token by token" in screen.words
+    assert "The tokens are aligned" in screen.words
     screen = Screen().open(f"{address}&put_from={other.replace(' ', '+')}&why=pair&layer=1&head=1&query=5&key=2")
-    assert "heads of another text are put for a next word" in screen.words
+    assert "Patching explains a next word, not a score" in screen.words
 
 
 def test_where_no_head_can_be_put_it_is_said_and_what_was_typed_stays() -> None:
     screen = Screen().open("/why?model=translation&text=the+red+house&ranked=put&put_from=the+blue+house")
     assert not screen.app.exception
-    assert screen.picker("Other text").value == "the blue house"
+    assert screen.picker("Patch from").value == "the blue house"
     (told,) = screen.alerts
     assert "translation is an encoder–decoder" in told
 
@@ -267,25 +267,25 @@ def test_where_no_head_can_be_put_it_is_said_and_what_was_typed_stays() -> None:
 def test_what_weights_alone_tell_of_the_chosen_head_opens_beneath_and_is_the_library_s() -> None:
     toy = "/why?model=induction&text=moon+cheese+frog+ring+moon+cheese&why=pair&layer=1&head=1&query=6&key=3"
     screen = Screen().open(toy)
-    assert "open" not in screen.address and "by its weights alone" not in screen.words
-    screen.pick("Open beneath", "weights")
+    assert "open" not in screen.address and "weights only" not in screen.words
+    screen.pick("Also show", "weights")
     assert screen.address["open"] == "weights"
     model = shipped("induction")
     circuits, into = av.circuits(model), av.compositions(model, into=[(1, 1)])
     told = {one.label: one.value for one in screen.app.metric}
     assert told == {
-        "What it writes, W_V·W_O": f"{circuits['ov'][1, 1]:.2f}",
-        "Where it looks, W_Q·W_K": f"{circuits['qk'][1, 1]:.2f}".replace("-", "−"),
+        "OV circuit, W_V·W_O": f"{circuits['ov'][1, 1]:.2f}",
+        "QK circuit, W_Q·W_K": f"{circuits['qk'][1, 1]:.2f}".replace("-", "−"),
     }
     best = into.nlargest(4, "k")
     keys = screen.app.dataframe[1].value  # of query, key and value
     assert keys["head"].tolist() == best["from_head"].tolist()
     assert keys["composition"].tolist() == pytest.approx(best["k"].tolist(), abs=6e-4)
     assert f"here {into.attrs['random']:.3f}" in screen.words and into.attrs["random"] == 64**-0.5
-    assert "in SmolLM2 the correlation of W_V·W_O's number with copying in texts is 0.15" in screen.words
+    assert "In SmolLM2 the OV number and copying in texts have a correlation of only 0.15" in screen.words
     rows = list(csv.DictReader(io.StringIO(screen.download("Circuits (CSV)").decode("utf-8-sig"))))
     assert [float(row["ov"]) for row in rows] == pytest.approx(circuits["ov"].tolist(), abs=1e-6)
-    rows = list(csv.DictReader(io.StringIO(screen.download("What it reads (CSV)").decode("utf-8-sig"))))
+    rows = list(csv.DictReader(io.StringIO(screen.download("Compositions (CSV)").decode("utf-8-sig"))))
     assert [float(row["k"]) for row in rows] == pytest.approx(into["k"].tolist(), abs=1e-6)
     screen.pick("Layer", 0)
     assert "No head comes before this layer" in screen.words
@@ -301,7 +301,7 @@ def test_what_weights_do_not_tell_is_refused_in_words() -> None:
 def test_what_each_layer_would_say_opens_beneath_as_a_picture_with_its_numbers() -> None:
     screen = Screen().open("/why?model=induction&text=moon+cheese+frog+ring+moon+cheese&why=pair")
     assert not screen.all("plotly_chart")
-    screen.pick("Open beneath", "layers")
+    screen.pick("Also show", "layers")
     model = shipped("induction")
     found = av.logit_lens(model, model.trace("moon cheese frog ring moon cheese"), count=3)
     best = found.groupby(["layer", "position"]).first()["probability"].unstack().to_numpy()
@@ -322,7 +322,7 @@ def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
     assert read_packet(board)[0]["units"] == {"query": "word", "key": "frame"}
     model, before = shipped("whisper-tiny.en"), run_request(Request("whisper-tiny.en", shown="window")).trace
-    at = screen.picker("Said here").value
+    at = screen.picker("Generated word").value
     chosen, other = (named_token(Request("whisper-tiny.en"), before, at, screen.picker(one).value) for one in BOTH)
     layer, head, number = told[0]
     sound, edits = av.Sound(SAMPLES["window"].path), [av.Ablate(layer, head, stream="cross")]

@@ -10,7 +10,7 @@ from tests.pages import OpenPage
 Idle = Callable[[Page], None]
 
 
-def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(open_page: OpenPage) -> None:
+def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(open_page: OpenPage) -> None:
     page = open_page("/why?model=induction&text=moon+ring+moon")
     why = page.get_by_test_id("why")
     expect(why.locator(".av-question")).to_contain_text("and not")
@@ -31,7 +31,7 @@ def test_the_sum_opens_a_head_is_chosen_and_its_silencing_is_told(open_page: Ope
     page.keyboard.press("ArrowLeft" if layer != "0" else "ArrowRight")
     expect(why.locator('.av-spot[aria-selected="true"]')).to_be_focused()
     assert why.locator('.av-spot[aria-selected="true"]').get_attribute("aria-label") != before
-    page.get_by_text("When silenced", exact=True).click()
+    page.get_by_text("Ablation", exact=True).click()
     expect(why.get_by_role("heading", name="What is missing without each head")).to_be_visible()
     expect(why.locator(".av-spot.av-untried")).to_have_count(0)
     # The story's second step opens the score of the pair that its first is about.
@@ -57,7 +57,7 @@ def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_
     idle(page)
     page.get_by_role("link", name="Explore").click()
     page.get_by_test_id("explorer-matters").click()
-    expect(page.get_by_role("button", name="Let this head speak")).to_be_visible()
+    expect(page.get_by_role("button", name="Restore head")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/heads\?.*layer=1&head=0&query=2&key=3.*silence=on"))
 
 
