@@ -94,7 +94,8 @@ class Ask:
         count = len(self.options)
         others = (self.values, self.shown or self.values, self.pressed or self.values)
         if not count or any(len(one) != count for one in others):
-            raise ShapeError(f"a question has a number for each of its options; there are {count} options")
+            got = ", ".join(str(len(one)) for one in others)
+            raise ShapeError(f"a question needs one number and text per option; got {got} for {count} options")
 
     @property
     def right(self) -> frozenset[int]:
