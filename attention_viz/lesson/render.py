@@ -27,7 +27,7 @@ TERMS: dict[str, str] = {
     "head": "One of several attentions that work side by side in a layer, each with its own queries, keys and values.",
     "key": "The vector by which a token is found: every query is compared with it.",
     "layer": "One round of attention and the computation after it; a model stacks several.",
-    "logit": "The number that a model gives to each possible next token; the softmax turns them into probabilities.",
+    "logit": "The number that a model gives to each possible next token; a softmax makes probabilities of them all.",
     "mask": "A table that says which tokens each token may look at.",
     "mixed precision": "Computing with two-byte numbers where they are exact enough, and with four bytes elsewhere.",
     "MLP": "The part of a layer beside attention that changes each token's vector by itself (multi-layer perceptron).",

@@ -37,7 +37,8 @@ def stretch(scene: Scene, seed: int) -> Exercise:
         "stretch",
         f"{SOUND_MODEL} writes {names[0]} and then {names[1]}. The table has the weights of layer {layer}, "
         f"head {head} on six moments, before each word is written. All moments up to some point belong to {names[0]}, "
-        f"all others to {names[1]}. When does {names[1]} begin, if as much weight as possible is to be in each word’s own part?",
+        f"all others to {names[1]}. When does {names[1]} begin, if each word’s own part is to have as much weight as "
+        "possible?",
         (table("Weights, by the start of each moment in seconds", names, columns, rows),),
         OptionAnswer(begins[1:], right),
         (
