@@ -139,8 +139,8 @@ def _ask_older(scene: Scene) -> Ask:
     largest = [float(_trace_older(scene, kind).weights(0, 0)[query].max()) for kind in KINDS]
     best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
     return Ask(
-        f"Which score gives the largest weight of {short(scene.words[query])}?",
-        f"The {names[best]} gives {largest[best]:.2f}",
+        f"Which score concentrates the weights of {short(scene.words[query])} most?",
+        f"Most concentrated: {names[best]}, with a largest weight of {largest[best]:.2f}",
         "random vectors and matrices: only the comparison of the four scores means something",
         tuple(names),
         tuple(largest),

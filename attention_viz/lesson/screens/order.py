@@ -106,7 +106,7 @@ def _show_positions(scene: Scene) -> Shown:
     figure = changed_outputs(before, after, theme=scene.theme)
     # Without positions only the last digit moves; automatic axes would magnify it.
     figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
-    says = f"Turned around {_OPTIONS[positions]}: {facts['moved'][0].lower()}{facts['moved'][1:]}"
+    says = f"The sentence is turned around, {_OPTIONS[positions]}. {facts['moved']}"
     return Shown(facts, figure, says)
 
 

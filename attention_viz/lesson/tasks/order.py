@@ -15,9 +15,9 @@ from attention_viz.trace.tokens import PADDING
 
 _MOST_WORDS = 4
 _RULES = {
-    "causal": "causal: no word looks ahead",
-    "padding": "a padding mask: no word looks at [PAD]",
-    "both": "causal with a padding mask: no word looks ahead or at [PAD]",
+    "causal": "causal: no token looks ahead",
+    "padding": "a padding mask: no token looks at [PAD], not even [PAD]",
+    "both": "causal with a padding mask: no token looks ahead or at [PAD], not even [PAD]",
 }
 
 
@@ -38,7 +38,7 @@ def mask(scene: Scene, seed: int) -> Exercise:
     cells = Cells(names, names, right ^ frozenset(wrong), right)
     return Exercise(
         "mask",
-        f"{note}This mask should be {_RULES[kind]}{' (nor does a [PAD])' if padded else ''}. Rows are queries, "
+        f"{note}This mask should be {_RULES[kind]}. Rows are queries, "
         f"columns are keys, ✕ is blocked. Which {len(wrong)} cells are wrong?",
         (),
         cells,

@@ -79,8 +79,8 @@ def region(scene: Scene, seed: int) -> Exercise:
     phrase = ", ".join(f"row {row + 1} column {column + 1}" for row, column in places)
     return Exercise(
         "region",
-        f"{PICTURE_MODEL} reads {PICTURES[looked.sample]}. In layer {layer}, head {head}, how much weight does the "
-        f"class token put on these boxes together: {phrase}?",
+        f"{PICTURE_MODEL} reads an image of {PICTURES[looked.sample]}. In layer {layer}, head {head}, how much weight "
+        f"does the class token put on these boxes together: {phrase}?",
         (table("The class token’s weights, added up over boxes of 4 × 4 patches", names, columns, numbers),),
         NumberAnswer(right, ROUNDED),
         (

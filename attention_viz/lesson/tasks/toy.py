@@ -29,8 +29,8 @@ def part(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "part",
         f"“{names[pair.query]}” comes again in “{' '.join(words * 2)}”. Its score with “{names[pair.key]}” in layer "
-        f"{layer}, head {head} of the toy is {written(score)}: the sum of these and of the contribution of head "
-        f"{before_head} of layer {before_layer}. What did that head contribute?",
+        f"{layer}, head {head} of the toy is {written(score)}: the sum of the parts in the table and of the "
+        f"contribution of head {before_head} of layer {before_layer}. What did that head contribute?",
         (table("Parts of the score", [*rows], ("contributed",), [[number] for number in rows.values()]),),
         NumberAnswer(right, ROUNDED),
         (
