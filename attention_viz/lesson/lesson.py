@@ -14,6 +14,7 @@ from attention_viz.lesson.links import trained_words
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "written_spots",
 ]
 
+# The kinds of samples, as paper names them.
+_KINDS = {InputKind.PICTURE: "Image", InputKind.SOUND: "Audio"}
 # Shorter than in a text, since it labels a bar.
 _LABEL = 24
 
@@ -278,4 +281,4 @@ class Lesson:
         if self.sample is None:
             return f"Sentence: “{scene.text}”"
         one = SAMPLES[self.sample(scene)]
-        return f"{one.kind.capitalize()}: {one.shows} ({one.file})"
+        return f"{_KINDS[one.kind]}: {one.shows} ({one.file})"
