@@ -126,6 +126,14 @@ def test_the_version_is_in_the_changelog() -> None:
     assert re.search(rf"^## {re.escape(av.__version__)}\b", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
 
 
+def test_changes_are_short_entries_of_one_line_under_added_changed_or_fixed() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert set(re.findall(r"^### (.+)$", text, re.MULTILINE)) <= {"Added", "Changed", "Fixed"}
+    entries = re.findall(r"^ *- (.+)$", text, re.MULTILINE)
+    assert entries and not [entry for entry in entries if len(entry.split()) > 25]
+    assert not re.search(r"^ *- .+\n +\w", text, re.MULTILINE), "an entry has a second line"
+
+
 # -- The site in docs/ -------------------------------------------------------------------------------------------------
 
 _FILES = {"explore": ROOT / "app.py", **{page.stem: page for page in (ROOT / "pages").glob("*.py")}}

@@ -24,7 +24,7 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-# Steps of training of which the weights were kept, and words that the toy knows, each once.
+# Training steps with a checkpoint, and the words that the toy knows, each once.
 STEPS = tuple(SNAPSHOTS[TOY])
 TOY_WORDS = tuple(dict.fromkeys(CATALOGUE[TOY].examples[0].split()))
 

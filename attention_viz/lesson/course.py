@@ -47,7 +47,7 @@ class Solved(NamedTuple):
     working: str
 
 
-# Draws tried for an exercise in which no common slip leads to the right answer, and how far apart their seeds are.
+# Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 
 
@@ -68,35 +68,37 @@ def _tells(exercise: Exercise) -> bool:
 
 EXERCISES: dict[str, ExerciseKind] = {
     "strongest": ExerciseKind(
-        "Predict where a word looks", strongest, "To expect where a word looks from its meaning."
+        "Predict where a word looks", strongest, "To predict from a word's meaning where it looks."
     ),
     "nearest": ExerciseKind("Find the nearest word", nearest, "To compare vectors by dot product and by cosine."),
     "plain": ExerciseKind("Work out a share", _clear(plain), "To turn dot products into shares that add up to 1."),
     "project": ExerciseKind(
-        "Work out an entry of a query", _clear(project), "To make a query of a vector and a learned matrix."
+        "Work out an entry of a query", _clear(project), "To make a query from a vector and a learned matrix."
     ),
     "score": ExerciseKind("Work out a score", _clear(score), "To match the query of one word with the key of another."),
     "scaled": ExerciseKind("Scale a score", _clear(scaled), "To divide a score by the root of the width."),
     "temperature": ExerciseKind("Choose the temperature", temperature, "To know what makes a softmax even or sharp."),
     "output": ExerciseKind("Work out an entry of the output", _clear(output), "To mix values by their weights."),
-    "mask": ExerciseKind("Fix the mask", mask, "To know who may look at whom."),
-    "head": ExerciseKind("Find the head", head, "To read from rows of weights what a head does."),
-    "job": ExerciseKind("Go on with a pattern", job, "To know where a head looks that goes on with patterns."),
-    "part": ExerciseKind("Find the missing part", _clear(part), "To know that what wrote a score adds up to it."),
-    "added": ExerciseKind("Add up what a head writes", _clear(added), "To know that a head writes by its weights."),
+    "mask": ExerciseKind("Fix the mask", mask, "To know which words a mask blocks."),
+    "head": ExerciseKind("Find the head", head, "To read a head's job from its rows of weights."),
+    "job": ExerciseKind("Continue a pattern", job, "To know where an induction head looks."),
+    "part": ExerciseKind("Find the missing part", _clear(part), "To know that the parts of a score add up to it."),
+    "added": ExerciseKind(
+        "Add up a head's output", _clear(added), "To know that a head adds up values by its weights."
+    ),
     "permute": ExerciseKind("Follow the shuffle", _clear(permute), "To know what moves when words move."),
-    "shape": ExerciseKind("Count rows and columns", shape, "To know whose words ask and whose are looked at."),
+    "shape": ExerciseKind("Count rows and columns", shape, "To know which text gives the queries and which the keys."),
     "additive": ExerciseKind("Work out an additive score", _clear(additive), "To score as older attention did."),
     "path": ExerciseKind("Count the steps", path, "To compare reading word by word with looking at all at once."),
     "cost": ExerciseKind("Count the weights", cost, "To know how attention grows with the text."),
-    "memory": ExerciseKind("Count what is held", memory, "To know what work in blocks saves."),
+    "memory": ExerciseKind("Count weights in memory", memory, "To know how much work in blocks saves."),
     "region": ExerciseKind(
-        "Add up a part of a picture", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL
+        "Add up part of an image", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL
     ),
     "stretch": ExerciseKind(
         "Find where a word begins", _clear(stretch), "To see how words get their times.", SOUND_MODEL
     ),
-    "matters": ExerciseKind("Find the head that matters", matters, "To tell a head's weights from its effect."),
+    "matters": ExerciseKind("Find the head that matters", matters, "To distinguish a head's weights from its effect."),
 }
 
 

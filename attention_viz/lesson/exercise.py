@@ -125,7 +125,7 @@ class Cells:
     start: frozenset[tuple[int, int]]
     right: frozenset[tuple[int, int]]
 
-    form = "An answer is a list of cells, query first, counted from 0, such as 0>2,1>2; nothing where none is marked."
+    form = "An answer is a list of cells, query first, counted from 0, such as 0>2,1>2; leave it empty for none."
 
     def read(self, text: str) -> frozenset[tuple[int, int]] | None:
         """Parse cells; None if malformed or outside the matrix."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from attention_viz.corpus.scan import Scan
 
-# Letters of the text that are quoted of it.
+# The most letters that are quoted from the text.
 _LONGEST = 160
 
-# The real one, and a toy in its place where the package with the real one isn't installed.
+# The real model, and the toy that replaces it if its package isn't installed.
 LANGUAGE_MODEL, TOY = "SmolLM2-135M-Instruct", "induction"
 
 
@@ -146,7 +146,7 @@ class Twice:
             return ""
         roles = _scanned(path).roles.loc[(layer, head)]
         could, holds = (int(roles[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
-        return f"Over passages of Jane Austen’s novels, too: it is so in {holds} of the {could} that can show it."
+        return f"In passages of Jane Austen’s novels, it does this job in {holds} of the {could} that can show it."
 
     @property
     def quoted(self) -> str:

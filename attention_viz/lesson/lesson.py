@@ -14,6 +14,7 @@ from attention_viz.lesson.links import trained_words
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "written_spots",
 ]
 
+# The kinds of samples, as paper names them.
+_KINDS = {InputKind.PICTURE: "Image", InputKind.SOUND: "Audio"}
 # Shorter than in a text, since it labels a bar.
 _LABEL = 24
 
@@ -94,7 +97,8 @@ class Ask:
         count = len(self.options)
         others = (self.values, self.shown or self.values, self.pressed or self.values)
         if not count or any(len(one) != count for one in others):
-            raise ShapeError(f"a question has a number for each of its options; there are {count} options")
+            got = ", ".join(str(len(one)) for one in others)
+            raise ShapeError(f"a question needs one number and text per option; got {got} for {count} options")
 
     @property
     def right(self) -> frozenset[int]:
@@ -277,4 +281,4 @@ class Lesson:
         if self.sample is None:
             return f"Sentence: “{scene.text}”"
         one = SAMPLES[self.sample(scene)]
-        return f"{one.kind.capitalize()}: {one.shows} ({one.file})"
+        return f"{_KINDS[one.kind]}: {one.shows} ({one.file})"

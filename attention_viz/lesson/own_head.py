@@ -27,7 +27,7 @@ _STREAM = "encoder"
 def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit] = ()) -> Trace:
     """Run one head of `Scratch`'s first d_k or d_v columns, without positions or later layers."""
     if max(d_k, d_v) > D_MODEL:
-        raise ShapeError(f"d_k {d_k} and d_v {d_v} were asked for; this head goes up to {D_MODEL}")
+        raise ShapeError(f"d_k {d_k} or d_v {d_v} is too wide; choose at most {D_MODEL}")
     scratch = Scratch(D_MODEL, 1, scene.seed, positions="none")
     whole = scratch.trace(scene.text)
     x = whole.layer(0).embeddings

@@ -11,40 +11,43 @@ from attention_viz.steps.steps import NOTATIONS, STEPS
 __all__ = ["TERMS", "lesson_text", "template"]
 
 TERMS: dict[str, str] = {
-    "ablated": "Silenced on purpose, to see what changes without it.",
-    "attention": "A way to make each word's vector anew as a mixture of all vectors, in shares that add up to 1.",
-    "causal mask": "A mask under which nobody looks at what comes later, as in models that write word by word.",
-    "checkpointing": "Keeping little of what training needs later, and computing the rest a second time.",
+    "ablate": "To switch off a head, by setting its output to zero or to its mean, and see what changes.",
+    "attention": "A way to remake each word's vector as a mixture of all vectors, in shares that add up to 1.",
+    "attention weight": "The share, from 0 to 1, that one token takes from another; the weights of a row add up to 1.",
+    "causal mask": "A mask that hides all later tokens from each token, as in models that write word by word.",
+    "checkpointing": "Storing few of the numbers that training needs later, and computing the others a second time.",
     "convex hull": "The shape of a rubber band around some points: all their mixtures, in shares that add up to 1.",
-    "cosine": "The dot product of two vectors divided by both lengths: from −1 to 1, which is the same way.",
-    "cross-attention": "Attention between two texts: queries from what is said, keys and values from what was read.",
-    "dot product": "Two vectors multiplied number by number and added up: large where both point the same way.",
-    "embedding": "The list of numbers that stands for a token.",
-    "entropy": "How evenly shares are spread: 0 where one has all, and largest where all are equal.",
+    "cosine": "The dot product of two vectors divided by both lengths: from −1 to 1, which is the same direction.",
+    "cross-attention": "Attention between two texts: queries from the one written, keys and values from the one read.",
+    "dot product": "Two vectors multiplied number by number and added up: large if both point the same way.",
+    "embedding": "The vector that represents a token when it enters the model.",
+    "entropy": "How evenly shares are spread: 0 if one has everything, and largest if all are equal.",
     "flash attention": "A way to compute attention block by block, so that the weights of all pairs are never stored.",
-    "gradient": "How much a result changes with what it is made of; training follows it, and near 0 it stands still.",
+    "gradient": "How much a result changes with the numbers behind it; training follows it, and slows down near 0.",
     "head": "One of several attentions that work side by side in a layer, each with its own queries, keys and values.",
-    "key": "What a token advertises: a vector that queries are compared with.",
-    "layer": "One round of attention and what follows it; a model stacks several.",
-    "mask": "A table of who may look at whom.",
-    "mixed precision": "Computing with numbers of two bytes where that is exact enough, and of four elsewhere.",
-    "output": "What attention makes of a token: the values of those it looks at, mixed by their weights.",
-    "padding": "What fills up the shorter sentences of a batch to the length of the longest.",
-    "position": "A word's place in the text, counted from 0; a model has to be told it.",
+    "key": "The vector by which a token is found: every query is compared with it.",
+    "layer": "One round of attention and the computation after it; a model stacks several.",
+    "logit": "The number that a model gives to each possible next token; a softmax makes probabilities of them all.",
+    "mask": "A table that says which tokens each token may look at.",
+    "mixed precision": "Computing with two-byte numbers where they are exact enough, and with four bytes elsewhere.",
+    "MLP": "The part of a layer beside attention that changes each token's vector by itself (multi-layer perceptron).",
+    "output": "The result of attention for a token: the values of all tokens, mixed by its weights.",
+    "padding": "Tokens that fill up the shorter sentences of a batch to the length of the longest.",
+    "position": "A token's place in the text, counted from 0.",
     "projection": "A vector times a learned matrix, which gives another vector, often a narrower one.",
-    "query": "What a token asks for: a vector that is compared with every key.",
-    "recurrent network": "A model that reads one word after the other, and carries along what it has read as a vector.",
-    "saturation": "Where a function hardly reacts any more, as the softmax does once nearly all goes to one.",
-    "score": "How well a query suits a key: in today's models their dot product.",
-    "seed": "A number from which random numbers are made, the same ones each time.",
-    "softmax": "What turns any numbers into shares above 0 that add up to 1, the largest share for the largest number.",
-    "state": "The vector that a model which reads one word after the other carries along.",
-    "temperature": "A number that divides what enters the softmax: below 1 the shares get sharper, above 1 evener.",
-    "token": "A piece of text that a model reads as one: a word, a part of one, or a sign.",
-    "transformer": "A model made of layers of attention; nearly all language models today are Transformers.",
-    "value": "What a token hands over to those who look at it.",
+    "query": "The vector with which a token searches: it is compared with every key.",
+    "recurrent network": "A model that reads one word after the other, and carries one vector along, its state.",
+    "residual stream": "A token's vector on its way through the model; every head and MLP adds its output to it.",
+    "saturation": "A function is saturated if it hardly reacts any more, as a softmax that gives nearly all to one.",
+    "score": "How well a query suits a key: in today's models, their dot product.",
+    "seed": "A number that random numbers are made from; the same seed gives the same numbers.",
+    "softmax": "A function that turns any numbers into shares that add up to 1; larger numbers get larger shares.",
+    "state": "The vector that a recurrent network carries from word to word.",
+    "temperature": "A number that divides the inputs of the softmax: below 1 shares get sharper, above 1 more even.",
+    "token": "A piece of text that a model reads as one unit: a word, part of a word, or a sign.",
+    "transformer": "A model made of layers of attention and MLPs; nearly all language models today are transformers.",
+    "value": "The vector that a token passes on to the tokens that look at it.",
     "vector": "A list of numbers.",
-    "weight": "The share, from 0 to 1, that one token takes from another; the weights of a row add up to 1.",
 }
 
 
@@ -69,23 +72,27 @@ def lesson_text(
 ) -> str:
     """Fill a lesson's text; facts are by name, and formula.* is LaTeX without the reader's words."""
     if notation not in NOTATIONS:
-        raise AttentionVizError(f"the notation {notation!r} was asked for; there are {', '.join(NOTATIONS)}")
+        raise AttentionVizError(f"unknown notation {notation!r}; choose {' or '.join(NOTATIONS)}")
 
     def fill(found: re.Match[str]) -> str:
         kind, _, step = found[1].partition(".")
         if kind == "formula" and step in STEPS:
             return f"$${STEPS[step].formula(notation).replace(chr(92) + 'lambda', _SCALE)}$$"
         if found[1] not in facts:
-            raise AttentionVizError(f"the lesson {name!r} tells {found[1]!r}, which wasn't computed; it has {[*facts]}")
+            raise AttentionVizError(
+                f"lesson {name!r} uses the fact {found[1]!r}, which wasn't computed; it has {[*facts]}"
+            )
         # A formula of the lesson's own is LaTeX and ours; any other fact may be the reader's words.
         return f"$${facts[found[1]]}$$" if kind == "formula" else escape(facts[found[1]])
 
     def mark(found: re.Match[str]) -> str:
         if found[2] not in TERMS:
-            raise AttentionVizError(f"the lesson {name!r} uses the term {found[2]!r}, which the glossary doesn't have")
+            raise AttentionVizError(
+                f"lesson {name!r} uses the term {found[2]!r}, which isn't in TERMS; add it to lesson/render.py"
+            )
         return term(found[1], TERMS[found[2]])
 
-    # Terms first: what is filled in is the reader's, and none of our marks are looked for in it.
+    # Terms first: filled-in facts may be the reader's words, which must not be read as our marks.
     return _FACT.sub(fill, _TERM.sub(mark, template(name)))
 
 

@@ -13,12 +13,12 @@ from attention_viz.views.style.theme import ThemeName
 
 __all__ = ["LONGEST", "MOST_PRESSED", "REAL_MODEL", "RunText", "Scene"]
 
-# The real model whose heads lessons show, and the toy in its place where its package isn't installed.
+# The real model whose heads lessons show, and the toy that replaces it if its package isn't installed.
 REAL_MODEL, _TOY = "all-MiniLM-L6-v2", "coreference"
 
-# Words that a lesson takes of a text: its pictures name each of them, and its exercises are worked by hand.
+# The most words of a text in a lesson: its figures name each of them, and its exercises are worked by hand.
 LONGEST = 24
-# Words, or tokens where a lesson has the text twice, that can be pressed: their places are below that.
+# The most words (or tokens, if a lesson has the text twice) that can be pressed.
 MOST_PRESSED = 96
 
 
@@ -74,5 +74,5 @@ class Scene:
         return self.word if self.word is not None and self.word < len(words) else int(telling(words))
 
     def chosen(self, options: Sequence[str], default: str) -> str:
-        """Return the control's option; the default if invalid, as after an edited address."""
+        """Return the control's option; the default if invalid, as in an edited URL."""
         return self.choice if self.choice in options else default

@@ -87,7 +87,7 @@ class SoundRun:
 
     @cached_property
     def rows(self) -> Float[np.ndarray, "word frame"]:
-        """Each word's weights in that head, over all frames with the final silence."""
+        """Each word's weights in that head, over all frames to the end."""
         return _rows(self.trace, *self.place)
 
     @property
@@ -102,7 +102,7 @@ class SoundRun:
 
 
 PICTURE_MODEL = "dinov2-small"
-# The samples, by their names: what each shows.
+# What each sample shows, by its name.
 PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE}
 _CLASS, _FEWEST = 0, 2
 

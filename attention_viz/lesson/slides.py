@@ -9,9 +9,9 @@ from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer
 from attention_viz.lesson.lesson import Ask
 from attention_viz.lesson.words import in_words
 
-# Bars that there is room for, letters of what stands beside one, letters of words on a line, and of a sentence.
+# The most bars, letters of a bar's label, letters of words on a line, and letters of a sentence.
 _BARS, _LABEL, _LINE, _SENTENCE = 12, 34, 66, 90
-# What each word on a line has around it, in letters.
+# The room around each word on a line, in letters.
 _AROUND = 2
 
 
@@ -57,7 +57,7 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
         GivenTable(table.title, table.rows, table.columns, table.cells, wrong if table.marks else ())
         for table in given(exercise)
     )
-    # An answer of a number or two says nothing without what was asked, which stays above it.
+    # An answer of a number or two means nothing without its question, which stays above it.
     asked: tuple[Part, ...] = ((exercise.question, "small"),)
     working: tuple[Part, ...] = ((exercise.working, "small"),)
     if isinstance(right, Cells):

@@ -9,11 +9,11 @@ from typing import SupportsFloat
 from attention_viz.trace.spelling import set_apart
 from attention_viz.views.style.wording import one_line, with_minus
 
-# What people's keyboards make of a minus.
+# Other signs that people type for a minus.
 _MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
 _PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*")
-# Shorter words are mostly articles and prepositions, which say little.
+# Shorter words are mostly articles and prepositions.
 _LONG_ENOUGH = 4
 _LONGEST = 24
 _PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "they", "them", "their"))

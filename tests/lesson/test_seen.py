@@ -60,9 +60,9 @@ def _seconds(text: str) -> float:
 
 def test_paper_names_the_picture_and_the_sound_in_place_of_the_sentence() -> None:
     scene = Scene(TEXT, run=None)  # pyright: ignore[reportArgumentType] -- it runs nothing
-    assert LESSONS["picture"].made_from(scene) == "Picture: a cat (chelsea.jpg)"
-    assert LESSONS["picture"].made_from(replace(scene, choice="astronaut")) == "Picture: an astronaut (astronaut.jpg)"
-    told = "Sound: “She opened the window and looked at the river.” (window.flac)"
+    assert LESSONS["picture"].made_from(scene) == "Image: a cat (chelsea.jpg)"
+    assert LESSONS["picture"].made_from(replace(scene, choice="astronaut")) == "Image: an astronaut (astronaut.jpg)"
+    told = "Audio: “She opened the window and looked at the river.” (window.flac)"
     assert LESSONS["sound"].made_from(scene) == told
     assert LESSONS["why"].made_from(scene) == f"Sentence: “{TEXT}”"
 

@@ -19,7 +19,7 @@ def _ask_cost(_: Scene) -> Ask:
     return Ask(
         f"A text {times} times as long: how many times the weights?",
         f"{times} times the words, {found} times the weights",
-        f"counted: {few:,}² and {long:,}² weights a head",
+        f"counted: {few:,}² and {long:,}² weights per head",
         tuple(f"{one} times" for one in options),
         tuple(float(one == found) for one in options),
         shown=tuple(f"{long**2:,} weights" if one == found else "" for one in options),
@@ -54,7 +54,7 @@ def _room(size: int) -> str:
 _CONTROL_COST = Control("Tokens", lambda scene: {str(length): f"{length:,}" for length in LENGTHS}, lambda scene: "512")
 
 
-# How many times less something has to be, to be some or much.
+# Factors from which a saving counts as some or as much.
 _SOME, _MUCH = 2, 10
 _OPTIONS = {
     "fused": "fused projection",
@@ -64,9 +64,9 @@ _OPTIONS = {
 }
 _WHAT = {
     "fused": "One matrix makes queries, keys and values together, and the result is split in three.",
-    "blockwise": "Weights are made block by block and never all stored; the sum of each row is kept up to date.",
-    "checkpointing": "What training needs on the way back isn't kept but computed a second time.",
-    "mixed precision": "Numbers take two bytes instead of four, and are a little rounded.",
+    "blockwise": "Weights are computed block by block and never all stored; each row has a running sum.",
+    "checkpointing": "Numbers that training needs on the way back aren't stored but computed a second time.",
+    "mixed precision": "Numbers take two bytes instead of four, so they are rounded a little.",
 }
 
 

@@ -21,7 +21,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.views import hull, side_by_side
 
 _NAMED = 3
-# Nearer to an edge than this, single precision doesn't tell on which side.
+# Nearer to an edge than this, single precision can't say which side a point is on.
 _EDGE = 1e-5
 
 
@@ -48,9 +48,9 @@ def _ask_mixture(scene: Scene) -> Ask:
     best = max(range(len(parts)), key=parts.__getitem__)
     word = short(labels[link.query])
     return Ask(
-        f"Whose value makes most of the output of {word}?",
-        f"{short(labels[best])} makes {signed(parts[best], 2)} of the output of {word}",
-        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; all together 1",
+        f"Which word's value makes up most of the output of {word}?",
+        f"{short(labels[best])} makes up {signed(parts[best], 2)} of the output of {word}",
+        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; the parts sum to 1",
         tuple(offered(labels).values()),
         tuple(parts),
         shown=tuple(signed(one, 2) for one in parts),
@@ -79,13 +79,13 @@ def _show_mixture(scene: Scene) -> Shown:
         "where": _where(beyond(values, output)),
     }
     says = (
-        f"The output of “{facts['word']}”, {facts['output']}, lies {facts['where']} the hull of the values; "
+        f"The output of “{facts['word']}”, {facts['output']}, is {facts['where']} the hull of the values; "
         f"“{facts['best']}” pulls most, with {facts['weight']}."
     )
     return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
 
 
-_CONTROL_MIXTURE = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
+_CONTROL_MIXTURE = Control("Query word", positioned_words, lambda scene: str(opening_position(scene.trained())))
 
 
 _D_MODEL = 8
@@ -126,9 +126,7 @@ def _show_heads(scene: Scene) -> Shown:
         "favourites": _favourites_text(scene.words, favourites),
         "rows": counted(joined.shape[0], "row"),
     }
-    says = (
-        f"{facts['heads']} of ours, from a seed, so by chance: “{facts['word']}” looks most at {facts['favourites']}."
-    )
+    says = f"{facts['heads']} of ours, with random numbers: “{facts['word']}” looks most at {facts['favourites']}."
     figure = side_by_side(trace, 0, theme=scene.theme)
     return Shown(facts, figure, says, row_spots(figure, asking_words(scene)))
 

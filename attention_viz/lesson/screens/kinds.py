@@ -21,12 +21,12 @@ from attention_viz.views.style.wording import one_line, readable
 
 _LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"
-# How high, in the picture, it answers a press above the words that are said.
+# The heights in the figure, above the generated words, that answer a press.
 _SAID = (0.03, 0.1)
-_OWN = "It is your own sentence."
-_OTHER = "It knows too few words for your own sentence, so this is an example of its own."
-_EQUAL = "The two lengths need not agree; here they happen to."
-_UNEQUAL = "The two lengths differ, so this is no square."
+_OWN = "This is your own sentence."
+_OTHER = "It knows too few words for your own sentence, so this is one of its examples."
+_EQUAL = "The two lengths are equal here, but need not be."
+_UNEQUAL = "The two lengths differ, so the matrix isn't square."
 
 
 def _trace(scene: Scene) -> Trace:
@@ -55,9 +55,9 @@ def _ask_cross(scene: Scene) -> Ask:
     best = max(range(len(values)), key=values.__getitem__)
     word = short(said[query])
     return Ask(
-        f"To say {word}, which word that was read does it take most from?",
+        f"To write {word}, which word of the source does a translator take most from?",
         f"{word} takes {signed(values[best])} from {short(read[best])}",
-        f"the toy “{_MODEL}”, head {head}: from what it says to what it read",
+        f"the toy “{_MODEL}”, head {head}: from its translation to the source",
         tuple(offered(read).values()),
         tuple(values),
         shares=True,
@@ -86,19 +86,19 @@ def _show_cross(scene: Scene) -> Shown:
         "lengths": _EQUAL if len(target) == len(read) else _UNEQUAL,
         "weight": f"{float(rows[head, key]):.3f}",
     }
-    says = f"“{facts['word']}” looks mostly at “{facts['source']}”, {facts['weight']}."
+    says = f"“{facts['word']}” takes most from “{facts['source']}”: {facts['weight']}."
     # Both lines are as wide as the picture.
     places = [(at + 0.5) / len(target) for at in range(len(target))]
     spots = line_spots(places, readable(target), _CONTROL_CROSS.options(scene).keys(), _SAID)
     return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says, spots)
 
 
-_CONTROL_CROSS = Control("Word that is said", _options, lambda scene: next(iter(_options(scene))), words=True)
+_CONTROL_CROSS = Control("Generated word", _options, lambda scene: next(iter(_options(scene))), words=True)
 
 
 _D_MODEL = 8
 
-# What a person reads, and the formula of one score: s is the vector that asks, h the one that is asked.
+# Label and formula of each score: s is the query's vector, h the key's.
 KINDS = {
     "additive": ("additive (Bahdanau)", r"v^{\top} \tanh(W s_i + U h_j)"),
     "dot": ("dot product (Luong)", r"s_i^{\top} h_j"),
@@ -139,9 +139,9 @@ def _ask_older(scene: Scene) -> Ask:
     largest = [float(_trace_older(scene, kind).weights(0, 0)[query].max()) for kind in KINDS]
     best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
     return Ask(
-        f"Which score gives the favourite of {short(scene.words[query])} most?",
-        f"The {names[best]} gives its favourite {largest[best]:.2f}",
-        "vectors and matrices from a seed: these numbers mean nothing, the four ways do",
+        f"Which score concentrates the weights of {short(scene.words[query])} most?",
+        f"Most concentrated: {names[best]}, with a largest weight of {largest[best]:.2f}",
+        "random vectors and matrices: only the comparison of the four scores means something",
         tuple(names),
         tuple(largest),
         pressed=tuple(KINDS),
@@ -162,14 +162,16 @@ def _show_older(scene: Scene) -> Shown:
         "weight": f"{float(row[key]):.3f}",
         "beside": _beside(scene, kind, query, key),
     }
-    says = f"Scored by {facts['kind']}, “{facts['word']}” by chance prefers “{facts['other']}”, {facts['weight']}."
+    taken = f"“{facts['word']}” takes most from “{facts['other']}”: {facts['weight']}."
+    says = f"With random numbers and the score “{facts['kind']}”, {taken}"
     spots = bar_spots([*map(str, range(len(scene.words)))])
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots)
 
 
 def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
-    other, how = ("scaled", "once that is scaled") if kind == "dot" else ("dot", "by the plain dot product")
-    return f"Of the same it takes {float(_trace_older(scene, other).weights(0, 0)[query, key]):.3f} {how}."
+    other, how = ("scaled", "scaled") if kind == "dot" else ("dot", "plain")
+    weight = float(_trace_older(scene, other).weights(0, 0)[query, key])
+    return f"With the {how} dot product, that weight is {weight:.3f}."
 
 
 _CONTROL_OLDER = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")

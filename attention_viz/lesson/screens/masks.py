@@ -19,17 +19,17 @@ from attention_viz.views import heatmap
 from attention_viz.views.style.wording import with_minus
 
 _OPTIONS = {
-    "none": "none: everybody looks at everybody",
-    "causal": "causal: nobody looks ahead",
-    "padding": "padding: nobody looks at what fills up",
-    "both": "causal and padding",
+    "none": "none: each word looks at every word",
+    "causal": "causal: no word looks ahead",
+    "padding": "padding: no word looks at padding",
+    "both": "causal and padding: no word looks ahead or at padding",
 }
-# As if the other sentence of a batch were longer by so many words, which fill up nothing but its room.
+# Padding, as if another sentence of the batch were longer by that many words.
 _FILLING, _FILLER = 2, "the"
-# What is written for padding beside a bar.
-_FILLED = "(filling)"
+# The label of padding beside a bar.
+_FILLED = "(padding)"
 _LARGE, _SMALLER = -1e9, -1e4
-# What a row with nothing left becomes, by the outcome of the softmax.
+# Words for a row with nothing left, by the outcome of the softmax.
 _OUTCOMES = {"ignored": "the weights as they are without a mask", "uniform": "the same share for every cell"}
 
 
@@ -74,9 +74,9 @@ def _ask(scene: Scene) -> Ask:
     most, fewest = max(open_cells), min(open_cells)
     least = f", {_who(labels, open_cells, fewest)} at {fewest}" if fewest < most else ""
     return Ask(
-        f"Mask “{mask}”: who may look at the most words?",
+        f"Mask “{_OPTIONS[mask]}”: which word may look at the most words?",
         f"Mask “{mask}”: {_who(labels, open_cells, most)} may look at {most}{least}",
-        "counted in the mask: the cells that each row has open",
+        "counted in the mask: the open cells of each row",
         tuple(offered(labels).values()),
         tuple(map(float, open_cells)),
         shown=tuple(map(str, open_cells)),
@@ -109,7 +109,7 @@ def _show(scene: Scene) -> Shown:
         "sum": f"{float(one.weights[link.query].sum()):.3f}",
         "large": with_minus(f"{_LARGE:,.0f}"),
         "smaller": with_minus(f"{_SMALLER:,.0f}"),
-        "filling": f" and {counted(filling, 'filling')} at the end" if filling else "",
+        "filling": f", with {counted(filling, 'padding token')} at the end," if filling else "",
         **_nothing_left(before),
     }
     hatched = f"{facts['blocked']} of {cells} {'is' if blocked == 1 else 'are'} blocked and drawn hatched"

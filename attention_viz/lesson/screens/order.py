@@ -15,17 +15,17 @@ from attention_viz.views import changed_outputs, paths
 from attention_viz.views.style.wording import readable
 
 _D_MODEL, _HEADS = 8, 2
-# Outputs that differ by less are the same but for the order in which numbers were added.
+# Smaller differences come from the order of adding numbers alone.
 _NOTHING = 1e-4
 _OPTIONS = {
     "trained": "in a trained model",
     "sinusoidal": "in our own, with positions",
     "none": "in our own, without positions",
 }
-_SEED = "its numbers made by a seed, so that only whether they change means something"
+_SEED = "(its numbers come from a seed, so look only at whether they change)"
 _WHICH = {
-    "sinusoidal": f"in a small module of ours with positions, {_SEED}",
-    "none": f"in a small module of ours without positions, {_SEED}",
+    "sinusoidal": f"in a small module of ours with positions {_SEED}",
+    "none": f"in a small module of ours without positions {_SEED}",
 }
 
 
@@ -38,7 +38,7 @@ def _turned(scene: Scene) -> tuple[Trace, Trace] | None:
 
 
 def _places(before: Trace, turned: Trace) -> list[int] | None:
-    """Reverse the words, but not a word's pieces."""
+    """Reverse the words, but not the subword tokens within a word."""
     (old, first), (new, then) = ((trace.query_tokens(), _pieces(trace)) for trace in (before, turned))
     mirrored = then[::-1]
     if [[old.numbers[at] for at in word] for word in first] != [[new.numbers[at] for at in word] for word in mirrored]:
@@ -60,7 +60,7 @@ def _pieces(trace: Trace) -> list[list[int]]:
 def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
     if positions == "trained":
         found = _turned(scene)
-        assert found is not None  # else it is no option
+        assert found is not None  # else it isn't an option
         return found
     scratch = Scratch(_D_MODEL, _HEADS, scene.seed, positions)
     before, turned = scratch.trace(scene.text), scratch.trace(" ".join(scene.words[::-1]))
@@ -76,11 +76,11 @@ def _ask_positions(scene: Scene) -> Ask:
     moved, labels = [changes[at] for at in shown], [tokens.written[at] for at in shown]
     most = max(range(len(moved)), key=moved.__getitem__)
     found = f"{short(labels[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
-    whose = scene.called if positions == "trained" else "our own module, numbers from a seed"
+    whose = scene.called if positions == "trained" else "our own module with random numbers"
     return Ask(
         f"The sentence is turned around, {_OPTIONS[positions]}. Whose output changes most?",
         found,
-        f"{whose}: change as a part of the output's length",
+        f"{whose}: change of the output, divided by its length",
         tuple(offered(labels).values()),
         tuple(moved),
         shown=tuple(f"{one:.1%}" for one in moved),
@@ -104,16 +104,16 @@ def _show_positions(scene: Scene) -> Shown:
         "same": "the same, only in another order" if float(moved.max()) < _NOTHING else "not the same any more",
     }
     figure = changed_outputs(before, after, theme=scene.theme)
-    # Without positions nothing moves but the last digit, which a scale of its own would blow up.
+    # Without positions only the last digit moves; automatic axes would magnify it.
     figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
-    says = f"Turned around {_OPTIONS[positions]}: {facts['moved'][0].lower()}{facts['moved'][1:]}"
+    says = f"The sentence is turned around, {_OPTIONS[positions]}. {facts['moved']}"
     return Shown(facts, figure, says)
 
 
 def _moved_words(word: str, by: float) -> str:
     if by < _NOTHING:
         return "No word's output changed by more than rounding."
-    return f"The word that moved most is “{in_words(word)}”: by {by:.1%} of the length of its output."
+    return f"The output of “{in_words(word)}” moved most: by {by:.1%} of its length."
 
 
 def _options(scene: Scene) -> dict[str, str]:
@@ -157,7 +157,7 @@ def _ask_recurrent(scene: Scene) -> Ask:
     counts = sorted({min(end, 1), end, end * end})
     first, last = short(scene.words[0]), short(scene.words[end])
     return Ask(
-        f"Read word by word, how many steps lie between {first} and {last}?",
+        f"If a model reads word by word, how many steps are there from {first} to {last}?",
         f"{counted(end, 'step')} word by word, {min(end, 1)} by attention",
         "counted along the sentence",
         tuple(counted(count, "step") for count in counts),
@@ -199,7 +199,7 @@ def _far(scene: Scene) -> dict[str, str]:
     return {at: word for at, word in words.items() if at != "0"} or words
 
 
-_CONTROL_RECURRENT = Control("Word at the far end", _far, lambda scene: str(len(scene.words) - 1), words=True)
+_CONTROL_RECURRENT = Control("Distant word", _far, lambda scene: str(len(scene.words) - 1), words=True)
 
 LESSONS = {
     "positions": Lesson(

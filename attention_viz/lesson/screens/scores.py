@@ -44,9 +44,9 @@ def _ask_roles(scene: Scene) -> Ask:
     before, after = map(signed, shares)
     return Ask(
         "When does a word take more from itself?",
-        f"From itself: {before} without matrices, {after} with them",
+        f"A word takes {before} from itself without matrices, {after} with them",
         f"{scene.called}, layer {link.layer}, head {link.head}; mean over the words",
-        ("vectors as they are", "with W_Q and W_K"),
+        ("vectors as they are", "with learned matrices"),
         shares,
         place=CatalogueHead.of(scene.trained(), link.layer, link.head),
     )
@@ -65,7 +65,7 @@ def _show_roles(scene: Scene) -> Shown:
         "model": scene.called,
     }
     says = (
-        f"Drawn small, with matrices from a seed, so the numbers mean nothing: each token has {facts['d_k']} numbers "
+        f"A small example with random matrices, so the numbers mean nothing: each token has {facts['d_k']} numbers "
         f"as a query, {facts['d_k']} as a key and {facts['d_v']} as a value."
     )
     figure = roles(trace, 0, 0, notation=scene.notation, theme=scene.theme)
@@ -79,10 +79,10 @@ def _width(trace: Trace, layer: int) -> int:
     return x.shape[-1]
 
 
-_CONTROL_ROLES = Control("Numbers in a value", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "3")
+_CONTROL_ROLES = Control("Value width", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "3")
 
 
-# Products that the text writes out: the largest.
+# The text writes out that many products, the largest.
 _NAMED = 4
 
 
@@ -108,7 +108,7 @@ def _ask_scores(scene: Scene) -> Ask:
     return Ask(
         f"Whose key suits the query of {short(labels[query])} best?",
         f"{short(labels[best])} scores most for {short(labels[query])}: {signed(scores[best], 1)}",
-        f"{scene.called}, layer {link.layer}, head {link.head}: q · k",
+        f"{scene.called}, layer {link.layer}, head {link.head}: query · key",
         tuple(offered(labels).values()),
         tuple(scores),
         shown=tuple(signed(score, 1) for score in scores),
@@ -139,7 +139,7 @@ def _show_scores(scene: Scene) -> Shown:
     return Shown(facts, figure, says)
 
 
-_CONTROL_SCORES = Control("Word that looks", positioned_words, lambda scene: str(opening_position(scene.trained())))
+_CONTROL_SCORES = Control("Query word", positioned_words, lambda scene: str(opening_position(scene.trained())))
 
 LESSONS = {
     "roles": Lesson(

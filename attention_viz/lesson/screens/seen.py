@@ -21,9 +21,9 @@ def _ask_picture(scene: Scene) -> Ask:
     options = (*(f"the {quarter}" for quarter in _QUARTERS), "itself")
     most = max(range(len(values)), key=values.__getitem__)
     return Ask(
-        f"A class token reads {PICTURES[looked.sample]}, cut into patches. Where does it look?",
+        f"In an image of {PICTURES[looked.sample]}, one token stands for the whole image. Where does it look?",
         f"Most goes to {options[most]}: {signed(values[most])}",
-        f"{PICTURE_MODEL}, layer {layer}, head {head}: the class token’s row, added up over quarters of the picture",
+        f"{PICTURE_MODEL}, layer {layer}, head {head}: that class token’s weights, added up over quarters of the image",
         options,
         values,
         shares=True,
@@ -45,13 +45,13 @@ def _show_picture(scene: Scene) -> Shown:
         "times": f"{looked.share / looked.part:.1f}",
     }
     says = (
-        f"The picture with the class token’s weights of layer {layer}, head {head} over it: {facts['count']} patches "
-        f"that lie together have {facts['share']}."
+        f"The image with the class token’s weights in layer {layer}, head {head}: {facts['count']} connected patches "
+        f"have {facts['share']}."
     )
     return Shown(facts, overlay(looked.trace, layer, head, 0, theme=scene.theme), says)
 
 
-_CONTROL_PICTURE = Control("Picture", lambda scene: PICTURES, lambda scene: next(iter(PICTURES)))
+_CONTROL_PICTURE = Control("Image", lambda scene: PICTURES, lambda scene: next(iter(PICTURES)))
 
 
 def _options(scene: Scene) -> dict[str, str]:
@@ -77,9 +77,9 @@ def _ask_sound(scene: Scene) -> Ask:
     said = in_words(heard.words[word])
     most = f"the time of {short(options[best])}" if best < len(numbers) else "the rest"
     return Ask(
-        f"A model writes down what it hears. Before it writes “{said}”, to which word’s time does it listen?",
-        f"Before it writes “{said}” it listens to {most}: {signed(values[best])}",
-        f"{SOUND_MODEL}, cross-attention, layer {layer}, head {head}: the row that is about to write “{said}”",
+        f"A model transcribes speech. Before it writes “{said}”, which word’s time does it look at?",
+        f"Before it writes “{said}”, it looks at {most}: {signed(values[best])}",
+        f"{SOUND_MODEL}, cross-attention, layer {layer}, head {head}: the row before “{said}” is written",
         options,
         values,
     )
@@ -99,7 +99,7 @@ def _show_sound(scene: Scene) -> Shown:
         "start": f"{start:.2f}",
         "end": f"{end:.2f}",
     }
-    says = f"Words down, time across: “{facts['word']}” listens to {facts['start']} to {facts['end']} s."
+    says = f"One row per word, time from left to right: “{facts['word']}” gets {facts['start']} to {facts['end']} s."
     figure = spoken(heard.trace, layer, head, theme=scene.theme)
     box = {"x0": start, "x1": end, "y0": word - 0.5, "y1": word + 0.5}
     figure.add_shape(type="rect", line={"color": palette(scene.theme).query, "width": 2}, **box)

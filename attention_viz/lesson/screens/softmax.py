@@ -20,8 +20,8 @@ _TEMPERATURES = {
     "0.25": "0.25: much sharper",
     "0.5": "0.5: sharper",
     "1": "1: as it is",
-    "2": "2: evener",
-    "4": "4: much evener",
+    "2": "2: more even",
+    "4": "4: much more even",
 }
 
 
@@ -53,7 +53,7 @@ def _show_softmax(scene: Scene) -> Shown:
     layer, head, query = _place(scene)
     opened, labels = open_head(trace, layer, head), trace.query_tokens().written
     row = opened.weights[query]
-    # The second largest: of the largest, e to the power of 0 is told, and nothing can be seen to happen.
+    # The second largest: for the largest, e to the power of 0 shows nothing.
     ranked = row.argsort(descending=True, stable=True).tolist()
     best, key = ranked[0], ranked[min(1, len(ranked) - 1)]
     cell = open_cell(opened, "weights", query, key)
@@ -78,7 +78,7 @@ _CONTROL_SOFTMAX = Control("Temperature", lambda scene: _TEMPERATURES, lambda sc
 
 
 _WIDTHS = ("4", "16", "64")
-# Several sets of weights, so that a short sentence shows the rule and not one set's luck.
+# Several sets of weights: one set's luck would hide the rule in a short sentence.
 _RUNS = 10
 _HEADS = 2
 
@@ -98,10 +98,10 @@ def _ask_scaling(scene: Scene) -> Ask:
     largest = [_statistics(_traces(scene.text, scene.seed, width), "none")[0] for width in map(int, _WIDTHS)]
     best = max(range(len(largest)), key=largest.__getitem__)
     return Ask(
-        "Without ÷ √d_k, at which width does one word take most?",
-        f"At d_k = {_WIDTHS[best]}, one word takes {signed(largest[best])}",
-        f"our own heads, {_RUNS} seeds: the largest weight of a row, on average",
-        tuple(f"d_k = {width}" for width in _WIDTHS),
+        "Scores of wider vectors spread further. At which width does one word take most?",
+        f"With {_WIDTHS[best]} numbers in a query and a key, one word takes {signed(largest[best])}",
+        f"our own heads, {_RUNS} seeds, nothing scaled: the largest weight of a row, on average",
+        tuple(f"{width} numbers" for width in _WIDTHS),
         tuple(largest),
         pressed=_WIDTHS,
     )
@@ -129,9 +129,7 @@ def _show_scaling(scene: Scene) -> Shown:
     return Shown(facts, saturation(*drawn, chosen=d_k, theme=scene.theme), says)
 
 
-_CONTROL_SCALING = Control(
-    "Numbers in a query and a key", lambda scene: {one: one for one in _WIDTHS}, lambda scene: "64"
-)
+_CONTROL_SCALING = Control("Query/key width", lambda scene: {one: one for one in _WIDTHS}, lambda scene: "64")
 
 LESSONS = {
     "softmax": Lesson("Softmax", 6, _ask_softmax, _show_softmax, _CONTROL_SOFTMAX, "temperature", deeper=("steps",)),

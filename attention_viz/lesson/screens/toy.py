@@ -9,12 +9,12 @@ from attention_viz.views import composition, looks
 
 # The word that the lesson opens on, by its place.
 _OPENING = 1
-# A word that the key is found by makes at least this part of the score.
+# A word that leads to the key makes up at least this part of the score.
 _MOST = 0.5
 
 
 def _composed(scene: Scene) -> Composed:
-    # Nothing came after the last word the first time.
+    # No word followed the last one the first time.
     at = scene.word if scene.word is not None and scene.word < len(TOY_WORDS) - 1 else _OPENING
     return Composed(scene, at, int(_CONTROL_TOGETHER.value(scene)))
 
@@ -25,12 +25,12 @@ def _ask_together(scene: Scene) -> Ask:
     layer, head = pair.reader
     best = max(numbers, key=numbers.__getitem__)
     found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
-    by = f"{found} is found by {short(names[best])}: {signed(numbers[best], 2)} of a score of {signed(score, 2)}"
+    by = f"{short(names[best])} led it to {found}: {signed(numbers[best], 2)} of a score of {signed(score, 2)}"
     return Ask(
-        f"{short(names[pair.query])} comes again, and a head looks at {found}. By which word is it found?",
-        by if numbers[best] > _MOST * score > 0 else f"{found} isn't found by a word: a score of {signed(score, 2)}",
-        f"the toy {TOY} after {pair.step} steps, layer {layer}, head {head}: the score split by the words "
-        f"that wrote the key; {signed(pair.opened.total - sum(numbers.values()), 2)} comes from no word",
+        f"{short(names[pair.query])} comes again, and a head looks at {found}. Which word led it there?",
+        by if numbers[best] > _MOST * score > 0 else f"No word led it to {found}: a score of {signed(score, 2)}",
+        f"the toy {TOY} after {pair.step} steps, on “{in_words(pair.text, 80)}”, layer {layer}, head {head}: the score "
+        f"split by word; {signed(pair.opened.total - sum(numbers.values()), 2)} comes from no word",
         tuple(in_words(names[at]) for at in numbers),
         tuple(numbers.values()),
         shown=tuple(signed(number, 2) for number in numbers.values()),
@@ -76,13 +76,13 @@ def _show_together(scene: Scene) -> Shown:
 
 
 _CONTROL_TOGETHER = Control(
-    "Training step", lambda scene: {str(step): str(step) for step in STEPS}, lambda scene: str(STEPS[-1]), ordered=True
+    "Checkpoint", lambda scene: {str(step): str(step) for step in STEPS}, lambda scene: str(STEPS[-1]), ordered=True
 )
 
 
 # The word that the lesson opens on, by its place.
 _OPENING_WRITES = 1
-# A head that adds less to the word that it writes most for writes none by itself.
+# A head that adds less than this to every logit raises none by itself.
 _LEAST = 0.5
 
 
@@ -100,11 +100,11 @@ def _ask_writes(scene: Scene) -> Ask:
     best = max(found.added, key=found.added.__getitem__)
     number = signed(found.added[best], 2)
     return Ask(
-        f"At {short(names[found.query])}, layer {layer}, head {head} looks at {seen}. Which word does it write for?",
-        f"It writes for {short(best)}: {number} on its logit"
+        f"At {short(names[found.query])}, layer {layer}, head {head} looks at {seen}. Which word gets likelier?",
+        f"It raises {short(best)} most: its logit by {number}"
         if found.added[best] > _LEAST
-        else f"It hardly writes for any word by itself: at most {number}, for {short(best)}",
-        f"the toy {TOY}, layer {layer}, head {head}: what is added to each word's logit",
+        else f"It hardly raises any word by itself: at most {short(best)}, by {number}",
+        f"the toy {TOY}, layer {layer}, head {head}: the head's addition to each word's logit",
         tuple(in_words(word) for word in found.added),
         tuple(found.added.values()),
         shown=tuple(signed(one, 2) for one in found.added.values()),

@@ -15,14 +15,14 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
 from attention_viz.views.style.wording import escaped
 
-# What can be chosen, each with the metric by which its head is found, and what the head does.
+# Each job's label, the metric that finds its head, and what the head does.
 _JOBS = {
-    "previous": ("The word before", "previous", "looks at the token before it"),
-    "first": ("Resting", "first", "looks at the first token of the text, whatever that is"),
-    "induction": ("Going on with a pattern", "induction", "looks at what came after it the last time"),
-    "copying": ("Copying", "induction", "looks at what came after it the last time, and hands that on"),
+    "previous": ("Previous token", "previous", "looks at the token before it"),
+    "first": ("Attention sink", "first", "looks at the first token of the text, whatever that is"),
+    "induction": ("Induction", "induction", "looks at the token that followed it last time"),
+    "copying": ("Copying", "induction", "looks at the token that followed it last time, and copies that"),
 }
-# How many heads are silenced together, as others do the same job beside the best.
+# That many heads are ablated together, since others do the same job beside the best.
 _SILENCED = 3
 # Bars to guess on: the largest weights of a row that may be long.
 _BARS = 10
@@ -79,21 +79,21 @@ def _show_job(scene: Scene) -> Shown:
 
 def _finding(chosen: str, twice: Twice, layer: int, head: int) -> str:
     if chosen == "previous":
-        return "So a token's vector comes to tell what stood before it, which heads further up can ask for."
+        return "So each token's vector comes to hold the token before it. Heads in later layers can search for that."
     if chosen == "first":
         there, others = twice.value_lengths(layer, head)
-        small = "Little is fetched there" if there < others else "What is fetched there is no smaller than elsewhere"
+        small = "Little is fetched there" if there < others else "The value there isn't smaller than others"
         return f"{small}: the value of that token is {signed(there)} long, the others' {signed(others)} on average."
     if chosen == "induction":
-        return "It finds the place by what stood before each token, which a head further down has handed on."
+        return "It finds the place by the token before, which an earlier head has added to each vector."
     before = twice.carried_on()
     if before is None:
-        return "This text is too short to be gone on with."
+        return "This text is too short to continue."
     silenced = [(one, other) for one, other, _ in twice.heads("induction", _SILENCED)]
     after = twice.carried_on(silenced) or 0.0
     names = listed([f"layer {one} head {other}" for one, other in silenced])
     return (
-        f"With {names} silenced, what really comes next the second time gets a probability of {signed(after)} on "
+        f"With {names} ablated, the true next token of the repetition gets a probability of {signed(after)} on "
         f"average, instead of {signed(before)}."
     )
 
@@ -101,8 +101,8 @@ def _finding(chosen: str, twice: Twice, layer: int, head: int) -> str:
 _JOB_CONTROL = Control("Job", lambda scene: {name: job[0] for name, job in _JOBS.items()}, lambda scene: "previous")
 
 
-_SAME = "Here the two are one head. That is not the rule: choose another layer."
-_OTHER = "The head that looks best is not the one that matters most."
+_SAME = "Here the two are the same head. That isn't the rule: choose another layer."
+_OTHER = "So the largest weight isn't the largest effect."
 
 
 def _trace(scene: Scene) -> Trace:
@@ -155,7 +155,7 @@ def lightest(trace: Trace, layer: int) -> Light:
 def _phrase(trace: Trace, layer: int) -> str:
     light, labels = lightest(trace, layer), trace.query_tokens().written
     if light.place == 1:
-        return "In this layer the largest weight of each word also brings it most."
+        return "In this layer, each word's largest weight also contributes most."
     word, other = in_words(labels[light.query]), in_words(labels[light.key])
     return (
         f"In head {light.head}, “{word}” takes most from “{other}”: {light.weight:.3f}. But weight × value is only "
@@ -172,9 +172,9 @@ def _ask_about_effect(scene: Scene) -> Ask:
     moved = effects(scene, layer)
     most = max(range(len(moved)), key=moved.__getitem__)
     return Ask(
-        f"Each head of layer {layer} is silenced in turn. Which one moves the output most?",
-        f"Silencing head {most} moves the output most: {moved[most]:.1%}",
-        f"{scene.called}, layer {layer}: change of the output as a part of its length",
+        f"Each head of layer {layer} is ablated (switched off) in turn. Which one moves the output most?",
+        f"Ablating head {most} moves the output most: {moved[most]:.1%}",
+        f"{scene.called}, layer {layer}: change of the output, divided by its length",
         tuple(f"head {head}" for head in range(len(moved))),
         tuple(moved),
         shown=tuple(f"{one:.1%}" for one in moved),
@@ -202,11 +202,11 @@ def _show_effect(scene: Scene) -> Shown:
         "rule": _SAME if moving == looking else _OTHER,
     }
     says = (
-        f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); silencing head "
+        f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); ablating head "
         f"{moving} moves the output most ({facts['most']})."
     )
     places = word_positions(trace)
-    # Every one of these places is a word's: a link is between two of them.
+    # A link is between two of these places.
     pair = places.index(query), places.index(other)
     figure = weight_and_effect(weights, moved, layer, words=[labels[at] for at in places], pair=pair, theme=scene.theme)
     figure.update_layout(xaxis_title_text=escaped(f"weight from “{facts['word']}” to “{facts['other']}”"))

@@ -55,7 +55,7 @@ def _show_why(scene: Scene) -> Shown:
     return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
 
 
-_CONTROL_WHY = Control("Word that looks", positioned_words, _default)
+_CONTROL_WHY = Control("Query word", positioned_words, _default)
 
 
 _WIDTHS = ("2", "4", "8", "12", "16")
@@ -69,7 +69,7 @@ def _closest(scene: Scene, x: torch.Tensor) -> str:
         (float(x[i] @ x[j]), i, j) for i in range(len(x)) for j in range(i + 1, len(x)) if not torch.equal(x[i], x[j])
     ]
     if not found:
-        return "there is only one word, and nothing to compare it with"
+        return "there is only one word, with nothing to compare it to"
     product, i, j = max(found)
     pair = f"“{in_words(scene.words[i])}” and “{in_words(scene.words[j])}” are most alike, with {signed(product, 2)}"
     return f"{pair}, not counting that {_twins(scene)} have one vector" if _twins(scene) else pair
@@ -98,7 +98,7 @@ def _ask_vectors(scene: Scene) -> Ask:
     return Ask(
         f"Whose vector is most like that of {short(tokens.written[query])}?",
         f"{short(tokens.written[query])} is most like {short(labels[best])}",
-        f"{scene.called}: cosine of the vectors that enter its first layer, with each word's place added",
+        f"{scene.called}: similarity (cosine) of the vectors that enter its first layer, places included",
         labels,
         tuple(alike),
         pressed=pressed_words(trace, others),
@@ -121,11 +121,11 @@ def _show_vectors(scene: Scene) -> Shown:
         "numbers": ", ".join(numbers),
         "closest": _closest(scene, x),
     }
-    says = f"Other vectors, drawn by chance: {facts['tokens']} with {d_model} numbers each. Here {facts['closest']}."
+    says = f"Other, random vectors: {facts['tokens']} with {d_model} numbers each. Here {facts['closest']}."
     return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says)
 
 
-_CONTROL_VECTORS = Control("Numbers in a vector", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "8")
+_CONTROL_VECTORS = Control("Vector width", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "8")
 
 
 # Narrow, so that a word has something left for others.
@@ -141,7 +141,7 @@ def _ask_plain(scene: Scene) -> Ask:
     query = int(_CONTROL_PLAIN.value(scene))
     trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
     pressed = tuple(map(str, range(len(scene.words))))
-    source = "dot products of vectors from a seed: these numbers mean nothing"
+    source = "dot products of random vectors: these numbers mean nothing"
     return row_asked(trace.weights(0, 0)[query], scene.words, query, source, pressed, complete=True)
 
 
@@ -165,7 +165,7 @@ def _show_plain(scene: Scene) -> Shown:
         **_trained(scene),
     }
     says = (
-        f"With vectors from a seed, so by chance, “{facts['word']}” takes {facts['own']} from itself and "
+        f"With random vectors, “{facts['word']}” takes {facts['own']} from itself and "
         f"{facts['weight']} from “{facts['other']}”."
     )
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
@@ -180,7 +180,7 @@ def _trained(scene: Scene) -> dict[str, str]:
     return {"wide": str(x.shape[-1]), "learned": signed(float(own.mean()))}
 
 
-_CONTROL_PLAIN = Control("Word that looks", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
+_CONTROL_PLAIN = Control("Query word", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
 
 LESSONS = {
     "why": Lesson("Why attention", 5, _ask_why, _show_why, _CONTROL_WHY, "strongest", deeper=("", "heads")),

@@ -30,12 +30,12 @@ def shape(scene: Scene, seed: int) -> Exercise:
     target = draw.pick([one for one in range(2, 10) if one != source])
     weights, length = _call(target, source).weights, _counted(source)
     start = (
-        f"The source, which is read, is your text of {length}; the target, which is said, has {target} words. Marks "
-        "at their ends don't count here."
+        f"The source is your text of {length}; the target, its translation, has {target} words. Marks at their ends "
+        "don't count here."
     )
     hints = (
-        "The target asks: its words are the queries. The source is looked at: its words are the keys.",
-        "The weights have a row for each query and a column for each key.",
+        "The words of the target are the queries, those of the source are the keys.",
+        "The weights have one row per query and one column per key.",
     )
     working = (
         f"{target} queries look at {length}, so the weights are {target} × {source}: "
@@ -43,22 +43,22 @@ def shape(scene: Scene, seed: int) -> Exercise:
     )
     if draw.below(2):
         question, answer = (
-            "How many weights has one head of cross-attention?",
+            "How many weights does one head of cross-attention have?",
             NumberAnswer(float(weights.numel()), WHOLE),
         )
         hints = (*hints, f"There are {target} rows and {source} columns.")
         slips = _looks_at_itself(target**2, source**2)
         slips += (
-            Slip(target + source, "did you add where rows and columns are multiplied?"),
+            Slip(target + source, "did you add rows and columns? Multiply them."),
             Slip((target + 1) * (source + 1), "did you count marks at the ends?"),
         )
     else:
-        question = "Which shape have the weights of one head of cross-attention, queries first?"
+        question = "What shape do the weights of one head of cross-attention have, queries first?"
         options = draw.order([(target, source), (source, target), (target, target), (source, source)])
         right = options.index((weights.shape[-2], weights.shape[-1]))
         answer = OptionAnswer(tuple(f"{rows} × {columns}" for rows, columns in options), frozenset({right}))
         slips = _looks_at_itself(options.index((target, target)), options.index((source, source)))
-        slips += (Slip(options.index((source, target)), "that has the keys first; the target asks."),)
+        slips += (Slip(options.index((source, target)), "that has the keys first; the target has the queries."),)
     return Exercise("shape", f"{start} {question}", (), answer, hints, working, slips)
 
 
@@ -84,19 +84,19 @@ def cost(scene: Scene, seed: int) -> Exercise:
 
 
 def _longer(count: int, longer: int) -> Exercise:
-    # The shape tells: weights of a text many times as long need not be there to be counted.
+    # Only the shape is needed, so the weights of the longer text are never computed.
     found = math.prod(_call(count * longer, count * longer).shape) / math.prod(_call(count, count).shape)
     return Exercise(
         "cost",
-        f"Your text has {_counted(count)}. How many times as many weights has a head over a text that is "
-        f"{longer} times as long?",
+        f"Your text has {_counted(count)}; another is {longer} times as long. How many times as many weights does a "
+        "head have over it?",
         (),
         NumberAnswer(found, WHOLE),
         (_EACH, f"There are {longer} times as many rows, and {longer} times as many columns."),
         f"{longer} times as many rows and columns: {longer}·{longer} = {longer**2}.",
         (
-            Slip(longer, "there are more rows and more columns, too."),
-            Slip(2 * longer, "did you add where there is to be multiplied?"),
+            Slip(longer, "there are more columns, too, not only more rows."),
+            Slip(2 * longer, "did you add? Multiply instead."),
             Slip(2**longer, "did you take the power the wrong way round?"),
         ),
     )
@@ -106,15 +106,15 @@ def _layer(count: int, heads: int) -> Exercise:
     found = _call(count, count, heads).weights.numel()
     return Exercise(
         "cost",
-        f"Your text has {_counted(count)}. How many weights has a layer of {heads} heads over it?",
+        f"Your text has {_counted(count)}. How many weights does a layer of {heads} heads have over it?",
         (),
         NumberAnswer(float(found), WHOLE),
         (_EACH, f"Here a head has {count}·{count} = {count**2}; there are {heads} heads."),
         f"{heads} heads of {count}·{count} weights: {heads}·{count}·{count} = {found}.",
         (
-            Slip(count * heads, "did you count a weight a word? Each word has one for each word."),
+            Slip(count * heads, "did you count one weight per word? Each word has one for each word."),
             Slip(count * count, "that is one head; there are more."),
-            Slip(count * count + heads, "did you add the heads where there is to be multiplied?"),
+            Slip(count * count + heads, "did you add the heads? Multiply by them."),
             Slip(count * heads * heads, "did you square the heads, and not the words?"),
             Slip((count * heads) ** 2, "did you square the heads, too? Only the words meet each other."),
         ),
@@ -133,7 +133,7 @@ def memory(scene: Scene, seed: int) -> Exercise:
     draw = Draw("memory", seed, scene.text)
     block, times = draw.pick(_BLOCKS), max(2, len(scene.words))
     count, asked = block * times, draw.pick(tuple(_ASKED))
-    # The rectangle is computed; of the whole matrix only the shape is asked.
+    # The block is computed; for the whole matrix the shape is enough.
     whole = _call(count, count)
     tile = whole.tile(0, slice(0, block), slice(0, block)).numel()
     everything = math.prod(whole.shape)
@@ -146,14 +146,14 @@ def memory(scene: Scene, seed: int) -> Exercise:
         NumberAnswer(float(right), WHOLE),
         (
             f"A block has {block} rows and {block} columns; the whole matrix has {count} of each.",
-            f"{count} / {block} = {times}: so many blocks lie side by side, and as many one below the other."
+            f"{count} / {block} = {times}: that many blocks fit side by side, and as many below each other."
             if asked == "times"
-            else "How many weights there are is the rows times the columns.",
+            else "The number of weights is rows times columns.",
         ),
         {
             "once": f"One block: {block}·{block} = {tile}.",
             "whole": f"The whole matrix: {count}·{count} = {everything}.",
-            "times": f"One block: {block}·{block}. The whole matrix: {count}·{count}. Beside each other: "
+            "times": f"One block: {block}·{block}. The whole matrix: {count}·{count}. In blocks: "
             f"({count} / {block})·({count} / {block}) = {times}·{times} = {everything // tile}.",
         }[asked],
         _memory_slips(asked, block, count),
@@ -161,7 +161,7 @@ def memory(scene: Scene, seed: int) -> Exercise:
 
 
 def _memory_slips(asked: str, block: int, count: int) -> tuple[Slip, ...]:
-    added, times = "did you add the sides where there is to be multiplied?", count // block
+    added, times = "did you add the sides? Multiply them.", count // block
     return {
         "once": (
             Slip(block * count, "that is a strip of whole rows; a block is cut off on both sides."),
@@ -175,8 +175,8 @@ def _memory_slips(asked: str, block: int, count: int) -> tuple[Slip, ...]:
             Slip(2 * count, added),
         ),
         "times": (
-            Slip(times, "that many blocks lie side by side; as many lie one below the other."),
+            Slip(times, "that many blocks fit side by side, and as many below each other."),
             Slip(2 * times, added),
-            Slip(count * count, "that is how many weights the whole matrix holds."),
+            Slip(count * count, "that is the number of weights in the whole matrix."),
         ),
     }[asked]

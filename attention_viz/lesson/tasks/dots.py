@@ -23,7 +23,7 @@ from attention_viz.operation.attention import attend
 from attention_viz.operation.modules import AttentionHead
 
 _WIDTHS = (4, 9, 16, 25, 64)
-# Vectors whose lengths are whole numbers, so that a cosine is worked out without a calculator.
+# Vectors whose lengths are whole numbers, so that a cosine needs no calculator.
 _WHOLE_LENGTHS = tuple(
     [x, y] for x in range(-5, 6) for y in range(-5, 6) if (x, y) != (0, 0) and math.hypot(x, y).is_integer()
 )
@@ -41,7 +41,7 @@ def nearest(scene: Scene, seed: int) -> Exercise:
         first, second, *_ = sorted(fits.values(), reverse=True)
         places = list(fits)
         right = max(places, key=lambda at: fits[at])
-        # The largest dot product isn't to lead to the largest cosine by chance.
+        # The word with the largest dot product must not also have the largest cosine.
         if first - second > ROUNDED and (asked == "dot product" or dots[right] < max(dots.values())):
             break
     name = words[0]
@@ -92,10 +92,15 @@ def _nearest_slips(asked: str, places: list[int], rows: list[list[int]], dots: d
     largest, least = max(places, key=lambda at: dots[at]), min(places, key=lambda at: dots[at])
     apart = {at: math.dist(rows[0], rows[at]) for at in places}
     minus = "; a minus counts against a word" if dots[least] < 0 else ""
-    found = [Slip(places.index(least), f"its dot product is the least{minus}.")]
+    found = [Slip(places.index(least), f"its dot product is the smallest{minus}.")]
     if asked == "cosine":
         found.insert(0, Slip(places.index(largest), "its dot product is the largest; divide by the lengths, too."))
-    found.append(Slip(places.index(min(places, key=lambda at: apart[at])), "its vector is the least far away."))
+    found.append(
+        Slip(
+            places.index(min(places, key=lambda at: apart[at])),
+            "its vector is the nearest, but distance isn't the question.",
+        )
+    )
     return tuple(found)
 
 
@@ -115,7 +120,7 @@ def project(scene: Scene, seed: int) -> Exercise:
         Slip(transposed, f"did you take {wrong} {column} of W_Q, and not {line} {column}?"),
         Slip(float(query[other]), f"that is dimension {other} of the query."),
         Slip(sum(abs(a * b) for a, b in zip(x, parts, strict=True)), "did you add the products without their signs?"),
-        Slip(sum(parts), f"that is the sum of {line} {column}; each number has first to be multiplied by x."),
+        Slip(sum(parts), f"that is the sum of {line} {column}; multiply each number by x first."),
     )
     return Exercise(
         "project",
@@ -150,15 +155,15 @@ def score(scene: Scene, seed: int) -> Exercise:
     column = (row + draw.whole(1, max(1, len(words) - 1))) % len(words)
     scores = attend(matrix(queries), matrix(keys), matrix(keys)).scores
     right, query, key = float(scores[row, column]), queries[row], keys[column]
-    turned = f"did you take the key of “{words[row]}” and the query of “{words[column]}”? The one that looks asks."
-    asked = f"What is the score q·k of “{words[row]}”, which looks, for “{words[column]}”, which is looked at?"
+    turned = f"did you take the key of “{words[row]}” and the query of “{words[column]}”? Swap them."
+    asked = f"What is the score q·k of “{words[row]}”, the query word, for “{words[column]}”, the key word?"
     slips = (
         Slip(float(scores[column, row]), turned),
-        Slip(_dot(keys[row], key), f"did you take the key of “{words[row]}”? The one that looks brings its query."),
+        Slip(_dot(keys[row], key), f"did you take the key of “{words[row]}”? Take its query, since it looks."),
         Slip(_dot(query, queries[column]), f"did you take the query of “{words[column]}”, and not its key?"),
         Slip(sum(abs(a * b) for a, b in zip(query, key, strict=True)), "did you add the products without their signs?"),
-        Slip(sum(query) + sum(key), "did you add where there is to be multiplied?"),
-        Slip(-right, "that is right but for its sign; minus times minus is plus."),
+        Slip(sum(query) + sum(key), "did you add? Multiply instead."),
+        Slip(-right, "that is right except for its sign; minus times minus is plus."),
     )
     return Exercise(
         "score",
@@ -187,17 +192,17 @@ def scaled(scene: Scene, seed: int) -> Exercise:
     query, key = (one * torch.eye(1, width, dtype=torch.float64) for one in (raw, 1))
     right, root = float(attend(query, key, key).scaled), math.sqrt(width)
     slips = (
-        Slip(raw, "that is the score as it was; it has still to be scaled."),
+        Slip(raw, "that is the score itself; it still has to be scaled."),
         Slip(raw / width, "did you divide by d_k, and not by its root?"),
         Slip(raw * root, "did you multiply by the root of d_k?"),
-        Slip(raw * width, "did you multiply by d_k? It is its root that a score is divided by."),
+        Slip(raw * width, "did you multiply by d_k? Divide by its root."),
         Slip(raw / root**0.5, "did you take the root twice?"),
-        Slip(-right, "that is right but for its sign."),
+        Slip(-right, "that is right except for its sign."),
     )
     return Exercise(
         "scaled",
-        f"{note}“{words[0]}” has the score {written(raw)} for “{words[-1]}”; queries and keys are d_k = {width} wide. "
-        "What is the scaled score, to two decimals at least?",
+        f"{note}“{words[0]}” has the score {written(raw)} for “{words[-1]}”; queries and keys have d_k = {width} "
+        "numbers. What is the scaled score, to at least two decimals?",
         (),
         NumberAnswer(right, ROUNDED),
         (

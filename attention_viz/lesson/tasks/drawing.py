@@ -15,9 +15,9 @@ from attention_viz.trace.spelling import visible
 from attention_viz.trace.splitting import split_words
 from attention_viz.views.style.wording import shortened
 
-# What a task is about where the reader's text has too few words for it.
+# The sentence of a task if the reader's text has too few words.
 EXAMPLE = "The cat sat because it was tired."
-# How far beside the right number an answer may be: of whole numbers, and of those that are written with two decimals.
+# How far from the right number an answer may be, for whole numbers and for two decimals.
 WHOLE, ROUNDED = 0.004, 0.006
 
 _Thing = TypeVar("_Thing")
@@ -92,7 +92,7 @@ def hand_words(scene: Scene, draw: Draw, most: int, least: int = 1) -> tuple[tup
 
 
 def _note(least: int) -> str:
-    return f"Your text has fewer than {least} different words, which this takes, so it is about “{EXAMPLE}” here. "
+    return f"Your text has fewer than {least} different words, so this is about “{EXAMPLE}” here. "
 
 
 def dimensions(width: int) -> tuple[str, ...]:

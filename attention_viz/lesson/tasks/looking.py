@@ -20,9 +20,10 @@ _CANDIDATES = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7
 # The lead that makes the best option clear: of a head that links two words over the others, of a key over the others.
+# The right head's weight must lead the others' by that much.
 _MARGIN = 0.02
 _DIGITS = 3
-# Heads that are tried out for one exercise, and how many times as much as each other one the right one has to do.
+# Heads tried per exercise, and how many times the effect of each other the right one must have.
 _TRIED, _LEAD = 8, 1.5
 
 
@@ -51,7 +52,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     draw = Draw("strongest", seed, scene.text)
     trace, note = _reading(scene, 3)
     places, names = word_positions(trace), _names(trace)
-    # Not the word that the lesson opens on, whose row is on the page already.
+    # Not the lesson's first word, whose row is on the page already.
     telling = telling_positions(trace, places)
     query = draw.pick([at for at in telling if note or at != opening_position(trace)] or telling)
     link = strongest_link(trace, query)
@@ -66,7 +67,7 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     slips = [
         Slip(
             options.index(back),
-            f"that one looks most at “{names[query]}”; the question is where that word itself looks.",
+            f"that one looks most at “{names[query]}”; the question is where “{names[query]}” looks.",
         )
     ]
     slips += [
@@ -74,16 +75,16 @@ def strongest(scene: Scene, seed: int) -> Exercise:
         for at, key in enumerate(options)
         if key != back
     ]
-    look = "" if note else f"Guess first; with “{names[query]}” chosen, the picture shows it."
+    look = "" if note else f"Guess first; with “{names[query]}” chosen, the figure shows it."
     wrong = [f"“{names[key]}”" for at, key in enumerate(options) if at not in right]
     return Exercise(
         "strongest",
-        f"{note}In {_place(link.layer, link.head)} of {scene.model}, at which of these does “{names[query]}” look "
+        f"{note}In {_place(link.layer, link.head)} of {scene.model}, which of these does “{names[query]}” look at "
         "most?",
         (),
         OptionAnswer(tuple(names[key] for key in options), right),
         (
-            f"Which of them belongs to “{names[query]}” in this text, or says what becomes of it?",
+            f"Which of them belongs to “{names[query]}” in this text, or says something about it?",
             f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
             f"It isn't {wrong[0]}." if wrong else "It takes as much from each: any of them is right.",
         ),
@@ -113,12 +114,12 @@ def head(scene: Scene, seed: int) -> Exercise:
     pair = f"“{names[link.query]}” to “{names[link.key]}”"
     return Exercise(
         "head",
-        f"{note}Each row is what “{names[link.query]}” takes from each token in one head of {scene.model}. "
+        f"{note}Each row shows the shares that “{names[link.query]}” takes in one head of {scene.model}. "
         f"Which head links {pair}?",
         (shown_table,),
         OptionAnswer(tuple(_place(*one) for one in heads), frozenset({right})),
         (
-            f"Each row belongs to one head, and “{names[link.query]}” is the one that looks.",
+            f"Each row belongs to one head, and “{names[link.query]}” is the query word of all.",
             f"Look down the column of “{names[link.key]}”: where is the largest number?",
         ),
         f"From {pair}: {'; '.join(listing)}.",
@@ -134,7 +135,7 @@ def _backward(trace: Trace, draw: Draw) -> HeadLink:
     found = strongest_link(trace, query)
     if found.key < query:
         return found
-    # Not the word next to it, at which heads look for its place alone.
+    # Not the word next to it, which heads find by its place alone.
     before = telling_positions(trace, [at for at in places if at < query][:-1])
     return max(
         (
@@ -187,20 +188,20 @@ def matters(scene: Scene, seed: int) -> Exercise:
     places = [_place(*one) for one in heads]
     listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
     boldest = max(range(len(heads)), key=looks.__getitem__)
-    slips = [Slip(boldest, "its largest weights look strong, but weights don't tell what a head does to the output.")]
+    slips = [Slip(boldest, "its weights are the largest, but weights don't show a head's effect on the output.")]
     slips += [
-        Slip(at, f"silencing it moves the output by {one:.1%}; another moves it by {max(moved):.1%}.")
+        Slip(at, f"ablating it moves the output by {one:.1%}; another moves it by {max(moved):.1%}.")
         for at, one in enumerate(moved)
         if at != boldest
     ]
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
-        f"Each of these heads of {scene.model} is silenced in turn: what it hands on becomes 0. Which one moves the "
+        f"Each of these heads of {scene.model} is ablated in turn: its output becomes 0. Which one moves the model's "
         "output most?",
         (
             table(
-                "What each word takes from its strongest key, on average",
+                "Weight of each word on its strongest key, on average",
                 [_place(*one) for one in heads],
                 ("weight",),
                 [[one] for one in looks],
@@ -208,13 +209,13 @@ def matters(scene: Scene, seed: int) -> Exercise:
         ),
         OptionAnswer(tuple(places), right),
         (
-            "The weights in the table tell where a head looks, and not what it does with what it finds there.",
-            f"Silencing {places[least]} moves the output by {moved[least]:.1%} of its length.",
-            f"It isn't {places[second]} either: silencing that moves the output by {moved[second]:.1%}.",
+            "The weights say where a head looks. They don't say how much its output matters.",
+            f"Ablating {places[least]} moves the output by {moved[least]:.1%} of its length.",
+            f"It isn't {places[second]} either: ablating that moves the output by {moved[second]:.1%}.",
         ),
-        f"How far each moves the output, as a part of its length, on average over the tokens: {listing}.",
+        f"Change of the output, divided by its length, on average over the tokens: {listing}.",
         tuple(slips),
-        "Guess first; the picture of each layer tells it.",
+        "Guess first; the figure of each layer shows it.",
     )
 
 
@@ -246,11 +247,11 @@ def job(scene: Scene, seed: int) -> Exercise:
     weights, names = twice.trace.weights(layer, head), named(twice.trace.query_tokens().written)
     query = draw.pick(_queries(twice, layer, head))
     after = twice.keys("induction")[query]
-    # What a slip would be about comes first; two roles may fall on one token.
+    # The likely mistakes come first; two roles may fall on one token.
     roles = {
-        after - 1: "that is the same token, earlier; this head looks at what came after it.",
-        query - 1: "that is the token before it, at which another kind of head looks.",
-        twice.rows.first: "there heads rest that find nothing; this one has something to go on with.",
+        after - 1: "that is the same token, earlier; this head looks at the one after it.",
+        query - 1: "that is the token before; previous-token heads look there.",
+        twice.rows.first: "heads look there if they find nothing; this head has a pattern to continue.",
     }
     options = sorted({after, *(at for at in roles if 0 <= at != after)})
     row = {at: round(float(weights[query, at]), _DIGITS) for at in options}
@@ -264,8 +265,8 @@ def job(scene: Scene, seed: int) -> Exercise:
     listing = "; ".join(f"{written(weight)} from “{names[key]}”" for key, weight in row.items())
     return Exercise(
         "job",
-        f"{twice.note}{twice.model} reads “{twice.quoted}” twice over. In layer {layer}, head {head}, which "
-        f"goes on with patterns more than any other, at which of these does “{names[query]}” look most?",
+        f"{twice.note}{twice.model} reads “{twice.quoted}” twice. In layer {layer}, head {head}, its strongest "
+        f"induction head, which of these does “{names[query]}” look at most?",
         (),
         OptionAnswer(tuple(names[key] for key in options), right),
         (

@@ -22,7 +22,7 @@ from attention_viz.lesson.tasks.drawing import (
 from attention_viz.trace.tokens import Tokens
 
 _TEMPERATURES = (0.25, 1.0, 4.0)
-# Between what parts of the largest entropy that at each temperature lies: far enough apart to be found by reasoning.
+# The range of each temperature's entropy, in parts of the largest: far enough apart to find by reasoning.
 _ENTROPIES = ((0.0, 0.35), (0.4, 0.75), (0.8, 1.0))
 _SPREADS = ((0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.7, 0.2, 0.1), (0.4, 0.4, 0.2), (0.5, 0.4, 0.1))
 
@@ -39,18 +39,18 @@ def plain(scene: Scene, seed: int) -> Exercise:
     whole = " + ".join(f"e^({written(dot)})" for dot in dots)
     numbers = f"{written(powers[at])} / ({' + '.join(map(written, powers))})"
     slips = [
-        Slip(powers[at], "that is e to the dot product; it has still to be divided by the sum over all words."),
-        Slip(dots[at], "that is the dot product as it was; it has to become a share."),
+        Slip(powers[at], "that is e to the dot product; divide it by the sum over all words."),
+        Slip(dots[at], "that is the dot product itself; turn it into a share."),
         Slip(float(shares([-dot for dot in dots]).weights[0, at]), "did you lose a minus sign?"),
         Slip(float(shares([dot / math.sqrt(3) for dot in dots]).weights[0, at]), "nothing is scaled here."),
-        Slip(1 / len(dots), "that would be the share if all dot products were alike."),
+        Slip(1 / len(dots), "that would be the share if all dot products were equal."),
     ]
     if sum(dots):
         slips.insert(0, Slip(dots[at] / sum(dots), "did you divide the dot products, without e to the power of each?"))
     return Exercise(
         "plain",
         f"{note}Attention without parameters: the vector of “{words[0]}” has these dot products with itself and with "
-        f"the others. Which share, to two decimals at least, does “{words[0]}” take from {from_whom}?",
+        f"the others. What share does “{words[0]}” take from {from_whom}, to at least two decimals?",
         (
             table("Dot products", (words[0],), words, (dots,)),
             table("e to the power of each, rounded", (words[0],), words, ([round(one, 3) for one in powers],)),
@@ -87,8 +87,8 @@ def temperature(scene: Scene, seed: int) -> Exercise:
     near = (right + 1) % len(options)
     return Exercise(
         "temperature",
-        f"{note}The scaled scores of “{words[0]}” are divided by a temperature T before the softmax. At which T do its "
-        f"weights have the entropy {written(entropies[right])}? With {len(words)} words it lies between 0 and "
+        f"{note}The scaled scores of “{words[0]}” are divided by a temperature T before the softmax. Which T gives its "
+        f"weights the entropy {written(entropies[right])}? With {len(words)} words it is between 0 and "
         f"ln {len(words)} = {written(bound)}.",
         (table("Scaled scores", (words[0],), words, (logits,)),),
         OptionAnswer(options, frozenset({right})),
@@ -123,7 +123,10 @@ def output(scene: Scene, seed: int) -> Exercise:
         Slip(float(mixed[1 - column]), f"that is dimension {1 - column}."),
         Slip(sum(taken), "did you add the values without their weights?"),
         Slip(sum(taken) / len(taken), "that is the plain mean; each value counts by its weight."),
-        Slip(taken[weights.index(max(weights))], "that is the value of the heaviest alone; the others count, too."),
+        Slip(
+            taken[weights.index(max(weights))],
+            "that is the value with the largest weight alone; the others count, too.",
+        ),
         Slip(_dot(weights, [abs(one) for one in taken]), "did you lose the values' signs?"),
         Slip(_dot(weights, values[0] + [0]), "did you sum over the dimensions, and not over the words?"),
     )
@@ -160,14 +163,14 @@ def additive(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "additive",
         f"{note}Older attention scores a pair as v · tanh(W q + U k), where W q is each row of W times q. What is the "
-        f"score of “{words[0]}”, with the query q, for “{words[-1]}”, with the key k, to two decimals at least?",
+        f"score of “{words[0]}”, with the query q, for “{words[-1]}”, with the key k, to at least two decimals?",
         (
             vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
             table("U", dimensions(2), dimensions(2), right),
-            table("tanh, which takes a minus along", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
+            table("tanh, with tanh(−x) = −tanh(x)", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
         ),
-        # Worked out of what is given of tanh; whoever takes an exact one is right as well.
+        # The answer uses the rounded tanh of the table; an exact tanh is right, too.
         NumberAnswer(found, ROUNDED + 0.003),
         (
             "Work out W q and U k first, and add them: each row of W times q, each row of U times k.",
@@ -203,7 +206,7 @@ def _additive_slips(above: list[int], first: _Product, second: _Product) -> tupl
         Slip(math.tanh(_dot(above, sums)), "tanh comes before the product with v, number by number."),
         Slip(_additive(above, asked), "did you forget U k?"),
         Slip(_additive(above, found), "did you forget W q?"),
-        Slip(_additive(above, turned), "did you take columns of W and U, where rows are multiplied by q and k?"),
+        Slip(_additive(above, turned), "did you take columns of W and U? Multiply their rows by q and k."),
         Slip(sum(map(math.tanh, sums)), "did you forget v?"),
     )
 

@@ -15,9 +15,9 @@ from attention_viz.trace.tokens import PADDING
 
 _MOST_WORDS = 4
 _RULES = {
-    "causal": "causal: nobody looks ahead at a later word",
-    "padding": "a padding mask: nobody looks at [PAD]",
-    "both": "causal with a padding mask: nobody looks ahead or at [PAD]",
+    "causal": "causal: no token looks ahead",
+    "padding": "a padding mask: no token looks at [PAD], not even [PAD]",
+    "both": "causal with a padding mask: no token looks ahead or at [PAD], not even [PAD]",
 }
 
 
@@ -38,8 +38,8 @@ def mask(scene: Scene, seed: int) -> Exercise:
     cells = Cells(names, names, right ^ frozenset(wrong), right)
     return Exercise(
         "mask",
-        f"{note}This mask is to be {_RULES[kind]}{', in the rows of [PAD], too' if padded else ''}. Rows look, "
-        f"columns are looked at, ✕ is blocked. Which {len(wrong)} cells are wrong?",
+        f"{note}This mask should be {_RULES[kind]}. Rows are queries, "
+        f"columns are keys, ✕ is blocked. Which {len(wrong)} cells are wrong?",
         (),
         cells,
         _mask_hints(kind, names, right, wrong[0]),
@@ -69,8 +69,8 @@ def _mask_slips(kind: str, causal: Tensor, real: Tensor, right: frozenset[tuple[
     size = len(causal)
     everything = frozenset((row, column) for row in range(size) for column in range(size))
     slips = [
-        Slip(frozenset((column, row) for row, column in right), "did you take rows for columns? Rows look."),
-        Slip(everything - right, "did you mark what is allowed, and not what is blocked?"),
+        Slip(frozenset((column, row) for row, column in right), "did you swap rows and columns? Rows are queries."),
+        Slip(everything - right, "did you mark the allowed cells instead of the blocked ones?"),
     ]
     if kind == "both":
         slips += [
@@ -79,7 +79,7 @@ def _mask_slips(kind: str, causal: Tensor, real: Tensor, right: frozenset[tuple[
         ]
     if kind != "padding":
         diagonal = frozenset((at, at) for at in range(size))
-        free = "the diagonal is free" + (", but for [PAD]." if kind == "both" else ".")
+        free = "the diagonal is free" + (", except for [PAD]." if kind == "both" else ".")
         slips.append(Slip(right | diagonal, f"each word may look at itself: {free}"))
     return tuple(slips)
 
@@ -95,7 +95,7 @@ def permute(scene: Scene, seed: int) -> Exercise:
     while order == sorted(order):
         order = draw.order(range(count))
     old, new = (_outputs(some) for some in (words, [words[at] for at in order]))
-    # A word that went elsewhere; in a shuffle of different places there is one.
+    # A word that moved; the shuffle moves at least one.
     row = draw.pick([at for at in range(count) if order[at] != at])
     fits = (new - old[row]).abs().amax(dim=-1) < EXACT
     right = frozenset(int(at) for at in fits.nonzero().flatten())
@@ -134,9 +134,9 @@ def _as_text(vector: Tensor) -> str:
 
 
 _ASKED = {
-    "recurrent": "How many steps does a recurrent network take, which reads one word after the other?",
-    "more": "How many more steps does a recurrent network, which reads one word after the other, take than one layer "
-    "of attention?",
+    "recurrent": "A recurrent network reads one word after the other. How many steps does it take?",
+    "more": "A recurrent network reads one word after the other. How many more steps does it take than one layer of "
+    "attention?",
 }
 
 
@@ -145,22 +145,22 @@ def path(scene: Scene, seed: int) -> Exercise:
     draw = Draw("path", seed, scene.text)
     words, note = of_two_words(scene)
     names, size = named(words), len(words)
-    # Some way apart, where there is room for that: one step is the same for both.
+    # At least two apart if there is room: one step is the same for both.
     later = draw.whole(min(2, size - 1), size - 1)
     earlier, asked = draw.below(max(1, later - 1)), draw.pick(tuple(_ASKED))
-    # One step after the other each position hears of itself and of the one before; attention hears of all before.
+    # Per step, a position of the chain sees itself and the one before; with attention, all before.
     chain = masks.combine(masks.causal(size), masks.sliding_window(size, 2))
     recurrent, attention = _steps(chain, later, earlier), _steps(masks.causal(size), later, earlier)
     right = {"recurrent": recurrent, "more": recurrent - attention}[asked]
     return Exercise(
         "path",
-        f"{note}What “{names[earlier]}” (word {earlier}) says is to reach “{names[later]}” (word {later}; words count "
-        f"from 0). {_ASKED[asked]}",
+        f"{note}Information from “{names[earlier]}” (word {earlier}) has to reach “{names[later]}” (word {later}; "
+        f"words count from 0). {_ASKED[asked]}",
         (),
         NumberAnswer(float(right), WHOLE),
         (
-            "A recurrent network hands on from each word to the next; in attention each word looks at all at once.",
-            f"From word {earlier} to word {later} it is {later} − {earlier} = {later - earlier} on.",
+            "A recurrent network goes from each word to the next; in attention each word looks at all at once.",
+            f"Word {later} comes {later} − {earlier} = {later - earlier} after word {earlier}.",
         ),
         {
             "recurrent": f"Recurrent: {later} − {earlier} = {recurrent}; attention: {attention}.",
@@ -176,8 +176,8 @@ def _path_slips(asked: str, earlier: int, later: int) -> tuple[Slip, ...]:
     between = Slip(far - 1, "did you count the words in between? The step to the word itself counts, too.")
     ends = Slip(far + 1, "did you count the words, and not the steps between them?")
     return {
-        "recurrent": (between, ends, Slip(1, "that is attention; a recurrent network hands on word by word.")),
-        "more": (Slip(far, "that is what the recurrent network takes; attention takes one."), ends),
+        "recurrent": (between, ends, Slip(1, "that is attention; a recurrent network goes word by word.")),
+        "more": (Slip(far, "that is the recurrent network alone; attention takes one step."), ends),
     }[asked]
 
 

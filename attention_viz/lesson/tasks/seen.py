@@ -35,13 +35,14 @@ def stretch(scene: Scene, seed: int) -> Exercise:
     found = min(right)
     return Exercise(
         "stretch",
-        f"{SOUND_MODEL} writes {names[0]} and then {names[1]}. Here is what layer {layer}, head {head} gives to six "
-        f"moments before each. All moments up to some point belong to {names[0]}, all others to {names[1]}. When does "
-        f"{names[1]} begin, so that as much weight as possible lies in each word’s own part?",
-        (table("Weights, by the second at which each moment begins", names, columns, rows),),
+        f"{SOUND_MODEL} writes {names[0]} and then {names[1]}. The table has the weights of layer {layer}, "
+        f"head {head} on six moments, before each word is written. All moments up to some point belong to {names[0]}, "
+        f"all others to {names[1]}. When does {names[1]} begin, if each word’s own part is to have as much weight as "
+        "possible?",
+        (table("Weights, by the start of each moment in seconds", names, columns, rows),),
         OptionAnswer(begins[1:], right),
         (
-            f"For each point add what {names[0]} has before it and what {names[1]} has from it on.",
+            f"For each point, add the weights of {names[0]} before it and those of {names[1]} from it on.",
             f"With {begins[1]} the sum is {written(gains[0])}.",
             f"The largest sum is {written(most)}.",
         ),
@@ -50,7 +51,7 @@ def stretch(scene: Scene, seed: int) -> Exercise:
         tuple(
             Slip(at, words)
             for at, words in {
-                heaviest: f"there {names[1]} has its largest weight; what {names[0]} loses counts, too.",
+                heaviest: f"{names[1]} has its largest weight there, but the loss of {names[0]} counts, too.",
                 middle: "that is the middle of the time; the weights say otherwise.",
             }.items()
             if at not in right
@@ -78,12 +79,12 @@ def region(scene: Scene, seed: int) -> Exercise:
     phrase = ", ".join(f"row {row + 1} column {column + 1}" for row, column in places)
     return Exercise(
         "region",
-        f"{PICTURE_MODEL} reads {PICTURES[looked.sample]}. In layer {layer}, head {head}, how much does the class "
-        f"token give to these boxes together: {phrase}?",
+        f"{PICTURE_MODEL} reads an image of {PICTURES[looked.sample]}. In layer {layer}, head {head}, how much weight "
+        f"does the class token put on these boxes together: {phrase}?",
         (table("The class token’s weights, added up over boxes of 4 × 4 patches", names, columns, numbers),),
         NumberAnswer(right, ROUNDED),
         (
-            "A row of weights is shares of 1, and shares of places that don’t overlap add up.",
+            "The weights of a row are shares of 1. Shares of places that don’t overlap add up.",
             f"There are {count} numbers to add.",
             f"They are {', '.join(map(written, chosen))}.",
         ),
@@ -91,9 +92,9 @@ def region(scene: Scene, seed: int) -> Exercise:
         (
             Slip(
                 round(count / _BOXES**2, _DIGITS_SEEING),
-                "that is their part of the picture; the class token doesn’t look evenly.",
+                "that is their part of the image; the class token doesn’t look evenly.",
             ),
-            Slip(round(right / count, _DIGITS_SEEING), "that is the mean of the boxes; they are to be added up."),
+            Slip(round(right / count, _DIGITS_SEEING), "that is the mean of the boxes; add them up."),
         ),
         seen=looked.shown(places, _BOXES),
     )

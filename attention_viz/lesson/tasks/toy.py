@@ -29,20 +29,20 @@ def part(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "part",
         f"“{names[pair.query]}” comes again in “{' '.join(words * 2)}”. Its score with “{names[pair.key]}” in layer "
-        f"{layer}, head {head} of the toy is {written(score)}: the sum of these and of what head {before_head} of "
-        f"layer {before_layer} wrote into the key. What did that head write?",
-        (table("Parts of the score", [*rows], ("wrote",), [[number] for number in rows.values()]),),
+        f"{layer}, head {head} of the toy is {written(score)}: the sum of the parts in the table and of the "
+        f"contribution of head {before_head} of layer {before_layer}. What did that head contribute?",
+        (table("Parts of the score", [*rows], ("contributed",), [[number] for number in rows.values()]),),
         NumberAnswer(right, ROUNDED),
         (
             "All parts together are the score: one is missing.",
-            f"Those that are given come to {written(rest)}.",
-            f"Take {written(rest)} away from {written(score)}.",
+            f"The parts in the table add up to {written(rest)}.",
+            f"Subtract {written(rest)} from {written(score)}.",
         ),
         f"{written(score)} − ({added}) = {written(score)} − {factor(rest)} = {written(right)}.",
         (
-            Slip(rest, "that is what the other parts wrote together; take it away from the score."),
-            Slip(round(score + rest, _DIGITS), "the other parts were added to the score; take them away from it."),
-            Slip(score, "that is the whole score; the other parts wrote some of it."),
+            Slip(rest, "that is the sum of the other parts; subtract it from the score."),
+            Slip(round(score + rest, _DIGITS), "did you add the other parts to the score? Subtract them."),
+            Slip(score, "that is the whole score; the other parts contributed some of it."),
         ),
     )
 
@@ -78,7 +78,7 @@ def added(scene: Scene, seed: int) -> Exercise:
         f"toy add there to the logit of “{asked}”?",
         (
             table(
-                f"Where it looks, and what each would add to “{asked}” at a weight of 1",
+                f"Its weights, and the addition of each word to “{asked}” at a weight of 1",
                 [*rows],
                 ("weight", "would add"),
                 list(zip(weights, numbers, strict=True)),
@@ -86,14 +86,15 @@ def added(scene: Scene, seed: int) -> Exercise:
         ),
         NumberAnswer(right, ROUNDED),
         (
-            "A head writes what it fetches from each word, by its weight.",
-            "Multiply each weight by what that word would add.",
+            "A head adds up the contributions of all words, each times its weight.",
+            "Multiply each weight by the addition of its word.",
             "Add the products.",
         ),
         f"{products(weights, numbers)} = {written(right)}.",
         (
             Slip(
-                round(sum(numbers), _DIGITS_WRITING), "that leaves the weights out; multiply each by its weight first."
+                round(sum(numbers), _DIGITS_WRITING),
+                "that leaves the weights out; multiply each addition by its weight first.",
             ),
             Slip(
                 round(sum(numbers) / len(numbers), _DIGITS_WRITING),

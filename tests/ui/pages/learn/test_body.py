@@ -53,7 +53,7 @@ def said(screen: Screen) -> str:
 def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: AttentionModel) -> None:
     weight = float(minilm.trace(TEXT).weights(0, 4)[2, 5])
     assert f"takes {weight:.3f} from “river”" in said(lesson(screen, "lesson=why&guess=shown"))
-    screen.pick("Word that looks", "7")
+    screen.pick("Query word", "7")
     assert "in which “flooded” takes most from a word further off" in said(screen)
     assert screen.address["choice"] == "7"
 
@@ -111,7 +111,7 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     assert ask.finding in said(screen)
     assert "Not “flooded”: 0.164, place 2 of 9. “river”: 0.580." in said(screen)
     # Another word, another row: nothing was guessed of it.
-    screen.pick("Word that looks", "7")
+    screen.pick("Query word", "7")
     assert screen.address["guess"] == "shown" and asked(screen)["guess"] is None
     for wrong in ("0.0.10", "50.50.50.0.0.0.0.0.0", "<b>", "5"):
         lesson(screen, f"lesson=why&guess={quote_plus(wrong)}")
