@@ -59,7 +59,7 @@ def test_whatever_an_address_asks_for_and_cant_have_is_told_once_and_the_page_is
     # The other model is one that our own module's settings are known of.
     asked = {one.name: "<b>" for one in wrong} | {"model": "scratch", "text": "the cat sat"}
     screen.back_to(f"{path}?{urlencode(asked)}")
-    told = [re.match(r"The address asks for (\w+) “<b>”", one) for one in screen.warnings]
+    told = [re.match(r"The URL asks for (\w+) “<b>”", one) for one in screen.warnings]
     assert sorted(one[1] for one in told if one) == sorted(one.name for one in wrong)
     assert "<b>" not in screen.address.values()
     assert not screen.back_to(f"{path}?{OWN}").warnings
@@ -73,11 +73,11 @@ OLDER = {
     ),
     f"/heads?{OWN}&metric=next&view=map&beside=previous&search=words&query=sat&key=cat&detector=previous": (
         {"query_word": "sat", "key_word": "cat", "search": "words", "metric": "next"},
-        {"Word that looks": "sat", "Word looked at": "cat"},
+        {"Query word": "sat", "Key word": "cat"},
     ),
     "/compare?model=induction&text=moon+cheese+moon&what=snapshots&step=425&other_step=500&metric=previous": (
         {"what": "snapshots", "moment": "425", "other_moment": "500", "metric": "previous"},
-        {"Training step": 425, "Compared with step": 500},
+        {"Checkpoint": 425, "Second checkpoint": 500},
     ),
     "/learn?model=all-MiniLM-L6-v2&text=The+cat+sat&seed=7&lesson=scores&notation=columns&done=why": (
         {"lesson": "scores", "exercise_seed": "7", "notation": "columns", "done": "why"},

@@ -37,9 +37,9 @@ def test_a_window_says_what_its_width_means(screen: Screen) -> None:
 
 def test_of_a_model_without_moments_of_training_none_can_be_picked(screen: Screen) -> None:
     screen.back_to("/compare?what=snapshots&model=coreference")
-    assert not [one for one in screen.app.get("select_slider") if one.label == "Training step"]
+    assert not [one for one in screen.app.get("select_slider") if one.label == "Checkpoint"]
     screen.back_to("/compare?what=snapshots&model=induction&layer=1&head=1")
-    assert [one for one in screen.app.get("select_slider") if one.label == "Training step"]
+    assert [one for one in screen.app.get("select_slider") if one.label == "Checkpoint"]
 
 
 def test_what_enters_a_later_layer_is_called_hidden_states(screen: Screen) -> None:

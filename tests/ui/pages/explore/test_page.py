@@ -142,7 +142,7 @@ def test_a_file_that_is_no_trace_is_refused_and_a_trace_saved_elsewhere_is_opene
     page.get_by_role("button", name="Open a trace").click()
     page.locator("input[type=file]").set_input_files(other)
     idle(page)
-    expect(page.get_by_test_id("stAlert")).to_contain_text("can't be shown")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("Can't open this file")
     expect(explorer(page)).to_be_visible()
     page.locator("input[type=file]").last.set_input_files(mine)
     idle(page)
