@@ -81,7 +81,7 @@ class Screen:
     def warnings(self) -> list[str]:
         """What the page says of an address that asks for what can't be had, without the marks that make it plain."""
         said = [re.sub(r"\\(.)", r"\1", text) for one in self.all("warning") for text in one.value.split("\n\n")]
-        return [one for one in said if one.startswith(("The URL asks", "The mask was for"))]
+        return [one for one in said if one.startswith(("The URL asks", "The URL has", "The mask was for"))]
 
     @staticmethod
     def parts(address: str) -> dict[str, str]:

@@ -88,7 +88,7 @@ def show_reading(shown: Run | None, state: State) -> None:
     if state.words == "on":
         words.append(_MERGED)
     if not is_raw(state) and state.facts.predicts and not state.facts.is_encoder_decoder and shown.fit is not None:
-        words.append("The row above the likeliest tokens, if there is one, shows raw weights.")
+        words.append("The row shown with the likeliest tokens, if any, has raw weights.")
     with st.container(key="reading-words"):
         st.caption(" ".join(words))
 

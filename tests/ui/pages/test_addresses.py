@@ -144,7 +144,7 @@ def test_a_page_takes_along_what_all_pages_share_and_keeps_its_own(screen: Scree
 def test_a_model_that_cannot_be_had_is_told_with_its_reason(screen: Screen) -> None:
     screen.back_to("/?model=../../etc/passwd")
     (told,) = screen.warnings
-    assert "model “../../etc/passwd”" in told and "Why: " in told
+    assert "model “../../etc/passwd”" in told and "Reason: " in told
     assert all(name in told for name in of_text())
     assert quote_plus("..") not in screen.address["model"]
 

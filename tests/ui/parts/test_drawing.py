@@ -123,4 +123,4 @@ def test_who_waits_for_others_is_told_how_many_are_first(monkeypatch: pytest.Mon
     assert "scratch reads 2,000 words …" in long and "a minute or more" in long
     with door:
         screen.run()
-    assert ["1 run is before this one" in one.value for one in screen.get("html")] == [True]
+    assert ["1 run is before yours" in one.value for one in screen.get("html")] == [True]

@@ -42,8 +42,8 @@ def _offer_example(state: State) -> None:
     what = "The trace in this file" if opening.opened() is not None else allowed.display_name(state.model)
     st.info(
         plain(
-            f"{what} has no cross-attention, because it isn't an encoder–decoder. The catalogue has "
-            f"{', '.join(able)}; you can open others from a folder or from the hub. Your sentence stays in the box."
+            f"{what} has no cross-attention, which needs an encoder–decoder. The catalogue has {', '.join(able)}; you "
+            "can open others from a folder or from the hub. Your sentence stays in the box."
         )
     )
     names = ("model", "text", "target", "layer", "head", "stream")
