@@ -76,7 +76,7 @@ def show_reading(shown: Run | None, state: State) -> None:
         return
     one = READINGS[state.reading]
     words = [f"**{one.label}**, ${one.formula}$ ({plain(one.source)}). {plain(one.meaning)}"]
-    words.append(f"It can’t tell: {plain(one.limits[:1].lower() + one.limits[1:])}")
+    words.append(f"It doesn’t show: {plain(one.limits[:1].lower() + one.limits[1:])}")
     if one.function is not None:
         words.append("It reads the recorded run, which was verified.")
     if state.reading == "gradient":

@@ -101,11 +101,8 @@ def test_a_reading_is_explained_and_handed_out() -> None:
     trace = av.load("all-MiniLM-L6-v2").trace(PIECES)
     screen = Screen().open(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
     assert "Verified" in screen.words
-    for part in (
-        "mixed into a position after this layer",
-        "It can’t tell: what single heads do",
-        "head 4 stays chosen",
-    ):
+    one = READINGS["rollout"]
+    for part in (one.meaning, f"It doesn’t show: {one.limits[:1].lower()}{one.limits[1:]}", "head 4 stays chosen"):
         assert part in screen.words
     assert abs(screen.weights() - av.rollout(trace)[3].numpy()).max() < 1e-5
     screen.pick("Reading", "gradient")
