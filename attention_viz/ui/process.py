@@ -18,7 +18,7 @@ from attention_viz.ui.packing import payload_of
 # A tab takes four, and an idle connection one: with the usual limit of 1,024 they would soon keep everyone out.
 _FILES = 16_384
 
-# What pages draw with; their own modules have to wait for Streamlit.
+# Modules that draw the pages; the pages' own modules have to wait for Streamlit.
 _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.matrices")
 
 

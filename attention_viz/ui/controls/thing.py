@@ -31,7 +31,7 @@ KEPT = (
 )
 # The labels of the upload fields.
 _UPLOAD = {InputKind.PICTURE: "Upload image", InputKind.SOUND: "Upload audio"}
-# The name of the upload fields, each of which is emptied once its file was taken.
+# The name of the upload fields; each is emptied after its file was read.
 _FIELDS = "thing"
 _LONGEST_NAME = 60
 # The seconds that a model hears at once; for longer audio, the start can be chosen.

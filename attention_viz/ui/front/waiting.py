@@ -15,14 +15,14 @@ from attention_viz.ui import visit
 
 # The cookie that marks the tabs of one browser; it ends with the browser.
 _BROWSER = "attention_viz_browser"
-# What Streamlit's page asks for each time before it connects, and never out of the browser's memory.
+# Streamlit's page requests this before each connection, never from the browser's cache.
 _ASKED_FIRST = "/_stcore/health"
 
 
 def headers(frames: str) -> dict[str, str]:
     """Return each answer's headers; `frames` may frame the app."""
     return {
-        # A file is what it is called: no browser guesses that one is a script.
+        # Browsers must use the declared type and not guess that a file is a script.
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": f"frame-ancestors 'self' {frames}".strip(),
         # The URL holds the sentence; another site mustn't learn it from a followed link.

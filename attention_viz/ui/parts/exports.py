@@ -28,7 +28,7 @@ from attention_viz.views.export.sheet import Sheet
 
 # The largest run that is made into a file here, in memory.
 _MOST_BYTES = 500_000_000
-# Of a model's name in a file's: file systems take 255 bytes for all of it.
+# The longest model name in a file name: file systems allow 255 bytes for all of it.
 _LONGEST_NAME = 60
 
 _MEDIA = {
