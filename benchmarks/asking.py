@@ -61,10 +61,10 @@ def _command(text: str) -> float:
 def _presses(page: Page, ours: str, text: str) -> dict[str, float]:
     page.goto(f"{ours}/?model={_MODEL}&text={quote_plus(text)}")
     # What comes last on the page.
-    page.get_by_text("Writes for").wait_for(timeout=120_000)
+    page.get_by_text("Promotes:").wait_for(timeout=120_000)
     question = page.locator(".av-question")
     answered = _timed(page, page.get_by_role("button", name="Why “Mary”?"), question)
-    page.get_by_text("missing when silenced", exact=False).nth(1).wait_for(timeout=60_000)
+    page.get_by_text("lost by ablation", exact=False).nth(1).wait_for(timeout=60_000)
     page.get_by_role("button", name="Verified").wait_for(timeout=60_000)
     page.get_by_role("combobox", name="and not").click()
     option = page.get_by_role("option").nth(1)

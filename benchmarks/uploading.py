@@ -22,9 +22,9 @@ __all__ = ["KINDS", "Brought", "bring", "put", "uploaded_bytes"]
 
 # The pages' own fields, by what is brought.
 _FIELDS = {
-    "trace": "A file saved with trace.save, on this machine or another",
-    "picture": "Upload a picture",
-    "sound": "Upload a sound",
+    "trace": "File from trace.save",
+    "picture": "Upload image",
+    "sound": "Upload audio",
 }
 KINDS = tuple(_FIELDS)
 # Pixels a side at least, and seconds, of what is cut out of a sample.

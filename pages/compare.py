@@ -1,4 +1,4 @@
-"""Compare: the address of the page that lies in `attention_viz/ui/pages/compare/`."""
+"""The Compare page's URL; its code is in `attention_viz/ui/pages/compare/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Cross-attention: the address of the page that lies in `attention_viz/ui/pages/cross/`."""
+"""The Cross-attention page's URL; its code is in `attention_viz/ui/pages/cross/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Heads: the address of the page that lies in `attention_viz/ui/pages/heads/`."""
+"""The Heads page's URL; its code is in `attention_viz/ui/pages/heads/`."""
 
 import streamlit as st
 

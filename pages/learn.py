@@ -1,4 +1,4 @@
-"""Learn: the address of the page that lies in `attention_viz/ui/pages/learn/`."""
+"""The Learn page's URL; its code is in `attention_viz/ui/pages/learn/`."""
 
 import streamlit as st
 

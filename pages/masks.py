@@ -1,4 +1,4 @@
-"""Masks: the address of the page that lies in `attention_viz/ui/pages/masks/`."""
+"""The Masks page's URL; its code is in `attention_viz/ui/pages/masks/`."""
 
 import streamlit as st
 

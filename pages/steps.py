@@ -1,4 +1,4 @@
-"""Step by step: the address of the page that lies in `attention_viz/ui/pages/steps/`."""
+"""The Step by step page's URL; its code is in `attention_viz/ui/pages/steps/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Why: the address of the page that lies in `attention_viz/ui/pages/why/`."""
+"""The Why page's URL; its code is in `attention_viz/ui/pages/why/`."""
 
 import streamlit as st
 

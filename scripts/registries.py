@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 # The page that the app itself is: its file stands at the root, and only its documents are written.
 FIRST = "explore"
 
-_SHELL = '''"""{label}: the address of the page that lies in `attention_viz/ui/pages/{name}/`."""
+_SHELL = '''"""The {label} page's URL; its code is in `attention_viz/ui/pages/{name}/`."""
 
 import streamlit as st
 

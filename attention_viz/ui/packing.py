@@ -37,7 +37,7 @@ class _Packed:
         from attention_viz.explorer import is_long, pack
 
         run = self._run()
-        assert run is not None, "whoever asks holds it"
+        assert run is not None, "the caller keeps the run alive"
         with long_text(run.tokens):
             return pack(run.trace, terms=() if is_long(run.trace) else None, findings=run.findings)
 
@@ -55,11 +55,11 @@ def _packed(run: "Run") -> _Packed:
 
 # The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
 _MOST_BYTES = 96_000_000
-# What is made of it before anybody asks, in bytes: the rest stays for what was looked at.
+# The part for heads made ahead of a click, in bytes; the rest is for viewed heads.
 _MOST_AHEAD = _MOST_BYTES // 2
-# The heads of a picture or a sound that are kept with its run, in bytes.
+# The heads kept with the run of an image or audio, in bytes.
 _MOST_WITH_RUN = 24_000_000
-# How long nobody may have computed before that begins, in seconds: a page that runs again computes in several goes.
+# Idle seconds before that begins: a page that reruns computes in several goes.
 REST = 0.5
 # How many heads a ranking names.
 _MOST_RANKED = 10
@@ -119,7 +119,7 @@ def _pack_head(run: "Run", stream: str, layer: int, head: int) -> bytes:
 
 @dataclass(frozen=True)
 class _HeadInSight:
-    of: "weakref.ref[Run]"  # a text that nobody looks at any more is let go
+    of: "weakref.ref[Run]"  # a text that no page shows any more is freed
     stream: str
     layer: int
     head: int
@@ -141,7 +141,7 @@ class HeadsAhead:
         self._lock = threading.Lock()
         self._looked: _HeadInSight | None = None
         self._running = False
-        self._busy = 0.0  # when somebody was last seen to compute
+        self._busy = 0.0  # the last time a run was computing
 
     def begin(self, looked: _HeadInSight) -> None:
         """Continue beside this head."""
@@ -171,7 +171,7 @@ class HeadsAhead:
         for head in looked.beside():
             if not self._may_go_on() or (run := looked.of()) is None:
                 return
-            with contextlib.suppress(AttentionVizError):  # told once it is asked for
+            with contextlib.suppress(AttentionVizError):  # shown when the head is opened
                 _made(run, looked.stream, looked.layer, head)
             del run
 

@@ -15,10 +15,10 @@ from attention_viz.ui.address.state import DEFAULT
 from attention_viz.ui.front.server import serve
 from attention_viz.ui.packing import payload_of
 
-# A tab takes four, and a connection that sends nothing one: by the usual limit of 1,024 they would keep out everybody.
+# A tab takes four, and an idle connection one: with the usual limit of 1,024 they would soon keep everyone out.
 _FILES = 16_384
 
-# What pages draw with; their own modules have to wait for Streamlit.
+# Modules that draw the pages; the pages' own modules have to wait for Streamlit.
 _DRAWN_WITH = ("attention_viz.explorer.payload", "attention_viz.views.figures.matrices")
 
 
@@ -45,14 +45,14 @@ def main() -> None:
     # Threads of torch that wait for each other sleep: spinning, on a busy machine they took twenty times as long. Read
     # when torch is imported.
     _ = os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # A server that stands still tells in its log where each thread is: code alone, nothing of what was typed.
+    # On this signal, a hung server logs each thread's stack: code only, no typed text.
     if sys.platform != "win32":
         faulthandler.register(signal.SIGUSR1)
     if not SETTINGS.log_messages:
         keep_messages_out()
     command, *words = sys.argv[1:] or ["nothing"]
     if command != "run":
-        sys.exit(f"{command} is no command; it has to be: run app.py")
+        sys.exit(f"unknown command {command}; use: run app.py")
     serve(words, begin_loading())
 
 

@@ -57,7 +57,7 @@ def pick(group: Group[Any], **values: Any) -> None:
 
 
 def fill(group: Group[Any], notices: tuple[str, ...] = (), **values: Any) -> None:
-    """Set values that nobody chose."""
+    """Set values that no person chose."""
     send(Filled(group, values, notices))
 
 

@@ -1,4 +1,4 @@
-"""Streamlit's widgets as displays of the selection, set at every run; they send what is picked.
+"""Streamlit's widgets as displays of the selection, set at every run; they send picked values.
 
 A widget's own state is never the truth. Streamlit drops it when the widget isn't drawn, and the browser holds a choice
 by its label, which may belong to another option by now.
@@ -60,7 +60,7 @@ def _words(of: Group[Any], name: str) -> tuple[str, str]:
 def _take(
     of: Group[Any], name: str, key: str, options: Collection[Any] | None, then: Callable[[], object] | None
 ) -> None:
-    """Send what was picked; an outdated label instead of a value is no choice."""
+    """Send the picked value; ignore an outdated label in its place."""
     parameter = of.parameters()[name]
     held = content(key)
     value = parameter.kind.from_widget(held)
@@ -91,7 +91,7 @@ def draft(
     options: Collection[Any] = (),
     **look: Any,
 ) -> Any:
-    """Draw a widget whose value is no choice yet, and return it; it outlives the page."""
+    """Draw a widget and return its value, which isn't a choice yet; it outlives the page."""
     values = memory(Drafts).values
     value = values.setdefault(key, default)
     if options:

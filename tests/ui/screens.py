@@ -81,7 +81,7 @@ class Screen:
     def warnings(self) -> list[str]:
         """What the page says of an address that asks for what can't be had, without the marks that make it plain."""
         said = [re.sub(r"\\(.)", r"\1", text) for one in self.all("warning") for text in one.value.split("\n\n")]
-        return [one for one in said if one.startswith(("The address asks", "The mask was for"))]
+        return [one for one in said if one.startswith(("The URL asks", "The URL has", "The mask was for"))]
 
     @staticmethod
     def parts(address: str) -> dict[str, str]:
@@ -182,7 +182,7 @@ class Screen:
 
     def open_trace(self, path: Path) -> "Screen":
         """Hand the page a trace that was saved."""
-        return self.upload("A file saved with trace.save, on this machine or another", path)
+        return self.upload("File from trace.save", path)
 
     def table(self) -> pandas.DataFrame:
         """The weights that the page hands out, a row each."""

@@ -73,7 +73,7 @@ def test_what_a_filled_button_says_can_be_read_in_light_and_dark(stay: OpenPage,
     page = stay("/heads?model=coreference")
     for dark in (False, True):
         recolour(page, dark)
-        words = page.get_by_role("button", name="Silence this head").locator("p")
+        words = page.get_by_role("button", name="Ablate head").locator("p")
         colours = words.evaluate(
             "one => [getComputedStyle(one).color, getComputedStyle(one.closest('button')).backgroundColor]"
         )

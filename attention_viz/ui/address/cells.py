@@ -35,8 +35,8 @@ def from_code(code: str, count: int) -> Cells:
         raise _unreadable(code)
     if length != count:
         raise ShapeError(
-            f"the cells that were drawn are for {length} tokens; this text has {count}. Go back to a text of {length} "
-            "tokens to use them, or start a new drawing"
+            f"the drawn cells are for {length} tokens; this text has {count}. Use a text of {length} tokens, or draw "
+            "anew"
         )
     return (
         numpy.unpackbits(_unpacked(code, letters, -(-count * count // 8)), count=count * count)
@@ -61,6 +61,6 @@ def _unpacked(code: str, letters: str, size: int) -> numpy.ndarray:
 def _unreadable(code: str) -> ShapeError:
     short = code if len(code) <= 40 else code[:39] + "…"
     return ShapeError(
-        f"the cells “{short}” were asked for, which is no drawing made here: a drawing is the number of tokens, up to "
-        f"{LONGEST_DRAWN}, a dash, and letters that this page wrote"
+        f"can't read the cells “{short}”; a drawing is a number of tokens, up to {LONGEST_DRAWN}, a dash, and letters "
+        "that this page wrote"
     )

@@ -8,7 +8,7 @@ from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import InputKind
 
-# What is allowed: fixed, or told by what else is chosen and by what the page knows, such as a state or a trace.
+# The allowed values: fixed, or computed from the other choices and the page's knowledge, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
 
 
@@ -20,7 +20,7 @@ def fits_link(text: str) -> bool:
 def notice(name: str, text: str, allowed: str, instead: str) -> str:
     """Explain an impossible part of the URL."""
     short = text if len(text) <= 40 else text[:39] + "…"
-    return f"The address asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."
+    return f"The URL asks for {name} “{short}”. Allowed here: {allowed}. Shown instead: {instead}."
 
 
 def nearest(value: object, options: Collection[Any], otherwise: Any) -> Any:
@@ -209,7 +209,7 @@ class Names(ParameterKind):
         """Return the names that are options."""
         there, asked = allowed or (), [one for one in text.split(".") if one]
         unknown = [one for one in asked if one not in there]
-        notices = [notice(name, ".".join(unknown), ", ".join(there), "what of it there is")] if unknown else []
+        notices = [notice(name, ".".join(unknown), ", ".join(there), "those that exist")] if unknown else []
         return tuple(one for one in there if one in asked), notices
 
     def write(self, value: Any) -> str:

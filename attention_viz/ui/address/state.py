@@ -21,30 +21,30 @@ def _model(name: str, text: str, instead: Any) -> tuple[str, list[str]]:
     if reason is None:
         return permissions.canonical_name(text), []
     refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
-    return instead, [f"{refusal} Why: {reason}."]
+    return instead, [f"{refusal} Reason: {reason}."]
 
 
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
 
-# What the app may open on, the best first, each with the layer and head that show most in its example. Where somebody
-# came by pip, packages with models may be missing; the last of these lies in our own.
+# The models that the app may open on, the best first, each with the layer and head that show most in its example. A
+# pip install may lack the packages with models; the last one is in our own package.
 OPENINGS = {"all-MiniLM-L6-v2": (0, 4), "coreference": (1, 2)}
 _FIRST_MODEL = next(name for name in OPENINGS if CATALOGUE[name].available)
 _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
-# The same of those that a visitor waits for longest, so that the pickers say from the first moment on what the picture
-# will show. A head that shows most of another picture or sound turns out when that has run.
+# The same for the models that load slowest, so that the pickers are right before the figure appears. For another image
+# or other audio, the best head is known only after the run.
 _OPENED = {"dinov2-small": {"layer": 4, "head": 1}, "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"}}
 
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"
 EXAMPLES = CATALOGUE[_EXAMPLES_OF].examples
 
-# By how many tokens a decoder goes on at most: each of them is a step of its own.
+# The most tokens that a decoder generates: each is a step of its own.
 MOST_MORE = 40
 
 _SWITCH = OneOf(get_args(Switch))
-# How many positions a text has turns out when it has run; then a pair that it doesn't have is let go.
+# The number of positions is known after the run; a pair that the text lacks is dropped then.
 _POSITION = WholeNumber(range(1_000_000), nothing="the head's own")
 
 
@@ -78,34 +78,30 @@ class State:
 
     model: str = parameter(_FIRST_MODEL, AnyText(carried=lambda _: True, reader=_model), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
-    picture: str = parameter("chelsea", sample(InputKind.PICTURE), "the picture", applies=_reads(InputKind.PICTURE))
-    sound: str = parameter("window", sample(InputKind.SOUND), "the sound", applies=_reads(InputKind.SOUND))
+    picture: str = parameter("chelsea", sample(InputKind.PICTURE), "the image", applies=_reads(InputKind.PICTURE))
+    sound: str = parameter("window", sample(InputKind.SOUND), "the audio", applies=_reads(InputKind.SOUND))
     layer: int = parameter(_FIRST_LAYER, WholeNumber(lambda state, _: state.layers), "the layer")
     head: int = parameter(_FIRST_HEAD, WholeNumber(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
         None,
-        OneOf(("encoder", "decoder", "cross", "picture", "sound"), nothing="the first there is"),
-        "which kind of attention",
+        OneOf(("encoder", "decoder", "cross", "picture", "sound"), nothing="the first"),
+        "the attention type",
         applies=_several,
     )
-    query: int | None = parameter(None, _POSITION, "the position that looks, of the chosen pair", brief=True)
-    key: int | None = parameter(None, _POSITION, "the position that is looked at", brief=True)
+    query: int | None = parameter(None, _POSITION, "the chosen pair's query position", brief=True)
+    key: int | None = parameter(None, _POSITION, "the chosen pair's key position", brief=True)
     second: str = parameter("", AnyText(), "the second sentence", brief=True)
-    target: str = parameter("", AnyText(), "the text that an encoder–decoder should produce", brief=True)
-    more: int = parameter(
-        0, WholeNumber(range(MOST_MORE + 1)), "how many tokens a decoder adds to the text", brief=True
-    )
-    evict: Switch = parameter(
-        "off", _SWITCH, "whether old keys are thrown away while a decoder adds tokens", brief=True
-    )
-    first_keys: int = parameter(4, WholeNumber(range(65)), "how many first keys stay then", applies=_evicts, brief=True)
+    target: str = parameter("", AnyText(), "an encoder–decoder's target text", brief=True)
+    more: int = parameter(0, WholeNumber(range(MOST_MORE + 1)), "how many tokens a decoder generates", brief=True)
+    evict: Switch = parameter("off", _SWITCH, "whether old keys are evicted while a decoder generates", brief=True)
+    first_keys: int = parameter(4, WholeNumber(range(65)), "how many first keys are kept", applies=_evicts, brief=True)
     last_keys: int = parameter(
-        16, WholeNumber(range(1, 513)), "how many of the last keys stay", applies=_evicts, brief=True
+        16, WholeNumber(range(1, 513)), "how many recent keys are kept", applies=_evicts, brief=True
     )
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
-    reading: str = parameter("raw", OneOf(_readings), "how weights are read", brief=True)
-    words: Switch = parameter("off", _SWITCH, "pieces of words put together", brief=True)
+    reading: str = parameter("raw", OneOf(_readings), "the reading of the weights", brief=True)
+    words: Switch = parameter("off", _SWITCH, "whether subword tokens are merged into words", brief=True)
     d_model: int = parameter(8, WholeNumber(range(1, 513)), "width of `scratch`", applies=_own)
     heads: int = parameter(
         2, WholeNumber(range(1, 17)), "heads of `scratch`; the width is a multiple of them", applies=_own

@@ -38,7 +38,7 @@ def begin_edits() -> None:
     if visit.is_unread(CHANGES):
         before = current_edits()
         if visit.pending(CHANGES, "edits") == "":
-            # Whoever asks for no change has begun.
+            # A URL without changes counts as a beginning, too.
             visit.memory(_History).begun = True
         visit.settle(CHANGES)
         _remember(before)
@@ -73,7 +73,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
     if isinstance(EDITS[what].asks, Drawing) and not ready:
         st.caption(plain(_no_pattern_words(run, stream)))
     if full:
-        st.caption(f"{MOST} changes are the most that can be made at once: remove one to add another.")
+        st.caption(f"You can make at most {MOST} changes at once. Remove one to add another.")
 
 
 def begin_with_change(run: Run, state: State) -> None:
@@ -156,10 +156,10 @@ def _cells(run: Run, stream: str, pattern: str) -> tuple[tuple[int, int], ...]:
 def _no_pattern_words(run: Run, stream: str) -> str:
     queries, keys = len(run.trace.query_tokens(stream)), len(run.trace.key_tokens(stream))
     if queries != keys:
-        return f"A pattern is drawn on a square, and this attention has {queries} rows and {keys} columns."
+        return f"A pattern needs a square matrix; this attention has {queries} rows and {keys} columns."
     return (
-        f"Nothing is drawn for the {queries} tokens of this text. Draw the cells on the Heads page, where Search by "
-        "says Pattern. Each row that you draw then looks at its cells alike; a row without any stays what it is."
+        f"Nothing is drawn for this text's {queries} tokens. On the Heads page, set Search by to Pattern and draw the "
+        "cells. A drawn row then attends equally to its cells; a row without cells stays unchanged."
     )
 
 
@@ -207,4 +207,4 @@ def show_edit_list(run: Run) -> None:
                 st.markdown(plain(line), width="content")
                 st.button("Remove", key=f"edit-remove-{number}", type="tertiary", on_click=_remove, args=(number,))
     if not fits_link(current_edits()):
-        st.caption("These changes are too long for a link: a link opens without them.")
+        st.caption("Too long for a link: links leave these changes out.")

@@ -21,7 +21,7 @@ from attention_viz.ui.parts.open_trace import opened
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
-# What only pages have that show weights as weights.
+# Options that only pages with attention weights have.
 READ = ("reading", "words")
 # Characters of a text in a chip.
 _LONGEST = 28
@@ -35,22 +35,22 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
         return
     with place.container(key="chips", horizontal=True, gap="xsmall"):
         for name, words in found.items():
-            st.button(f"{plain(words)} ✕", key=f"chip-{name}", on_click=_put_back, args=(name,), help="Take it off")
+            st.button(f"{plain(words)} ✕", key=f"chip-{name}", on_click=_put_back, args=(name,), help="Reset")
 
 
 def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    # Keys are thrown away while the model goes on: a page that has no use for that shows nothing of it.
+    # Keys are evicted during generation, so a page without it shows no chip.
     hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
     can = state.facts
-    # Of an open file nothing can be run otherwise; it can only be read otherwise.
+    # An open file can't be rerun, only read in another way.
     runs = opening.opened() is None
     words = {
         "second": (runs and can.reads_pairs, f"Second sentence: “{one_line(state.second, _LONGEST)}”"),
         "target": (asks_target(state), f"Target: “{one_line(state.target, _LONGEST)}”"),
-        "more": (runs and can.continues_text, f"Goes on by {state.more} token{'s' * (state.more != 1)}"),
+        "more": (runs and can.continues_text, f"Generate {state.more} token{'s' * (state.more != 1)}"),
         "evict": (
             runs and can.continues_text and state.more > 0,
-            f"Old keys thrown away but {state.first_keys} first and {state.last_keys} last",
+            f"Evict old keys: keep {state.first_keys} first, {state.last_keys} recent",
         ),
         "chat": (runs and can.has_chat_template, "Chat template"),
         "special": (runs and can.adds_special_tokens, "Without special tokens"),

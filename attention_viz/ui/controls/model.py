@@ -38,17 +38,17 @@ def _offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
             _watch(model)
             return
         if download is not None and not download.problem:
-            # It ended well after what is missing was counted.
+            # It finished after the missing bytes were counted.
             jobs.forget(model)
             visit.run_again()
         if download is not None:
             st.warning(as_sentence(download.problem))
         here = plan.bytes - plan.missing
-        already = f", of which {_megabytes(here)} are on this machine already" if here else ""
+        already = f", {_megabytes(here)} of them already on this machine" if here else ""
         st.markdown(
             plain(
                 f"{plan.name} at {plan.revision} ({plan.commit[:7]}) is on the hub: {len(plan.files)} files, "
-                f"{_megabytes(plan.bytes)}{already}. It stays on this machine, for everybody here."
+                f"{_megabytes(plan.bytes)}{already}. The download stays on this machine, for all its users."
             )
         )
         st.button(f"Download {_megabytes(plan.missing)}", type="primary", on_click=_begin, args=(model, plan))
@@ -104,7 +104,7 @@ def pick_model() -> None:
     model, run = visit.shared().model, opening.opened()
     file = [] if run is None else [name_in_file(run.trace, _LONGEST)]
     source, of = visit.memory(_Source), (model, *file, opening.count())
-    # A source stays chosen before a model of it is, and what was shown is shown on; another model has its own source.
+    # A source stays chosen before its model is, and the last run stays on the page; another model has its own source.
     if source.of != of:
         source.of, source.name = of, (file or [_source(model) or model])[0]
     widgets.preset("source", source.name)
@@ -163,7 +163,7 @@ def prepare(state: State, *, asked: bool = True) -> State:
         return state
     refresh(state.model)
     if not is_loaded(state.model) and not _load(state):
-        # What else the address holds stays there until the page can be shown.
+        # The URL keeps its other parameters until the page can be shown.
         st.query_params.update(write_address(state))
         st.stop()
     return _within(state, asked=asked)
@@ -193,19 +193,19 @@ def _ask_folder() -> None:
         key="folder",
         format_func=allowed.display_name,
         accept_new_options=True,
-        placeholder="Choose one, or type its path" if options else "Type the path of a folder with a model",
+        placeholder="Choose one, or type its path" if options else "Type a model folder's path",
         on_change=_take_folder,
         width=460,
     )
     if not options or source.refused:
-        none = "" if found else "No model is there yet. "
-        # The reader's own path, and nothing of this machine's: who types may be anybody in the room.
+        none = "" if found else "No model found. "
+        # Only the path that was typed, none of this machine's: anyone in the room may have typed it.
         path = shlex.quote(source.folder or "/the/folder")
         st.caption(
             plain(
-                f"{none}Models are read from the folder “models” beside the app, or from those that the variable "
-                f"ATTENTION_VIZ_MODELS names when the app is started: ATTENTION_VIZ_MODELS={path} attention-viz app; "
-                "in a checkout, make run instead of attention-viz app."
+                f"{none}Models are read from the folder “models” beside the app, or from the folders named in "
+                f"ATTENTION_VIZ_MODELS at the start: ATTENTION_VIZ_MODELS={path} attention-viz app. In a checkout, use "
+                "make run instead of attention-viz app."
             )
         )
 
@@ -241,7 +241,7 @@ def _take(name: str | None, kind: str) -> None:
     name = name.strip()
     reason = allowed.refusal(name)
     if reason is None and allowed.kind(name) != kind:
-        reason = f"“{name[:60]}” is no folder inside those that may be read here" if kind == "folder" else "it is no id"
+        reason = f"“{name[:60]}” isn't in a folder that this app may read" if kind == "folder" else "it isn't a hub id"
     if reason is None:
         visit.pick(SHARED, model=allowed.canonical_name(name))
         return
@@ -263,7 +263,7 @@ def _load(state: State) -> bool:
                 return False
         load_in_place(state.model, place)
     except AttentionVizError as error:
-        show_problem(error, place, instead="The picker *Model* has those that are here.")
+        show_problem(error, place, instead="*Model* lists the available models.")
         return False
     place.empty()
     return True

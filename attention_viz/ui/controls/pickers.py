@@ -78,7 +78,7 @@ def choose(
                     other_text()
             model_choice.pick_model()
             places = st.container(key="places", horizontal=True)
-            # What can be taken away, and the badge.
+            # Exports and the badge.
             bar = st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small")
         hold_notices()
     chips = st.empty()
@@ -86,7 +86,7 @@ def choose(
         model_choice.show_source()
         current = model_choice.prepare(visit.shared(), asked=not visit.here().selection.head_is_free)
     if wording_controls.asks_target(current) != asked or reads(current) != kind:
-        # It was loaded only now, and turned out to ask for more.
+        # The model was loaded only now, and takes other inputs.
         visit.run_again()
     wording_controls.settle_stream(current, stream)
     with places:
@@ -193,7 +193,7 @@ def _own_settings() -> None:
         width, heads = st.columns(2)
         seed, positions = st.columns(2)
     _setting(width.number_input, "Width (d_model)", 1, 512, name="d_model", help="How many numbers each vector has.")
-    _setting(heads.number_input, "Heads", 1, 16, name="heads", help="Each takes an equal part of the width.")
+    _setting(heads.number_input, "Heads", 1, 16, name="heads", help="Each gets an equal part of the width.")
     _setting(seed.number_input, "Seed", 0, 9999, name="seed", help="Chooses the random numbers.")
     widgets.show(
         positions.selectbox,
@@ -201,7 +201,7 @@ def _own_settings() -> None:
         of=SHARED,
         name="positions",
         options=get_args(Positions),
-        help="Whether a vector for its place is added to each word.",
+        help="Whether each word gets a position vector.",
     )
 
 

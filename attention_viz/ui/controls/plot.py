@@ -58,7 +58,7 @@ def add_targets(
 
 
 def _take_click(key: str, on_click: Callable[[tuple[int, int]], None]) -> None:
-    # What else a picture holds, such as lines with numbers of their own, answers nothing.
+    # Other parts of a figure, such as lines with their own numbers, ignore clicks.
     numbers = widgets.clicked_point(key)
     if numbers is not None and len(numbers) == _NUMBERS:
         on_click((int(numbers[0]), int(numbers[1])))

@@ -1,4 +1,4 @@
-"""The field for pictures or sounds."""
+"""The field for images or audio."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,20 +19,22 @@ from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
-# The pages that show what is no text, by what it is; the others say so.
+# The pages that show each kind of input other than text; the others say that they can't.
 SHOWN_ON = {
     InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
     InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
 }
-# What becomes of what a visitor brings.
+# How a visitor's file is kept.
 KEPT = (
-    "What you bring stays in this server’s memory while you have the app open, and goes with it. It is written to no "
-    "log, and no link carries it."
+    "Your file stays in this server’s memory while you have the app open, and is then deleted. Logs and links don’t "
+    "contain it."
 )
-# The name of the upload fields, each of which is emptied once its file was taken.
+# The labels of the upload fields.
+_UPLOAD = {InputKind.PICTURE: "Upload image", InputKind.SOUND: "Upload audio"}
+# The name of the upload fields; each is emptied after its file was read.
 _FIELDS = "thing"
 _LONGEST_NAME = 60
-# What a model hears at once, in seconds: of a longer sound the beginning can be chosen.
+# The seconds that a model hears at once; for longer audio, the start can be chosen.
 _WINDOW = 30.0
 
 
@@ -49,7 +51,7 @@ def reads(state: State) -> InputKind:
 
 
 def thing_label(state: State) -> str:
-    """Describe the shown picture or sound briefly."""
+    """Describe the shown image or audio briefly."""
     if (run := opening.opened()) is not None:
         origin = run.trace.provenance
         return one_line(next(iter(origin.media.values()), ""), _LONGEST_NAME)
@@ -83,13 +85,12 @@ def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
     others = listed(SHOWN_ON.get(kind, ("no page",)))
     st.info(
         plain(
-            f"{page} has nothing to show of {kind.plural}, and {reads}. {others} can. Here, choose a model that reads "
-            "text."
+            f"{page} can't show {kind.plural}, and {reads}. {others} can. To stay here, choose a model that reads text."
         )
     )
     if opened:
         opening.offer_closing("close-thing")
-    # What else the address holds stays there.
+    # The URL keeps its other parameters.
     st.query_params.update(write_address(state))
     st.stop()
 
@@ -110,7 +111,7 @@ def _samples(kind: InputKind) -> None:
 def _ask(kind: InputKind) -> None:
     taken = widgets.fresh(_FIELDS).removeprefix(f"{_FIELDS}-")
     upload = f"thing-upload-{taken}"
-    st.file_uploader(f"Upload {kind.one}", key=upload, on_change=_take, args=(kind, upload))
+    st.file_uploader(_UPLOAD[kind], key=upload, on_change=_take, args=(kind, upload))
     if kind == InputKind.SOUND:
         microphone = f"thing-microphone-{taken}"
         st.audio_input("Microphone", key=microphone, on_change=_take, args=(kind, microphone, "your recording"))
@@ -120,7 +121,7 @@ def _ask(kind: InputKind) -> None:
         camera = f"thing-camera-{taken}"
         st.camera_input("Take a photo", key=camera, on_change=_take, args=(kind, camera, "your photo"))
         st.caption(
-            "If nothing is seen here, the browser refuses the camera: allow it beside the address, or upload a picture."
+            "If you see no image here, your browser blocks the camera. Allow it next to the URL, or upload an image."
         )
 
 
@@ -130,7 +131,7 @@ def _window(state: State) -> None:
     if upload is None or whole <= _WINDOW:
         return
     st.number_input(
-        "Begin at second",
+        "Start at second",
         0.0,
         whole - 1.0,
         getattr(upload.thing, "start", 0.0),
@@ -174,7 +175,7 @@ def _take(
     kind: InputKind, key: str, title: str = "", *, hold: Callable[[InputKind, Upload], None] | None = None
 ) -> None:
     file: object = widgets.content(key)
-    # Of one that was taken and let go a moment ago Streamlit has a mark left, until the field is drawn anew.
+    # Streamlit keeps a marker of a removed file until the field is redrawn.
     if not isinstance(file, UploadedFile):
         return
     refusal = visit.memory(_MediaRefusal)
@@ -196,5 +197,5 @@ def _hold(kind: InputKind, upload: Upload) -> None:
 
 
 def is_own(state: State) -> bool:
-    """Return whether the visitor uploaded what is shown."""
+    """Return whether the visitor uploaded the shown input."""
     return is_upload(state.shown)

@@ -39,15 +39,15 @@ def text_box(label: str, name: str, placeholder: str | None = None, *, labelled:
         label_visibility="visible" if labelled else "collapsed",
     )
     if name == "text":
-        # In sight while the box holds another text than what is drawn: leaving the box for it runs the text.
+        # Visible while the box differs from the drawn text. Leaving the box to click it runs the text.
         st.button("Run", key="run", type="primary")
 
 
-# Each kind of attention in plain words.
+# The attention types' labels.
 STREAMS = {
-    "encoder": "encoder: source looks at itself",
-    "decoder": "decoder: what was said looks back",
-    "cross": "cross: what is said looks at the source",
+    "encoder": "encoder: self-attention",
+    "decoder": "decoder: self-attention",
+    "cross": "cross: decoder to encoder",
 }
 
 
@@ -68,7 +68,7 @@ def settle_stream(state: State, only: str | None) -> None:
     if only is not None and state.stream != only:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))
     elif only is None and len(found) > 1 and state.stream not in found:
-        # People bring a sound to see what is said of it.
+        # People bring audio to see its transcript.
         said = state.facts.reads == InputKind.SOUND and "cross" in found
         visit.fill(SHARED, stream="cross" if said else found[0])
 
@@ -88,7 +88,7 @@ def pick_stream(state: State) -> None:
         )
 
 
-# What a page may leave out, by the names in the address.
+# Options that a page may leave out, by URL parameter.
 WORDING = ("second", "more", "special", "chat")
 
 # How tokenizers write the tokens that stand for no text, such as "[MASK]", "<|endoftext|>" and "</s>".
@@ -107,13 +107,13 @@ def show_wording(state: State, leave_out: Collection[str] = ()) -> None:
     if can.reads_pairs and "second" not in leave_out:
         text_box("Second sentence", "second", "Read together with the first")
     if asks_target(state):
-        text_box("Target", "target", "Empty: the model's own answer")
+        text_box("Target", "target", "Empty: the model's own output")
     if can.continues_text and "more" not in leave_out:
         _going_on(state)
     if can.has_chat_template and "chat" not in leave_out:
         _switch("chat", "Chat template")
     in_chat = can.has_chat_template and state.chat == "on"
-    # What stands around an encoder–decoder's texts belongs to what it is to say.
+    # An encoder–decoder's special tokens belong to its target.
     if can.adds_special_tokens and "special" not in leave_out and not in_chat and not can.is_encoder_decoder:
         _switch("special", "Special tokens")
     # Filled once it has run: `show_added` knows then.
@@ -165,17 +165,17 @@ def read_otherwise(trace: "Trace") -> list[str]:
     origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
     typed = f"{origin.text or ''}{origin.second_text or ''}"
     names = [name for name in dict.fromkeys(tokens.labels) if _RESERVED.fullmatch(name)]
-    # The notes on the run that name a token with its place say that it is in the text, too.
+    # A note that names a token with its position already says that the text has it.
     named = [name for name in names if any(line.startswith(f"“{name}” is there twice") for line in origin.notes)]
     alone = [name for name in names if name in typed and name not in named]
     lines = [f"“{name}” in the text is read as one token of the model’s own." for name in alone]
-    # What stands for a word that isn't known may hold it, and bytes are all kept.
+    # An unknown-word token may stand for it, and byte tokens keep everything.
     unsure = "byte-level" in tokens.spelling or any("unk" in name.lower() or "<0x" in name for name in tokens.labels)
     kept = "".join(tokens.texts)
     lost = sum(unicodedata.category(one) in ("Cc", "Cf") and one not in "\t\n\r" and one not in kept for one in typed)
     if lost and not unsure:
-        signs = "1 character that can’t be seen is" if lost == 1 else f"{lost} characters that can’t be seen are"
-        lines.append(f"{signs} in the text: the tokenizer drops {'it' if lost == 1 else 'them'}.")
+        signs = f"{lost} invisible character{'s' * (lost != 1)}"
+        lines.append(f"The text has {signs}, and the tokenizer drops {'it' if lost == 1 else 'them'}.")
     return lines
 
 
@@ -185,9 +185,9 @@ def _own_words(trace: "Trace") -> str:
     return (
         ""
         if not own
-        else "The last token is the model's own"
+        else "The model generated the last token"
         if own == 1
-        else f"The last {own} tokens are the model's own"
+        else f"The model generated the last {own} tokens"
     )
 
 
@@ -211,7 +211,7 @@ def _place(tokens: "Tokens", end: int) -> str:
 
 def _going_on(state: State) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall", key="going-on"):
-        widgets.show(st.number_input, "Go on by … tokens", 0, MOST_MORE, of=SHARED, name="more", width=138)
+        widgets.show(st.number_input, "Generate … tokens", 0, MOST_MORE, of=SHARED, name="more", width=138)
         st.button("One more token", on_click=_one_more, disabled=state.more >= MOST_MORE)
 
 

@@ -31,7 +31,7 @@ _NO_TEXT, _BROKEN = 1003, 1007
 
 
 class Gate:
-    """An application without unreadable frames: Streamlit would log a traceback for each."""
+    """Keep unreadable frames from an application: Streamlit would log a traceback for each."""
 
     def __init__(self, app: ASGIApp, *, metrics: bool) -> None:
         """Wrap an application."""
@@ -75,11 +75,11 @@ def _fault(message: Message) -> tuple[str, int] | None:
     if message["type"] != "websocket.receive":
         return None
     if (data := message.get("bytes")) is None:
-        return "text, where messages are binary", _NO_TEXT
+        return "text instead of binary data", _NO_TEXT
     try:
         _ = BackMsg.FromString(data)
     except DecodeError:
-        return "a message that can't be read", _BROKEN
+        return "an unreadable message", _BROKEN
     return None
 
 
@@ -91,19 +91,19 @@ def serve(words: Sequence[str], preloading: Preloading) -> None:
     script, arguments, options = _read(words)
     # As if the script had been started itself: Streamlit looks for its configuration beside it.
     sys.argv = [str(script), *arguments]
-    with contextlib.suppress(KeyboardInterrupt):  # that is how a server is told to end, too
+    with contextlib.suppress(KeyboardInterrupt):  # this also ends a server
         server(script, preloading).run(config=options)
 
 
 def server(script: Path, preloading: Preloading) -> App:
     """Return the server's application."""
-    # Of whoever comes from a page of another site, Streamlit would ask a host outside whether that site is at this
-    # machine's public address, and all visitors would wait meanwhile.
+    # For a visitor from another site's page, Streamlit would ask an outside host for this machine's public address, and
+    # all visitors would wait meanwhile.
     net_util.get_external_ip = _no_address
 
     async def ready(_: Request) -> JSONResponse:
         state = readiness(preloading)
-        # Who stands in front, such as a proxy, sends nobody here before.
+        # A proxy in front sends no visitors here before.
         return JSONResponse(asdict(state), 200 if state.state == "ready" else 503, {"Cache-Control": "no-store"})
 
     # The second one for an app that isn't served at the root of its host.

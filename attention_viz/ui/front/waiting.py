@@ -13,19 +13,19 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.visitors import Visitors
 from attention_viz.ui import visit
 
-# The cookie by which tabs of one browser are told from those of others; it goes when the browser is closed.
+# The cookie that marks the tabs of one browser; it ends with the browser.
 _BROWSER = "attention_viz_browser"
-# What Streamlit's page asks for each time before it connects, and never out of the browser's memory.
+# Streamlit's page requests this before each connection, never from the browser's cache.
 _ASKED_FIRST = "/_stcore/health"
 
 
 def headers(frames: str) -> dict[str, str]:
     """Return each answer's headers; `frames` may frame the app."""
     return {
-        # A file is what it is called: no browser guesses that one is a script.
+        # Browsers must use the declared type and not guess that a file is a script.
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": f"frame-ancestors 'self' {frames}".strip(),
-        # The address holds the sentence, which no other site is to learn from a link that was followed.
+        # The URL holds the sentence; another site mustn't learn it from a followed link.
         "Referrer-Policy": "same-origin",
     }
 
@@ -63,7 +63,7 @@ def _named(scope: Scope) -> list[tuple[bytes, bytes]]:
     return [(b"set-cookie", phrase.encode())]
 
 
-# Seconds after which whoever waits is looked after again.
+# Seconds between checks of a waiting visitor.
 _PAUSE = 5
 
 
@@ -96,7 +96,7 @@ def _wait() -> None:
         visit.run_again()
     people = "1 person has" if ahead == 1 else f"{ahead} people have"
     st.html(
-        f'<p role="status">All {SETTINGS.most_visitors:,} places here are taken: {people} to leave before you come in. '
-        "This page opens by itself then, with all that its address holds. A tab keeps its place until "
-        "it is closed, and for twenty seconds after that.</p>"
+        f'<p role="status">All {SETTINGS.most_visitors:,} places here are taken: {people} to leave before your turn. '
+        "The page then opens by itself, with everything in its URL. A tab keeps its place until twenty seconds after "
+        "it is closed.</p>"
     )

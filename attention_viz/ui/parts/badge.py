@@ -1,4 +1,4 @@
-"""The badge: the output's error with our attention against without."""
+"""The badge: how far our attention's output is from the model's own."""
 
 import math
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +15,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Badge:
-    """The run's fidelity; pressed, the badge explains the comparison."""
+    """The run's fidelity; a click on the badge explains the comparison."""
 
     def __init__(self, key: str = "badge") -> None:
         """Reserve the slot."""
@@ -44,12 +44,12 @@ def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal[
     fidelity = trace.fidelity
     if fidelity.output_error is None or fidelity.largest_error is None:
         handed = fidelity.weight_error is not None
-        return "orange", f"Not verified: {'weights that were handed over' if handed else 'nothing was compared'}"
+        return "orange", f"Not verified: {'weights passed in' if handed else 'nothing was compared'}"
     far = _power(fidelity.largest_error)
     if from_file:
         far = _power(max(fidelity.largest_error, trace.provenance.stored_weight_error))
         return "orange", f"Not verified here: the file says {far} off"
-    # A pretrained model's edited run has nothing to be compared with: what holds is that of the same run without.
+    # A pretrained model's edited run has no reference, so the fidelity is that of the run without edits.
     if _evicted(trace):
         state = "Verified" if fidelity.ok else "Not verified"
         return "orange" if fidelity.ok else "red", f"{state} to {far}; not the model's own"
@@ -74,8 +74,8 @@ def comparison_words(trace: "Trace") -> str:
         return f"This run was compared with {fidelity.reference}."
     if fidelity.output_error is None:
         return (
-            f"Nothing ran here: these are {fidelity.reference}. What is drawn differs from them by "
-            f"{_power(fidelity.largest_error)} at most, relative to the largest."
+            f"Nothing ran here: these are {fidelity.reference}. The weights drawn differ from them by at most "
+            f"{_power(fidelity.largest_error)}, relative to the largest."
         )
     rows = "" if fidelity.rows is None else f" of these {fidelity.rows:,} rows, in all layers and heads,"
     error = fidelity.weight_error
@@ -85,8 +85,8 @@ def comparison_words(trace: "Trace") -> str:
     return (
         f"You see the run with our attention. The same text ran again in {fidelity.reference}. The largest "
         f"difference in the output is {_power(fidelity.output_error)}{weights}, relative to the largest number there. "
-        f"Up to {_power(fidelity.bound)} counts as the same: that is how far two orders of adding the same numbers can "
-        f"lie apart.{beyond}{by}"
+        f"Differences up to {_power(fidelity.bound)} are rounding: floating-point sums depend on the order of "
+        f"addition.{beyond}{by}"
     ) + (_beside_words(trace) + _edit_words(trace) + _stored_words(trace))
 
 
@@ -94,24 +94,24 @@ def _beside_words(trace: "Trace") -> str:
     parts = trace.provenance.left_out
     if not parts:
         return ""
-    return f" The model also attends in {listed(parts)}. That isn't shown; the comparison of outputs includes it."
+    return f" The model also attends in {listed(parts)}, which isn't shown. The comparison of outputs includes it."
 
 
 def _stored_words(trace: "Trace") -> str:
     said = trace.provenance.stored_in_words
-    return f" Of this run, {said}." if said else ""
+    return f" In this run, {said}." if said else ""
 
 
 _OWN_CODE = (
-    " This model computes attention in code of its own. Ours stood in for each of its softmaxes and for the mixing of "
-    "the values behind it; which of its products are queries and keys was proved when the model was loaded."
+    " This model has its own attention code. We replaced its softmaxes and weighted sums with ours, after proving at "
+    "load time which tensors are the queries and keys."
 )
 
 
 def _edit_words(trace: "Trace") -> str:
     if _evicted(trace):
         (edit,) = trace.provenance.edits
-        return f" What you see isn't what the model says by itself: {edit.partition(': ')[2]}."
+        return f" This isn't the model's own output: {edit.partition(': ')[2]}."
     return f" The {_edit(trace)} was added afterwards, in the same place." if _unedited(trace) else ""
 
 

@@ -35,7 +35,7 @@ from attention_viz.views.export.browsers import at_hand
 from attention_viz.views.export.save import printed
 from attention_viz.views.export.svg import overlay_svg
 
-# Of a head with more weights than this no table and no tensors are made: each weight takes a hundred bytes there.
+# A head with more weights than this gets no table and no tensors, at a hundred bytes per weight.
 _MOST_WEIGHTS = 4_000_000
 
 
@@ -53,24 +53,24 @@ class _Export:
 EXPORTS = {
     "Weights (CSV)": _Export(
         "csv",
-        "Every weight of this head, a row each, for a spreadsheet",
+        "Every weight of this head, one per row, for a spreadsheet",
         lambda trace, stream, layer, head: csv_bytes(trace.table(layer, head, stream)),
         every=True,
     ),
     "Tensors (safetensors)": _Export(
         "safetensors",
-        "Query, key, value and every step to the output of this head, as exact numbers",
+        "This head's query, key, value and every step to its output, as exact numbers",
         lambda trace, stream, layer, head: to_safetensors(trace, layer, head, stream),
         every=True,
     ),
     "Picture (SVG)": _Export(
         "svg",
-        "This head as a picture for print or slides",
+        "This head as a figure for print or slides",
         lambda trace, stream, layer, head: heatmap_svg(trace, layer, head, stream).encode(),
     ),
     "Explorer (HTML)": _Export(
         "html",
-        "This explorer as one file that works offline; of a long text with this layer",
+        "This explorer as one offline file; for a long text, with full numbers for this layer only",
         lambda trace, stream, layer, head: explore(trace, stream=stream, layer=layer, head=head).html().encode(),
     ),
 }
@@ -82,7 +82,7 @@ def too_large(trace: Trace, stream: str, layer: int) -> str:
     if queries * keys <= _MOST_WEIGHTS:
         return ""
     return (
-        f"A head has {queries * keys:,} weights here, and files are made of at most {_MOST_WEIGHTS:,}; "
+        f"A head has {queries * keys:,} weights here, but a file may have at most {_MOST_WEIGHTS:,}; "
         "attention_viz.Trace.load opens the trace in Python"
     )
 
@@ -99,7 +99,7 @@ def show_downloads(
     later: Callable[[], Trace] | None = None,
 ) -> None:
     """Draw the menu "Export"."""
-    # What is handed to buttons lives as long as the page does.
+    # Whatever the buttons hold lives as long as the page.
     later = later or (lambda: trace)
     whole = later if run is None else lambda: run
     model = model_part(run or trace)
@@ -114,7 +114,7 @@ def show_downloads(
             file_button(label, name, one.ending, make, one.ending, holds=one.holds, refused=refused)
         draws = at_hand() is not None
         if not draws:
-            st.caption(f"Pictures as PNG or PDF {NO_BROWSER} *Picture (SVG)* needs none.")
+            st.caption(f"Pictures as PNG or PDF {NO_BROWSER} *Picture (SVG)* needs no browser.")
         buttons, refusals = st.container(), st.empty()
         with buttons:
             for form in ("png", "pdf") if draws else ():
@@ -129,7 +129,7 @@ def show_downloads(
                 file_button("Weights (parquet)", name, "parquet", make, "more-parquet")
             trace_button(whole, model, refusals)
         st.caption(
-            "*Tensors* are of this head alone. *Trace* is the whole run, every head of it: *Open a trace* reads it."
+            "*Tensors* hold this head only. *Trace* holds the whole run with every head; *Open a trace* reads it."
         )
         show_link()
 
@@ -179,7 +179,7 @@ def _read_tensors(trace: Trace, read: Trace, stream: str, state: State) -> bytes
 
 
 def _page_of_part(run: Run, stream: str, layer: int, head: int) -> Mapping[str, Callable[[], bytes]]:
-    """Export a sound's explorer with one stream; all are too large."""
+    """Export audio's explorer with one stream; all are too large."""
     if run.trace.seen.sound is None:
         return {}
     part = run.part(stream).trace
@@ -187,7 +187,7 @@ def _page_of_part(run: Run, stream: str, layer: int, head: int) -> Mapping[str, 
 
 
 def _show_seen(run: Run, state: State) -> None:
-    """Draw a picture's or sound's buttons."""
+    """Draw the buttons of an image or audio."""
     trace = run.trace
     if trace.seen.picture is not None:
         layer, head = run.place(state.stream, state.layer, state.head)
@@ -211,7 +211,7 @@ class _OwnerName:
 def _has_words(trace: Trace) -> bool:
     try:
         return "cross" in trace.streams and trace.seen.sound is not None and bool(said_words(trace))
-    except TraceError:  # nothing is said
+    except TraceError:  # the transcript is empty
         return False
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
-# What tokenizers put in the place of a word that they don't have.
+# Tokenizers' tokens for an unknown word.
 _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED = 3
 
@@ -41,7 +41,7 @@ def without_words(trace: "Trace") -> str:
     several = len(trace.streams) > 1
     return " ".join(
         f"{kept.note.capitalize()}{f' in the {stream}' * several}; "
-        f"{'it mixes' if len(kept.without) == 1 else 'they mix'} tokens in another way, which isn't drawn."
+        f"{'it mixes' if len(kept.without) == 1 else 'they mix'} tokens in another way, not shown here."
         for stream, kept in trace.kept.items()
         if kept.without
     )
@@ -55,9 +55,9 @@ def _stopped_words(trace: "Trace", state: State) -> str:
         return ""
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):
-        return f"{begun}it can read {len(trace.query_tokens())} at once, and no more."
+        return f"{begun}it reads at most {len(trace.query_tokens())}."
     (likely,) = candidates(state.request, trace, 1).values()
-    return f"{begun}what it says next, “{trace.query_tokens().write(likely.token[0])}”, ends the text."
+    return f"{begun}its next token, “{trace.query_tokens().write(likely.token[0])}”, ends the text."
 
 
 def unknown_words(trace: "Trace") -> str:
@@ -82,7 +82,7 @@ def accent_words(trace: "Trace") -> str:
     typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
     bare = {word: without_accents(word.casefold()) for word in typed if not word.isascii()}
     accented = {word: left for word, left in bare.items() if left != word.casefold()}
-    if not accented:  # as of most texts, whose words needn't be put together for that
+    if not accented:  # as in most texts, whose tokens needn't be merged for this
         return ""
     tokens = trace.key_tokens(trace.streams[0])
     read = {tokens.text_of(pieces).casefold() for pieces in tokens.pieces}
@@ -91,10 +91,10 @@ def accent_words(trace: "Trace") -> str:
         return ""
     others = len(lost) - _NAMED
     more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
-    return f"{trace.provenance.model} leaves accents out: it reads {listed([*lost[:_NAMED], *more])}."
+    return f"{trace.provenance.model} strips accents: it reads {listed([*lost[:_NAMED], *more])}."
 
 
-# Words from which on a language model of usual size takes a minute on a server of few processors.
+# From this many words, a usual language model takes a minute on a server with few processors.
 _LONG = 1_500
 
 
@@ -128,7 +128,7 @@ def draw_in_place(
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
-    # What a container shows is replaced piece by piece, and the new may have fewer pieces than the old.
+    # A container is replaced element by element, and the new content may have fewer.
     if not stays:
         place.empty()
     return run
@@ -182,7 +182,7 @@ def _run(state: State, place: DeltaGenerator, height: int, longest: int, *, keep
     if not is_loaded(state.model):
         load_model(state.model, still_wanted=lambda: hold(state, place, height))
         hold(state, place, height)
-    # To write on the page is also what ends the run of a visitor who has left.
+    # Writing to the page also ends the run of a visitor who left.
     with FORWARDS.telling(lambda ahead: hold(state, place, height, _turn_words(ahead))):
         return run_request(state.request, longest=longest)
 
@@ -191,7 +191,7 @@ def load_in_place(model: str, place: DeltaGenerator) -> None:
     """Load a model while its slot says so."""
     words = _loading_words(model)
     place.caption(words)
-    # To write on the page is what ends the run of a visitor who has left.
+    # Writing to the page ends the run of a visitor who left.
     load_model(model, still_wanted=lambda: place.caption(words))
 
 
@@ -208,23 +208,23 @@ def hold(state: State | None, place: DeltaGenerator, height: int, doing: str = "
 def _working_words(state: State | None) -> str:
     ahead = FORWARDS.ahead
     if not ahead and state is None:
-        return "Still at work …"
+        return "Working …"
     if not ahead and state is not None and state.shown:
         return f"{allowed.display_name(state.model)} reads {title_of(state.shown)} …"
     if not ahead and state is not None:
         count = len(f"{state.text} {state.second}".split())
-        long = " A long text takes a minute or more and comes by itself." if count >= _LONG else ""
+        long = " A long text takes a minute or more, then appears by itself." if count >= _LONG else ""
         return f"{allowed.display_name(state.model)} reads {count:,} {'word' if count == 1 else 'words'} …{long}"
     return _turn_words(ahead)
 
 
 def _turn_words(ahead: int) -> str:
-    return f"Others were first: {ahead} {'run is' if ahead == 1 else 'runs are'} before this one. It starts by itself …"
+    return f"Others were first: {ahead} {'run is' if ahead == 1 else 'runs are'} before yours. It starts by itself …"
 
 
 def _loading_words(model: str) -> str:
     size = f" ({CATALOGUE[model].size / 1e6:.0f} MB)" if model in CATALOGUE else ""
-    return plain(f"Loading {allowed.display_name(model)}{size} into memory, once for everybody: some seconds …")
+    return plain(f"Loading {allowed.display_name(model)}{size} for all visitors: a few seconds …")
 
 
 def show_problem(
@@ -233,12 +233,12 @@ def show_problem(
     """Show an error of ours in its part's slot."""
     message = str(error)
     if isinstance(error, TextTooLong) and state is not None and state.target.strip():
-        # A sentence is cut where it is too long; what a model is told to say isn't.
+        # A sentence that is too long is cut, a target isn't.
         message = (
-            f"the target has {error.count:,} tokens, and the model can say at most {error.limit:,}. Shorten it, or "
-            "leave it empty for the model's own answer. What you typed stays in the box."
+            f"the target has {error.count:,} tokens, but the model can generate at most {error.limit:,}. Shorten it, "
+            "or leave it empty for the model's own output. Your text stays in the box."
         )
-    # A text with nothing in it yet is no mistake.
+    # An empty text isn't an error.
     show = place.info if type(error) is UnusableText else place.error
     show(f"{as_sentence(message)} {instead}".strip())
 
@@ -247,7 +247,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     """Show replacements and cuts; nothing typed is lost."""
     show_added(run.trace)
     if rows and run.stream(state.stream) == "cross":
-        tell("Each row is named by the word that its step produces, one after the word that the step reads.")
+        tell("Each row is labelled with the word it predicts. Its query comes from the word before.")
     if without := without_words(run.trace):
         tell(without)
     if run.fit is None:
@@ -256,7 +256,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     if run.fit.cut:
         show_cut(run.fit, state, "This text has")
     if run.second is not None and run.second.cut:
-        show_cut(run.second, state, "With the second sentence there are")
+        show_cut(run.second, state, "With the second sentence, this text has")
     if unknown := unknown_words(run.trace):
         tell(unknown, loud=True, short="Unknown words")
     for words in (accent_words(run.trace), _stopped_words(run.trace, state)):
@@ -268,8 +268,8 @@ def show_cut(fit: "Fit", state: State, has: str) -> None:
     """Show that a text, named by `has`, was cut."""
     start = " ".join(fit.cut.split())[:80]
     tell(
-        f"{has} {fit.count:,} tokens, and {allowed.display_name(state.model)} reads {fit.limit:,} at once here. What "
-        f"you typed stays in the box; the picture ends before: “{start} …”",
+        f"{has} {fit.count:,} tokens, and {allowed.display_name(state.model)} reads at most {fit.limit:,} here. The "
+        f"figure ends before: “{start} …”. Your whole text stays in the box.",
         loud=True,
         short="Text cut",
     )

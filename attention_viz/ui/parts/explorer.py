@@ -56,7 +56,7 @@ class HeadPlace:
         choice, shown = chosen(), handed.shown()
         if shown is None or choice is None or choice["serial"] == handed.serial:
             return
-        with contextlib.suppress(AttentionVizError):  # told where the head would stand
+        with contextlib.suppress(AttentionVizError):  # shown in the head's slot
             packed = head_of(shown, choice["stream"], int(choice["layer"]), int(choice["head"]))
             if packed is not None:
                 with maps:

@@ -28,7 +28,7 @@ from attention_viz.views.export.sheet import Sheet
 
 # The largest run that is made into a file here, in memory.
 _MOST_BYTES = 500_000_000
-# Of a model's name in a file's: file systems take 255 bytes for all of it.
+# The longest model name in a file name: file systems allow 255 bytes for all of it.
 _LONGEST_NAME = 60
 
 _MEDIA = {
@@ -42,14 +42,14 @@ _MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "safetensors": "application/octet-stream",
 }
-# What a machine calls itself: another's browser would look for the app on its own.
+# A machine's names for itself: in another machine's browser, they mean that machine.
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 NO_BROWSER = "need Chrome, Chromium or Edge on the machine that runs this app, which has none."
 
 
 def show_run_exports(run: Callable[[], Trace], model: str) -> None:
     """Draw the run's file and the link, for menus with own files."""
-    st.caption("Every head of this run: *Open a trace* reads it.")
+    st.caption("The whole run with every head; *Open a trace* reads it.")
     refusals = st.empty()
     trace_button(run, model, refusals)
     show_link()
@@ -70,7 +70,7 @@ def show_link() -> None:
     parameters = st.query_params.to_dict()
     st.code(link(st.context.url or "", parameters), language=None, wrap_lines=True)
     if "text" not in parameters:
-        st.caption("The text is too long for a link: whoever opens it has to paste it.")
+        st.caption("The text is too long for a link. Paste it after opening the link.")
     show_reach()
 
 
@@ -78,8 +78,7 @@ def show_reach() -> None:
     """Warn if the link opens on this machine only."""
     if urlsplit(st.context.url or "").hostname in _THIS_MACHINE:
         st.caption(
-            "This link works on this machine only: for others in the room, first open the app at this machine's "
-            "address in the network."
+            "This link works on this machine only. To share it, first open the app at this machine's network address."
         )
 
 
@@ -148,8 +147,8 @@ def trace_bytes(trace: Trace) -> bytes:
     """Save the run for `Trace.load`."""
     if trace.nbytes > _MOST_BYTES:
         raise TraceError(
-            f"this run holds {trace.nbytes / 1e6:,.0f} MB, and a browser is handed at most {_MOST_BYTES / 1e6:,.0f}; "
-            "record it in Python with attention_viz.load and save it there"
+            f"this run has {trace.nbytes / 1e6:,.0f} MB, but a download may have at most {_MOST_BYTES / 1e6:,.0f}; "
+            "record and save it in Python with attention_viz.load"
         )
     try:
         with unsaid(), tempfile.TemporaryDirectory() as folder:
@@ -157,7 +156,7 @@ def trace_bytes(trace: Trace) -> bytes:
             trace.save(path)
             return path.read_bytes()
     except OSError as error:
-        raise TraceError(f"the server has no place to write the trace to: {error.strerror}") from None
+        raise TraceError(f"the server can't write the trace file: {error.strerror}") from None
 
 
 def all_heads_bytes(trace: Trace, stream: str) -> bytes:
@@ -185,7 +184,7 @@ def file_button(
     holds: str | None = None,
     refused: str = "",
 ) -> None:
-    """Draw a button for a file that is made once it is pressed.
+    """Draw a button for a file that is made when clicked.
 
     Args:
         name: without the ending.

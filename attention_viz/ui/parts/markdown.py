@@ -13,7 +13,7 @@ _SIGNS = re.compile(r"([\\`*_{}\[\]()#+\-.!|~:$<>&@])")
 _FOUND_LATER = re.compile(r":(?=//|material/|[\w+-]+:)|www(?=\.)|(?<=[\w.+-])(?=@)", re.IGNORECASE)
 _JOINER = "\u2060"
 
-# What a sentence of ours begins with where it begins with no name.
+# The first word of a sentence of ours that doesn't begin with a name.
 _WORD = re.compile(r"[^\W\d_A-Z]+(['’-][^\W\d_A-Z]+)*[,:;]?")
 
 

@@ -17,7 +17,7 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.presenting.button import show_button
 from attention_viz.ui.selection import SHARED, Filled
 
-# The app's pages by what they are called; each file's name is its address. One line a page.
+# The app's pages by label; each file's name is its URL path. One line per page.
 PAGES = {
     "Explore": "app.py",
     "Step by step": "pages/steps.py",
@@ -38,7 +38,7 @@ def show_header() -> None:
         with st.container(key="menu", horizontal=True, gap="small"):
             for label, page in PAGES.items():
                 st.page_link(page, label=label, query_params=carried)
-        # A new key closes the popover once it has done its work.
+        # A new key closes the popover after a choice.
         with st.popover("Examples", key=widgets.fresh("examples")):
             show_examples()
         with st.popover("Open a trace", key=f"open-{opening.count()}"):
@@ -102,5 +102,5 @@ def _take_kept() -> None:
     # Anything can come from a browser.
     for key in _SHARED if isinstance(kept, dict) else ():
         if isinstance(text := kept.get(key), str):
-            # What else the URL says belongs to this text.
+            # The URL's other parameters belong to this text.
             visit.send(Filled(SHARED, {key: text[: SETTINGS.longest_input]}, stays=True, late=True))

@@ -53,7 +53,7 @@ def _draw(button: _NoticeButton) -> None:
     if button.button is None:
         button.button = button.place.empty()
     kind = "loud" if any(one.loud for one in button.notices) else "quiet"
-    # Run anew with each more: no two widgets of a run may have one key.
+    # Rerun for each new notice: no two widgets of a run may share a key.
     count = len(button.notices)
     with button.button.container(key=f"notices-{kind}-{count}"):
         said = " ".join(one.words for one in button.notices)
@@ -77,10 +77,10 @@ def _label(notices: Sequence[_Notice]) -> str:
 def show_notices(notices: Sequence[str]) -> None:
     """Show notices about the URL, if any."""
     for one in notices:
-        tell(one, loud=True, short="Not as asked")
+        tell(one, loud=True, short="URL adjusted")
 
 
 def show_link_limit(text: str, pronoun: str = "it") -> None:
     """Warn that links leave out a text that is too long."""
     if not fits_link(text):
-        st.caption(f"Too long for a link: a link opens without {pronoun}.")
+        st.caption(f"Too long for a link: links leave {pronoun} out.")

@@ -47,13 +47,11 @@ def opened() -> Run | None:
 
 def offer() -> None:
     """Draw the upload field."""
-    uploaded = st.file_uploader(
-        "A file saved with trace.save, on this machine or another", type=["safetensors"], key=widgets.fresh(_FIELD)
-    )
+    uploaded = st.file_uploader("File from trace.save", type=["safetensors"], key=widgets.fresh(_FIELD))
     if uploaded is not None:
         _open(uploaded)
     if refused := visit.memory(_Opening).refused:
-        st.error(plain(f"This can't be shown: {refused}"))
+        st.error(plain(f"Can't open this file: {refused}"))
 
 
 def count() -> int:
@@ -65,12 +63,12 @@ def show_origin(run: Run) -> None:
     """Show that a file is open, and the way back."""
     origin = run.trace.provenance
     seen = next(iter(origin.media.values()), None)
-    text = "ids without a text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
+    text = "token ids without text" if origin.text is None else f"“{one_line(origin.text, _LONGEST_TEXT)}”"
     text = text if seen is None else one_line(seen, _LONGEST_TEXT)
     model = one_line(origin.model, _LONGEST_MODEL)
     changed = f". It ran with a change: {'; '.join(origin.edits)}" if origin.edits else ""
     tell(
-        f"Shown from a file, which a link can't carry: {model}, {text}{changed}",
+        f"Shown from a file, which links leave out: {model}, {text}{changed}",
         short="From a file, changed" if changed else "From a file",
         below=offer_closing,
     )
@@ -89,7 +87,7 @@ def close() -> None:
 def _open(uploaded: "UploadedFile") -> None:
     from attention_viz.trace.trace import Trace
 
-    # The box is emptied whatever comes of it, so that a refused file isn't read again at every click.
+    # Empty the box in any case, so that a rejected file isn't read again at every click.
     widgets.renew(_FIELD)
     opening = visit.memory(_Opening)
     opening.refused = ""
@@ -103,7 +101,7 @@ def _open(uploaded: "UploadedFile") -> None:
     except AttentionVizError as error:
         opening.refused = str(error)
     except OSError as error:
-        opening.refused = f"this machine has no room for the file while it is read ({error.strerror})"
+        opening.refused = f"the server has no room to read the file ({error.strerror})"
     else:
         opening.count += 1
         texts = {box: getattr(run.trace.provenance, name) or "" for box, name in _TEXTS.items()}
@@ -125,14 +123,14 @@ def _checked(trace: "Trace") -> Run:
     for stream, kept in trace.kept.items():
         if not kept.whole:
             raise TraceError(
-                f"this trace keeps only some layers of the {stream} ({kept}), and the pages show all of them; open it "
-                "in Python with attention_viz.Trace.load"
+                f"this trace has only some layers of the {stream} ({kept}), but the pages need all; open it in Python "
+                "with attention_viz.Trace.load"
             )
     weights = sum(_size(layer.attention.shape) for layers in trace.layers.values() for layer in layers)
     if weights > SETTINGS.most_weights:
         raise TraceError(
-            f"this trace has {weights:,} weights, and at most {SETTINGS.most_weights:,} can be drawn here; "
-            "open it in Python with attention_viz.Trace.load"
+            f"this trace has {weights:,} weights, but this app draws at most {SETTINGS.most_weights:,}; open it in "
+            "Python with attention_viz.Trace.load"
         )
     run = Run(trace)
     _ = payload_of(run)

@@ -16,7 +16,7 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.style.wording import shortened
 
-# Of a text with many masks; the others can be had in Python.
+# The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
 
 
@@ -44,8 +44,8 @@ def title_of(trace: Trace, place: int) -> str:
     label = _tokens(trace).written[place]
     label = set_apart(label.strip("· ") or label)
     if trace.streams == ("encoder",):
-        return f"What stands behind {label} (position {place})"
-    return f"What comes after “{label}” (position {place})"
+        return f"Prediction at {label} (position {place})"
+    return f"Next token after “{label}” (position {place})"
 
 
 def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple[str, float, float]]:
@@ -64,12 +64,12 @@ def _table(rows: Sequence[tuple[str, float, float]]) -> str:
     return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])
 
 
-# A longer text is opened on the Why page alone, where somebody asks for it.
+# A longer text is explained on the Why page only, on request.
 _LONGEST = 256
 _HELP = (
-    "What this head's output adds to each word's logit, against the mean over all words: the words that get most, and "
-    "those that lose most. Direct effect; norms and patterns held fixed. It is told of this text, since weights alone "
-    "don't tell which heads copy: in SmolLM2 the two have a correlation of 0.15."
+    "How much this head's output adds to each word's logit, relative to the mean over all words: the largest gains and "
+    "losses. This is the direct effect in this text, with norms and patterns held fixed. Weights alone don't show "
+    "which heads copy: in SmolLM2, the two have a correlation of 0.15."
 )
 
 
@@ -92,9 +92,9 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
     head = run.place(stream, state.layer, state.head)
     promoted, suppressed = words_written(run, state.request, stream, head, position)
     if not promoted:
-        place.caption("It adds to no word by itself: other layers read what it writes.")
+        place.caption("This head has no direct effect on any word; later layers read its output.")
         return
-    lines = f"Writes for: {_listed(promoted)}", f"against: {_listed(suppressed)}"
+    lines = f"Promotes: {_listed(promoted)}", f"Suppresses: {_listed(suppressed)}"
     place.caption("  \n".join(map(plain, lines)), help=_HELP)
 
 

@@ -1,4 +1,4 @@
-"""Readings of weights, made once for everybody."""
+"""Readings of weights, made once for all visitors."""
 
 import itertools
 import threading
@@ -27,19 +27,19 @@ from attention_viz.ui.parts.drawing import hold, show_problem
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.theme import ThemeName
 
-# What flow may cost here, in flows times edges: some three seconds.
+# The most that flow may cost here, in flows times edges: some three seconds.
 _MOST_FLOW = 15_000_000
-# So many products of numbers take some three seconds, too.
+# This many multiplications take some three seconds, too.
 _MOST_ZEROED = 6e10
 
 _MERGED = (
-    "Whole words: of a word's pieces, what they look at is averaged and what is looked at is added up, "
+    "Whole words: weights are averaged over the query word's tokens and summed over the key word's tokens, "
     r"$M_{ab} = \frac{1}{|a|}\sum_{i\in a}\sum_{j\in b} R_{ij}$ (Clark et al. 2019, section 4.1)."
 )
 
 
 def read(run: Run, state: State) -> Run:
-    """Read the shown stream once for everybody, in turn with runs."""
+    """Read the shown stream once for all visitors, in turn with runs."""
     if is_raw(state):
         return run
     return _cache.get(_identity(run, state), lambda: _read(run, state))
@@ -76,19 +76,19 @@ def show_reading(shown: Run | None, state: State) -> None:
         return
     one = READINGS[state.reading]
     words = [f"**{one.label}**, ${one.formula}$ ({plain(one.source)}). {plain(one.meaning)}"]
-    words.append(f"It can’t tell: {plain(one.limits[:1].lower() + one.limits[1:])}")
+    words.append(f"It doesn’t show: {plain(one.limits[:1].lower() + one.limits[1:])}")
     if one.function is not None:
-        words.append("A reading of the recorded run, which is what was verified.")
+        words.append("It reads the recorded run, which was verified.")
     if state.reading == "gradient":
         words.append(plain(f"Here the gradient is that {_subject(shown.trace)}."))
     if one.scaled:
-        words.append("Each row is divided by its sum, so that rows compare; a row of zeros stays zeros.")
+        words.append("Each row is divided by its sum, so that you can compare rows; a row of zeros stays zeros.")
     if together(state):
-        words.append(f"Heads are taken together; head {state.head} is kept for when you go back.")
+        words.append(f"All heads are combined; head {state.head} stays chosen for other readings.")
     if state.words == "on":
         words.append(_MERGED)
     if not is_raw(state) and state.facts.predicts and not state.facts.is_encoder_decoder and shown.fit is not None:
-        words.append("Where the likeliest tokens stand beside the picture, the row with them is one of raw weights.")
+        words.append("The row shown with the likeliest tokens, if any, has raw weights.")
     with st.container(key="reading-words"):
         st.caption(" ".join(words))
 
@@ -129,8 +129,8 @@ def _check_length(trace: Trace, stream: str) -> None:
     tokens = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tokens > SETTINGS.longest_study:
         raise TraceError(
-            f"readings and whole words are worked out from all weights of all heads: this text has {tokens:,} tokens, "
-            f"and at most {SETTINGS.longest_study:,} can be done here; shorten the text, or take raw weights"
+            f"readings and whole words need all weights of all heads, at most {SETTINGS.longest_study:,} tokens here, "
+            f"and this text has {tokens:,}; shorten it, or choose raw weights"
         )
 
 
@@ -139,9 +139,8 @@ def _check_flow(trace: Trace, stream: str) -> None:
     if stream != "cross" and flow_steps(layers, tokens) > _MOST_FLOW:
         most = next(count for count in range(tokens, 0, -1) if flow_steps(layers, count) <= _MOST_FLOW)
         raise TraceError(
-            f"Flow is worked out for every pair of tokens, which takes long: this text has {tokens} tokens, and with "
-            f"{layers} layers at most {most} can be done here; shorten the text, take Rollout, or ask for it in Python "
-            "with attention_viz.flow"
+            f"Flow is slow, so with {layers} layers this app allows at most {most} tokens, and this text has {tokens}; "
+            "shorten it, choose Rollout, or use attention_viz.flow in Python"
         )
 
 
@@ -150,13 +149,12 @@ def _check_zeroing(trace: Trace, stream: str) -> None:
     layers, call = trace.layer_count(stream), trace.attention(trace.layer_numbers(stream)[0], stream)
     heads, queries, keys = call.shape
     width = heads * call.value.shape[-1]
-    # What a layer's matrices have together, with a feed-forward part of the usual size.
+    # The size of a layer's matrices together, with a feed-forward part of the usual size.
     most = int((_MOST_ZEROED / (layers * 12 * width**2)) ** 0.5)
     if queries * keys > most**2:
         raise TraceError(
-            f"value zeroing runs every layer once for each token, which takes long: this text has {max(queries, keys)} "
-            f"tokens, and with {layers} layers of this size at most {most} can be done here; shorten the text, take "
-            "Norms, or ask for it in Python with Trace.value_zeroing"
+            f"value zeroing is slow, so with {layers} layers of this size this app allows at most {most} tokens, and "
+            f"this text has {max(queries, keys)}; shorten it, choose Norms, or use Trace.value_zeroing in Python"
         )
 
 
@@ -173,7 +171,7 @@ def _size(run: Run) -> int:
 
 
 _cache: "SharedCache[tuple[object, ...], Run]" = SharedCache(SETTINGS.trace_memory * 1_000_000, _size)
-# A number of its own for every run: places in memory are used again.
+# Each run gets its own number, because memory addresses are reused.
 _numbers: "WeakKeyDictionary[Trace, int]" = WeakKeyDictionary()
 _counter = itertools.count()
 _numbering = threading.Lock()

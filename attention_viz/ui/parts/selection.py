@@ -41,7 +41,7 @@ def take_choice() -> None:
 def take_head(
     layer: int, head: int, stream: str | None = None, pair: tuple[int | None, int | None] | None = None
 ) -> None:
-    """Choose a clicked head; all heads together are no choice."""
+    """Choose a clicked head; merged heads choose none."""
     alone = not reading.together(visit.shared())
     visit.send(Clicked(layer, head if alone else None, stream, pair))
 

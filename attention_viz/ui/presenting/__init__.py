@@ -1,1 +1,1 @@
-"""Slides on every page, led through by the keys."""
+"""Slides on every page, turned with the keys."""

@@ -19,7 +19,10 @@ class _PendingSlides:
 def show_button() -> None:
     """Draw the button for presenters."""
     st.button(
-        "Present", key="present", on_click=_ask, help="Shows this page as slides: arrow keys turn them, Esc leaves."
+        "Present",
+        key="present",
+        on_click=_ask,
+        help="Show this page as slides: arrow keys turn them, Esc leaves.",
     )
 
 
@@ -50,9 +53,7 @@ def _slide(_name: str, text: str, _instead: object) -> tuple[str, list[str]]:
 class PresentChoice:
     """The shown slide."""
 
-    slide: str = parameter(
-        "", AnyText(longest=5, reader=_slide), "the slide that is shown", brief=True, older=Older("present")
-    )
+    slide: str = parameter("", AnyText(longest=5, reader=_slide), "the shown slide", brief=True, older=Older("present"))
 
 
 def presented(address: Mapping[str, str]) -> dict[str, str]:

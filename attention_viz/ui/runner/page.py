@@ -47,7 +47,7 @@ class Parts:
 
     Attributes:
         runs: the verified runs, each with its badge's label; a single one needs none.
-        switched: whether the page recomputed something otherwise, which the badge says.
+        switched: whether the page recomputed a step in another way, which the badge says.
     """
 
     parts: Sequence[Part]
@@ -66,7 +66,7 @@ class View(Protocol):
     """A page's module `view`, imported after the page's controls are drawn, because it imports torch."""
 
     def load(self, state: State, slots: Slots) -> Any:
-        """Return the run; None after a problem, which is on the page."""
+        """Return the run; None after a problem, shown on the page."""
         ...
 
     def settle(self, selection: Selection, run: Any) -> Selection:

@@ -117,7 +117,7 @@ class Selection:
 
     @property
     def text(self) -> tuple[object, ...]:
-        """Return what is read, and how: another text may open on another head."""
+        """Return the input and its options: another text may open on another head."""
         one = self.shared
         return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
 
@@ -161,7 +161,7 @@ class Picked:
 
 @dataclass(frozen=True)
 class Filled:
-    """Values that a page set, which nobody chose.
+    """Values that a page set, not a person.
 
     Attributes:
         notices: a sentence for each value that had to give way.
@@ -178,7 +178,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Clicked:
-    """A click in a picture of one head, or of all.
+    """A click in a figure of one head, or of all.
 
     Attributes:
         head: None if the picture merges all heads.

@@ -74,11 +74,11 @@ def _too_long(one: Parameter, value: Any) -> bool:
     return value is not None and one.kind.write(value) is None
 
 
-# Another text, another model, another picture: positions of the one before mean nothing in it.
+# With another text, model or image, the old positions mean nothing.
 _RUNS = frozenset(("model", "text", *MEDIA, "second", "target", "more", "special", "chat"))
-# What has a text run closes an open file.
+# Options that rerun a text close an open file.
 _CLOSES = _RUNS | {"evict"}
-# What a file replaces: its texts stand in the boxes while it is open, and its first head is shown.
+# Values that a file replaces: its texts fill the boxes while it is open, and its first head is shown.
 _TEXTS = ("text", "second", "target")
 _HEAD = ("layer", "head", "stream")
 
@@ -104,7 +104,7 @@ def _followed(
         return selection
     for name, part in selection.parts.items():
         group = part.group
-        # What a link asks for stays until it is answered, unless a person has chosen otherwise meanwhile.
+        # A link's value stays until it is answered, unless a person chose another meanwhile.
         if group is None or group.follow is None or name in but or (part.unread and not by_hand):
             continue
         values = group.follow(selection.of(group), before.shared, selection.shared)
@@ -185,12 +185,12 @@ def _picked(selection: Selection, group: Group[Any], values: Mapping[str, Any]) 
     if group.id == SHARED.id:
         found = _implied(selection, found)
     part = selection.part(group)
-    # What a person chooses is no longer asked of the URL.
+    # A person's choice replaces the URL's.
     pending = {name: text for name, text in part.pending.items() if name not in values}
     part = replace(part, pending=pending, unread=part.unread - values.keys())
     chosen = (part.chosen | values.keys()) - (found.keys() - values.keys())
     if group.id == SHARED.id and not {"layer", "head"} & found.keys():
-        # A head that nobody chose stays free where the same is picked again.
+        # An unchosen head stays free if the same value is picked again.
         chosen -= {"layer", "head"} - part.chosen
     if not found:
         return selection.having(group, replace(part, chosen=chosen))
@@ -220,7 +220,7 @@ def _clicked(selection: Selection, event: Clicked) -> Selection:
         values["stream"] = event.stream
     if event.pair is not None:
         values |= dict(zip(PAIR, event.pair, strict=True))
-    # A pair in a head that nobody chose leaves that head free: another text opens on its own finding.
+    # A pair in an unchosen head leaves that head free: another text opens on its own finding.
     moved = {name: value for name, value in values.items() if name in PAIR or getattr(before, name) != value}
     return _picked(selection, SHARED, moved)
 
@@ -234,7 +234,7 @@ def _restored(selection: Selection) -> Selection:
     closed = _closed(selection, (*_TEXTS, *_HEAD, *PAIR))
     followed = _followed(selection, closed)
     for group_id, part in closed.parts.items():
-        # What opening the file took comes back, where nothing else was chosen since.
+        # Restore the values from before the file was opened, unless others were chosen since.
         is_as_opened = group_id in under.parts and part.value == opened.parts[group_id].value
         if part.group is not None and part.group.follow is not None and is_as_opened:
             followed = followed.having(part.group, replace(part, value=under.parts[group_id].value))
@@ -302,7 +302,7 @@ def _resolved(selection: Selection, ran: Ran) -> Selection:
         return selection
     values: dict[str, Any] = {"layer": best.layer, "head": best.head}
     if len(ran.counts) > 1 and best.stream != stream:
-        # People bring a sound to see what is said of it: no finding of the encoder takes the cross-attention away.
+        # People bring audio to see its transcript, so an encoder's finding doesn't replace the cross-attention.
         said = shared.facts.reads == InputKind.SOUND and stream == "cross"
         if "stream" in selection.chosen or said:
             return selection

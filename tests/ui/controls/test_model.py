@@ -50,7 +50,7 @@ def test_a_path_typed_into_the_picker_is_refused_as_well(open_page: OpenPage, mo
     box.press("Enter")
     idle(page)
     expect(page.get_by_text(re.compile("This model can't be opened: there is no folder"))).to_be_visible()
-    expect(page.get_by_text(re.compile("ATTENTION_VIZ_MODELS names"))).to_be_visible()
+    expect(page.get_by_text(re.compile("folders named in ATTENTION_VIZ_MODELS"))).to_be_visible()
     # What to do about it is told with the path that was typed.
     expect(page.get_by_text(re.compile(f"ATTENTION_VIZ_MODELS={models.parent}/outside/secret-bert "))).to_be_visible()
     assert parameters(page)["model"] == "all-MiniLM-L6-v2"

@@ -30,7 +30,7 @@ def app_server(operated: Server) -> Server:
     ("address", "told"),
     [
         ("model={chat}&chat=on", "The chat template added"),
-        ("model={chat}&chat=on&more=3", "The last 3 tokens are the model's own"),
+        ("model={chat}&chat=on&more=3", "The model generated the last 3 tokens"),
         ("model=all-MiniLM-L6-v2&second=A+boat+drifted", "were added around both"),
         ("model=all-MiniLM-L6-v2&special=off", "Nothing was added around the text"),
     ],

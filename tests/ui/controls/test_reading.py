@@ -63,9 +63,11 @@ def test_a_reading_is_made_once_and_keeps_no_run_alive() -> None:
 
 def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -> None:
     state = State(text=" ".join(["bank"] * 60), reading="flow")
-    with pytest.raises(TraceError, match="this text has 62 tokens, and with 6 layers at most 29 can be done here"):
+    with pytest.raises(TraceError, match="with 6 layers this app allows at most 29 tokens, and this text has 62"):
         read(serving.run_request(state.request), state)
-    with pytest.raises(TraceError, match="has 102 tokens, and with 6 layers of this size at most 75 can be done here"):
+    with pytest.raises(
+        TraceError, match="6 layers of this size this app allows at most 75 tokens, and this text has 102"
+    ):
         long = replace(state, text=" ".join(["bank"] * 100), reading="zeroing")
         read(serving.run_request(long.request), long)
     short = replace(state, text="The bank", reading="gradient")
@@ -99,7 +101,8 @@ def test_a_reading_is_explained_and_handed_out() -> None:
     trace = av.load("all-MiniLM-L6-v2").trace(PIECES)
     screen = Screen().open(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
     assert "Verified" in screen.words
-    for part in ("mixed into a position after this layer", "It can’t tell: what single heads do", "head 4 is kept"):
+    one = READINGS["rollout"]
+    for part in (one.meaning, f"It doesn’t show: {one.limits[:1].lower()}{one.limits[1:]}", "head 4 stays chosen"):
         assert part in screen.words
     assert abs(screen.weights() - av.rollout(trace)[3].numpy()).max() < 1e-5
     screen.pick("Reading", "gradient")

@@ -53,14 +53,14 @@ def test_a_link_to_a_folder_inside_the_allowed_one_reproduces_the_screen(allowed
 
 def test_a_layer_that_the_model_does_not_have_is_told(screen: Screen, allowed: Path) -> None:
     screen.back_to(link(str(allowed / "tiny-bert"), layer=7))
-    assert "The address asks for layer “7”. Allowed here: 0 to 2." in screen.words
+    assert "The URL asks for layer “7”. Allowed here: 0 to 2." in screen.words
     assert "Verified" in screen.words
 
 
 @pytest.mark.parametrize("asked", ["out", "../outside/secret-bert", "../../etc/passwd", "/etc", "a/../b", "/"])
 def test_what_lies_outside_the_allowed_folder_is_refused_in_words(screen: Screen, allowed: Path, asked: str) -> None:
     screen.back_to(link(asked))
-    (told,) = [one for one in screen.warnings if f"The address asks for model “{asked}”" in one]
+    (told,) = [one for one in screen.warnings if f"The URL asks for model “{asked}”" in one]
     assert "that may be read here" in told
     assert str(allowed.parent) not in screen.words + "".join(screen.written)
     assert "Verified" in screen.words
@@ -164,7 +164,7 @@ def test_a_link_to_a_folder_that_names_no_head_is_told_of_none_and_its_heads_are
     # It has four heads a layer: there is no head 4, which the app opens on.
     screen = Screen().open(f"/heads?model={quote(str(own), safe='')}&text=moon+cheese+frog+ring+moon+cheese")
     assert screen.warnings == []
-    screen.press("Silence this head")
+    screen.press("Ablate head")
     layer, head = (int(screen.address[name]) for name in ("layer", "head"))
     model = av.load("induction")
     assert isinstance(model, av.AttentionModel)

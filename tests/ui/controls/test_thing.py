@@ -90,7 +90,7 @@ def test_words_of_the_visitors_can_be_the_target() -> None:
 
 def test_what_a_visitor_brings_is_shown_and_stands_in_no_link(mine: Path) -> None:
     screen = Screen().open(f"/?model={PICTURES}")
-    screen.upload("Upload a picture", mine)
+    screen.upload("Upload image", mine)
     assert "mine.png" in screen.words and "picture" not in screen.address
     # Where it is brought, and among the notes, which say all at once and one by one.
     assert screen.words.count(KEPT) == 3
@@ -108,7 +108,7 @@ def test_what_a_visitor_brings_is_shown_and_stands_in_no_link(mine: Path) -> Non
 def test_what_can_not_be_read_is_refused_and_what_was_shown_stays(tmp_path: Path, content: bytes, words: str) -> None:
     screen, path = Screen().open(f"/?model={PICTURES}"), tmp_path / "theirs.png"
     path.write_bytes(content)
-    screen.upload("Upload a picture", path)
+    screen.upload("Upload image", path)
     assert any(words in one for one in screen.alerts) and screen.address["picture"] == "chelsea"
 
 
@@ -116,7 +116,7 @@ def test_a_picture_that_says_it_is_huge_is_refused_before_it_is_decoded(tmp_path
     content, path = io.BytesIO(), tmp_path / "bomb.png"
     Image.new("1", (20_000, 20_000)).save(content, "PNG")
     path.write_bytes(content.getvalue())
-    screen = Screen().open(f"/?model={PICTURES}").upload("Upload a picture", path)
+    screen = Screen().open(f"/?model={PICTURES}").upload("Upload image", path)
     assert any("at most 50,000,000 are decoded" in one or "far more pixels" in one for one in screen.alerts)
 
 
@@ -126,7 +126,7 @@ def test_silence_is_told_as_such_and_no_word_has_a_time(tmp_path: Path) -> None:
 
     path = tmp_path / "silence.wav"
     soundfile.write(path, np.zeros(16_000, np.float32), 16_000)
-    screen = Screen().open(f"/?model={SOUNDS}").upload("Upload a sound", path)
+    screen = Screen().open(f"/?model={SOUNDS}").upload("Upload audio", path)
     assert any("made up" in one for one in screen.alerts)
     assert all(one["start"] is None for one in screen.packed().get("seen", {}).get("sound", {}).get("words", []))
 
@@ -152,7 +152,7 @@ def test_a_page_that_shows_no_such_thing_says_so_by_name(label: str, model: str)
     if label in SHOWN_ON[kind]:
         pytest.skip("it shows it")
     screen = Screen().open(f"/{Path(PAGES[label]).stem}?model={model}")
-    assert any(one.startswith(f"{label} has nothing to show of {kind}s, and {model} reads") for one in screen.alerts)
+    assert any(one.startswith(f"{label} can't show {kind.plural}, and {model} reads") for one in screen.alerts)
     # Nothing is offered that would change nothing.
     assert "Two sentences" not in screen.menus and "causal" not in screen.menus
     assert screen.address["model"] == model
@@ -177,25 +177,25 @@ def test_two_pictures_are_compared_patch_by_patch() -> None:
 
 
 def test_a_picture_of_a_visitors_is_the_second_one_and_goes_when_a_sample_is_chosen(mine: Path) -> None:
-    screen = Screen().open(f"/compare?model={PICTURES}").upload("Upload a second picture", mine)
+    screen = Screen().open(f"/compare?model={PICTURES}").upload("Upload second image", mine)
     assert not screen.alerts and screen.address["picture"] == "chelsea" and "other_picture" not in screen.address
-    second = screen.picker("Second picture")
+    second = screen.picker("Second image")
     assert second.options == ["a cat", "an astronaut", "mine.png"]
     (name,) = [one for one in (second.value,) if one.startswith("own-")]
     assert upload_of(name) is not None
     second.select("chelsea")
     assert screen.run().address["other_picture"] == "chelsea"
-    assert screen.picker("Second picture").options == ["a cat", "an astronaut"]
+    assert screen.picker("Second image").options == ["a cat", "an astronaut"]
     assert name not in [one.name for one in screen.app.session_state["visit"].brought.values()]
 
 
 def test_a_mask_has_run_on_the_picture() -> None:
     screen = Screen().open(f"/masks?model={PICTURES}&mask=prefix&prefix=1&query=1&key=0")
-    assert "Before: patch 0, 0 may look at every patch" in screen.words
-    assert "With the mask: patch 0, 0 may not look at 255 of the 256 patches" in screen.words
+    assert "Before: patch 0, 0 may attend to every patch" in screen.words
+    assert "With the mask: patch 0, 0 may not attend to 255 of the 256 patches" in screen.words
     screen.press(plain("From [CLS]"))
     assert screen.address["query"] == "0"
-    assert "With the mask: [CLS] may not look at 256 of the 256 patches" in screen.words
+    assert "With the mask: [CLS] may not attend to 256 of the 256 patches" in screen.words
 
 
 @pytest.mark.parametrize("named", ["", "&stream=cross"])
@@ -207,8 +207,8 @@ def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(named: str, tm
     hour, path = np.zeros(3_600 * rate, np.int16), tmp_path / "hour.flac"
     hour[1_800 * rate : 1_800 * rate + len(spoken)] = spoken
     soundfile.write(path, hour, rate)
-    screen = Screen().open(f"/?model={SOUNDS}{named}").upload("Upload a sound", path)
-    start = screen.picker("Begin at second")
+    screen = Screen().open(f"/?model={SOUNDS}{named}").upload("Upload audio", path)
+    start = screen.picker("Start at second")
     assert (start.value, start.max) == (0.0, 3_599.0)
     assert "hears 30 s at once" in screen.words and any("made up" in one for one in screen.alerts)
     start.set_value(1_800.0)

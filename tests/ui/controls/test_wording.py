@@ -90,7 +90,7 @@ def test_what_comes_next_is_the_softmax_of_the_output(screen: Screen) -> None:
     screen.back_to(f"/{REPEATED}&more=0")
     trace = shipped("induction").trace("moon cheese frog ring moon cheese")
     likely = shipped("induction").candidates(trace, count=6)
-    assert "What comes next" in screen.words and "“frog”" in screen.words
+    assert "Next token" in screen.words and "“frog”" in screen.words
     texts = bars(screen, 6)
     shown = [one if one >= 0.0005 else None for one in trace.output[-1].softmax(-1).sort(descending=True).values[:6]]
     assert [text.split()[0] for text in texts[:6]] == likely.token.tolist()
@@ -101,7 +101,7 @@ def test_what_comes_next_is_the_softmax_of_the_output(screen: Screen) -> None:
 def test_a_masked_word_is_guessed(screen: Screen) -> None:
     text = "the woman dropped the cup because [MASK] was heavy"
     screen.back_to(f"/?model=coreference&text={quote(text)}&layer=1&head=2")
-    assert "What stands behind [MASK]" in screen.words
+    assert "Prediction at [MASK]" in screen.words
     position = shipped("coreference").trace(text).query_tokens().labels.index("[MASK]")
     assert re.match(r"^it\s", bars(screen, position)[0])
 
@@ -110,14 +110,14 @@ def test_a_masked_word_is_guessed(screen: Screen) -> None:
 def test_where_nothing_is_predicted_nothing_is_shown(screen: Screen, place: str) -> None:
     screen.back_to(place if "model=" in place else f"{place}&model=all-MiniLM-L6-v2")
     assert screen.channel("explorer")
-    assert "What comes next" not in screen.words and "What stands behind" not in screen.words
+    assert "Next token" not in screen.words and "Prediction at" not in screen.words
     assert not has(screen, "One more token") and not has(screen, "Chat template")
 
 
 def test_a_decoder_goes_on_token_by_token(screen: Screen) -> None:
     screen.back_to(f"/{REPEATED}&more=3")
     assert tokens(screen) == "<s> moon cheese frog ring moon cheese frog ring moon".split()
-    assert "The last 3 tokens are the model's own" in screen.words
+    assert "The model generated the last 3 tokens" in screen.words
     assert not has(screen, "Second sentence")
     assert tokens(screen.press("One more token"))[-4:] == "frog ring moon cheese".split()
     assert screen.address["more"] == "4"
@@ -129,7 +129,7 @@ def test_steps_show_what_the_model_added_and_masks_leave_it_out() -> None:
     assert len(tokens(screen.open(f"/steps{REPEATED}&more=3"))) == 10
     screen.open(f"/masks{REPEATED}&more=3")
     assert len(tokens(screen)) == 7
-    assert "the tokens that the model added are left out here" in screen.words
+    assert "tokens that the model generated are left out here" in screen.words
     assert screen.address["more"] == "3"
 
 
@@ -155,11 +155,11 @@ def test_a_hybrid_has_its_own_layer_numbers_in_pickers_address_and_words(allowed
     assert "asks for layer" not in screen.words
     asked = Screen().open(f"{address}&layer=2")
     assert asked.address["layer"] == "1"
-    assert "The address asks for layer “2”. Allowed here: 1. Shown instead: 1." in asked.words
+    assert "The URL asks for layer “2”. Allowed here: 1. Shown instead: 1." in asked.words
 
 
 def test_the_legend_tells_the_second_sentence_and_the_models_own_tokens(stay: OpenPage) -> None:
-    for address, told in (("/?second=A+boat", "second sentence"), (f"/{REPEATED}&more=3", "the model's own")):
+    for address, told in (("/?second=A+boat", "second sentence"), (f"/{REPEATED}&more=3", "generated")):
         expect(stay(address).get_by_test_id("explorer-legend")).to_contain_text(told)
 
 
@@ -182,12 +182,12 @@ def test_a_special_token_that_is_there_twice_is_told_once() -> None:
         (
             "all-MiniLM-L6-v2",
             "The \x07bank",
-            ["1 character that can’t be seen is in the text: the tokenizer drops it."],
+            ["The text has 1 invisible character, and the tokenizer drops it."],
         ),
         (
             "all-MiniLM-L6-v2",
             "\u202ethe\u202c bank",
-            ["2 characters that can’t be seen are in the text: the tokenizer drops them."],
+            ["The text has 2 invisible characters, and the tokenizer drops them."],
         ),
         ("all-MiniLM-L6-v2", "The [bank]\tof 👩‍🔬 the river", []),
         # Each byte has a token.

@@ -82,7 +82,7 @@ def test_counts_of_sessions_are_closed(small: Server, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("frame", "line"),
-    [("hello", "sent text"), (b"\xff" * 40, "can't be read"), (b"\x0a\xff\xff", "can't be read")],
+    [("hello", "sent text"), (b"\xff" * 40, "unreadable"), (b"\x0a\xff\xff", "unreadable")],
     ids=["text", "bytes", "cut"],
 )
 def test_a_broken_frame_ends_its_connection_with_one_line_in_the_log(
@@ -127,7 +127,7 @@ def test_whoever_comes_when_all_places_are_taken_is_told_so_and_comes_in_once_th
         await second.come()
         await second.open()
         assert not second.pages
-        assert "1 person has to leave before you come in" in second.waiting[-1]
+        assert "1 person has to leave before your turn" in second.waiting[-1]
         await first.leave()
         deadline = time.monotonic() + 120
         while not second.pages and time.monotonic() < deadline:
@@ -143,7 +143,7 @@ def test_whoever_comes_when_all_places_are_taken_is_told_so_and_comes_in_once_th
 def test_a_page_that_is_loaded_again_has_the_place_it_had_and_who_waits_is_told_the_same_number(
     small: Server, browser: Browser
 ) -> None:
-    address, waits = f"{small.address}/attention/?model=lists", "1 person has to leave before you come in"
+    address, waits = f"{small.address}/attention/?model=lists", "1 person has to leave before your turn"
     with closing(browser.new_context()) as first, closing(browser.new_context()) as second:
         here, there = first.new_page(), second.new_page()
         here.goto(address)

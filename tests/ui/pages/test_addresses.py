@@ -59,7 +59,7 @@ def test_whatever_an_address_asks_for_and_cant_have_is_told_once_and_the_page_is
     # The other model is one that our own module's settings are known of.
     asked = {one.name: "<b>" for one in wrong} | {"model": "scratch", "text": "the cat sat"}
     screen.back_to(f"{path}?{urlencode(asked)}")
-    told = [re.match(r"The address asks for (\w+) “<b>”", one) for one in screen.warnings]
+    told = [re.match(r"The URL asks for (\w+) “<b>”", one) for one in screen.warnings]
     assert sorted(one[1] for one in told if one) == sorted(one.name for one in wrong)
     assert "<b>" not in screen.address.values()
     assert not screen.back_to(f"{path}?{OWN}").warnings
@@ -144,7 +144,7 @@ def test_a_page_takes_along_what_all_pages_share_and_keeps_its_own(screen: Scree
 def test_a_model_that_cannot_be_had_is_told_with_its_reason(screen: Screen) -> None:
     screen.back_to("/?model=../../etc/passwd")
     (told,) = screen.warnings
-    assert "model “../../etc/passwd”" in told and "Why: " in told
+    assert "model “../../etc/passwd”" in told and "Reason: " in told
     assert all(name in told for name in of_text())
     assert quote_plus("..") not in screen.address["model"]
 

@@ -43,7 +43,7 @@ def leave(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, obj
         ("/", {"head": "0"}, "Head", "head", "11", 0),
         ("/steps", {"step": "scores", "query": "2"}, "Query token", "steps-query", "1 · cat", 2),
         ("/steps", {"step": "embeddings"}, "Dimension", "steps-dimension", "3", 0),
-        ("/masks", {"mask": "causal", "in_head": "1"}, "Blocks for", "in_head", "only 1", 1),
+        ("/masks", {"mask": "causal", "in_head": "1"}, "Masked heads", "in_head", "only 1", 1),
         ("/masks", {"mask": "window", "window": "3"}, "Window", "window", "3 tokens", 3),
         ("/heads", {"view": "colours"}, "Metric", "heads-metric", "Entropy of the row", "entropy"),
         ("/compare", {"what": "heads", "other_head": "1"}, "Second head", "compare-other_head", "10", 1),
@@ -71,7 +71,7 @@ def test_a_token_of_another_text_is_no_position_of_this(
 ) -> None:
     screen.back_to(f"/heads?{OWN}")
     screen.pick("Change", "block")
-    label = "Who may not look" if key == "edit-query" else "At whom"
+    label = "Blocked query" if key == "edit-query" else "Blocked key"
     assert leave(key, stale).picker(label).value == 1
 
 
@@ -83,5 +83,5 @@ def test_a_position_of_a_longer_text_gives_way_to_the_last_of_this(
     screen.back_to(f"/heads?{OWN}")
     screen.pick("Change", "block")
     screen.app.session_state["visit"].memories[widgets.Drafts].values[key] = held
-    label = "Who may not look" if key == "edit-query" else "At whom"
+    label = "Blocked query" if key == "edit-query" else "Blocked key"
     assert screen.run().picker(label).value == shown

@@ -149,7 +149,7 @@ def test_why_opens_a_next_word_of_a_model_that_was_trained_and_of_no_file() -> N
     selection = opened(**COPY)
     drawn = run(selection)
     assert not why.why_not(drawn, selection.shared)
-    assert "a trace from a file" in why.why_not(Run(drawn.trace), selection.shared)
+    assert "trace from a file" in why.why_not(Run(drawn.trace), selection.shared)
     own = opened(model="scratch", text="the cat")
     assert "random weights" in why.why_not(run(own), own.shared)
     assert slots(why.view(why.WhyStudy(Run(drawn.trace), None), selection)) == ["notes", "picture"]  # pyright: ignore

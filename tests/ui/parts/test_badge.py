@@ -37,7 +37,7 @@ def test_a_part_that_is_left_out_is_named() -> None:
     near = Fidelity(2e-7, 3e-7, 1e-5, "the same model with another attention", 0.0, None)
     one = Trace(trace.layers, trace.queries, trace.keys, trace.output, origin, near)
     assert verdict(one, from_file=False, switched=False) == ("green", "Verified to 3×10⁻⁷; part left out")
-    assert "also attends in pooler (by torch's MultiheadAttention). That isn't shown" in comparison_words(one)
+    assert "also attends in pooler (by torch's MultiheadAttention), which isn't shown" in comparison_words(one)
 
 
 def test_weights_that_were_handed_over_are_never_verified() -> None:
@@ -45,7 +45,7 @@ def test_weights_that_were_handed_over_are_never_verified() -> None:
     assert "Nothing ran here: these are the weights that were given" in comparison_words(trace)
     assert verdict(trace, from_file=True, switched=False) == (
         "orange",
-        "Not verified: weights that were handed over",
+        "Not verified: weights passed in",
     )
 
 

@@ -100,9 +100,7 @@ def test_a_wait_is_said_in_words_that_name_the_model_and_no_folder_of_the_machin
 ) -> None:
     monkeypatch.setattr(permissions, "SETTINGS", permissions.SETTINGS)
     screen = AppTest.from_function(holding).run()
-    assert [one.value for one in screen.caption] == [
-        plain("Loading my_*own*_model into memory, once for everybody: some seconds …")
-    ]
+    assert [one.value for one in screen.caption] == [plain("Loading my_*own*_model for all visitors: a few seconds …")]
     assert ["Trying all heads …" in one.value and 'role="status"' in one.value for one in screen.get("html")] == [True]
 
 
@@ -119,10 +117,10 @@ def test_who_waits_for_others_is_told_how_many_are_first(monkeypatch: pytest.Mon
     door = Door(1)
     monkeypatch.setattr(drawing, "FORWARDS", door)
     screen = AppTest.from_function(holding_nothing_of_note).run()
-    assert ["Still at work …" in one.value for one in screen.get("html")] == [True]
+    assert ["Working …" in one.value for one in screen.get("html")] == [True]
     assert "scratch reads 3 words …" in drawing._working_words(State(model="scratch", text="the old bank"))
     long = drawing._working_words(State(model="scratch", text="old " * 2_000))
     assert "scratch reads 2,000 words …" in long and "a minute or more" in long
     with door:
         screen.run()
-    assert ["1 run is before this one" in one.value for one in screen.get("html")] == [True]
+    assert ["1 run is before yours" in one.value for one in screen.get("html")] == [True]

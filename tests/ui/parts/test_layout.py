@@ -62,7 +62,7 @@ def test_nothing_jumps_while_a_page_arrives(
         page.set_viewport_size({"width": width, "height": 844})
         page.goto(app_server.address + address)
         # What comes last; on a phone the badge stands behind a line.
-        page.get_by_text(re.compile("^Verified|^Show the answer$")).first.wait_for(timeout=90_000, state="attached")
+        page.get_by_text(re.compile("^Verified|^Show answer$")).first.wait_for(timeout=90_000, state="attached")
         idle(page)
         found: float = page.evaluate(SHIFTS)
         return found
@@ -166,13 +166,13 @@ def test_the_picture_begins_high_up_and_a_note_pushes_it_no_lower(
     picture = page.locator(PICTURES[path]).first
     assert box(picture)["top"] <= 200
     note = page.locator(".st-key-notices-place").get_by_role("button")
-    expect(note).to_contain_text("Example instead" if path == "/learn" else "Not as asked")
+    expect(note).to_contain_text("Example instead" if path == "/learn" else "URL adjusted")
     page.set_viewport_size({"width": 390, "height": 844})
     idle(page)
     assert box(picture)["top"] <= 300
     assert box(note)["left"] + box(note)["width"] <= 390
     note.click()
-    told = "so the course goes on with its example" if path == "/learn" else "The address asks for layer “99”."
+    told = "so the course uses its example" if path == "/learn" else "The URL asks for layer “99”."
     expect(page.get_by_test_id("stPopoverBody")).to_contain_text(told)
     page.keyboard.press("Escape")
 

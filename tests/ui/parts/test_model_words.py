@@ -5,7 +5,7 @@ import pytest
 from attention_viz.ui.parts.drawing import accent_words
 from tests.shipped import shipped
 
-LEFT_OUT = "all-MiniLM-L6-v2 leaves accents out: it reads "
+LEFT_OUT = "all-MiniLM-L6-v2 strips accents: it reads "
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_a_trace_of_some_layers_is_refused_in_words_that_say_which_it_keeps(tmp_
     av.load("induction").trace("a b a b", layers=[1]).save(tmp_path / "some.safetensors")
     screen = Screen().open("/?model=scratch&text=something")
     screen.open_trace(tmp_path / "some.safetensors")
-    assert "keeps only some layers of the decoder (layer 1 of 0 to 1)" in screen.words
+    assert "has only some layers of the decoder (layer 1 of 0 to 1)" in screen.words
     assert "Shown from a file" not in screen.words
 
 
@@ -114,7 +114,7 @@ def test_without_a_folder_for_temporary_files_that_is_said_in_plain_words(
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
     open_trace._open(upload(manager, b"anything"))
     refused = here.memories[open_trace._Opening].refused
-    assert refused == "this machine has no room for the file while it is read (No such file or directory)"
+    assert refused == "the server has no room to read the file (No such file or directory)"
 
 
 def test_a_run_with_a_change_is_told_as_one(tmp_path: Path) -> None:

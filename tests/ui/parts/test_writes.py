@@ -20,19 +20,19 @@ def told(position: int) -> tuple[list[str], list[str]]:
 
 
 def lines(screen: Screen) -> str:
-    (line,) = [caption.value for caption in screen.app.caption if "Writes for" in caption.value]
+    (line,) = [caption.value for caption in screen.app.caption if "Promotes" in caption.value]
     return line.replace("\\", "")
 
 
 def test_explore_and_heads_tell_which_words_the_chosen_head_writes_for() -> None:
     promoted, suppressed = told(-1)
-    expected = f"Writes for: {', '.join(promoted)}  \nagainst: {', '.join(suppressed)}"
+    expected = f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}"
     assert lines(Screen().open(f"/?{TOY}")) == expected
     pair = "query=5&key=2"
     assert lines(Screen().open(f"/heads?{TOY}&{pair}")) == expected
     promoted, suppressed = told(3)
     there = lines(Screen().open(f"/heads?{TOY}&query=3&key=2"))
-    assert there == f"Writes for: {', '.join(promoted)}  \nagainst: {', '.join(suppressed)}"
+    assert there == f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}"
 
 
 def test_why_tells_them_of_the_next_word_and_not_of_a_score() -> None:
@@ -57,4 +57,4 @@ def test_of_an_encoder_decoder_they_are_told_of_what_it_says(stream: str) -> Non
 def test_there_are_none_where_rows_choose_no_word(path: str, asked: str) -> None:
     screen = Screen().open(f"{path}?{asked}")
     assert not screen.app.exception
-    assert "Writes for" not in screen.words
+    assert "Promotes" not in screen.words

@@ -21,8 +21,8 @@ def test_what_cannot_be_had_is_named_until_something_else_is_chosen() -> None:
     selection = open_dive({"place": "lake", "depth": "3", "boat": "huge"})
     assert selection.of(DIVE) == Dive(place="lake")
     notices = (
-        "The address asks for depth “3”. Allowed here: 0 to 2. Shown instead: 1.",
-        "The address asks for boat “huge”. Allowed here: small and large. Shown instead: small.",
+        "The URL asks for depth “3”. Allowed here: 0 to 2. Shown instead: 1.",
+        "The URL asks for boat “huge”. Allowed here: small and large. Shown instead: small.",
     )
     assert selection.part(DIVE).notices == notices
     selection = open_dive({}, selection)

@@ -42,16 +42,15 @@ def _offer_example(state: State) -> None:
     what = "The trace in this file" if opening.opened() is not None else allowed.display_name(state.model)
     st.info(
         plain(
-            f"{what} has no cross-attention: it reads one text and says no other. Cross-attention needs an "
-            f"encoder–decoder. In the catalogue that is {', '.join(able)}; others can be opened from a folder or "
-            "from the hub. Your sentence stays in the box."
+            f"{what} has no cross-attention, which needs an encoder–decoder. The catalogue has {', '.join(able)}; you "
+            "can open others from a folder or from the hub. Your sentence stays in the box."
         )
     )
     names = ("model", "text", "target", "layer", "head", "stream")
     st.button(
-        f"Show {EXAMPLE.model} with “{EXAMPLE.text}”",
+        f"Show {EXAMPLE.model}",
         on_click=functools.partial(visit.pick, SHARED, **{name: getattr(EXAMPLE, name) for name in names}),
-        help="The browser's Back brings your sentence back.",
+        help=f"Runs “{EXAMPLE.text}”. Go back in the browser to restore your sentence.",
     )
 
 

@@ -37,7 +37,7 @@ def _show_target(trace: Trace) -> None:
     origin = trace.provenance
     own = bool(origin.generated)
     target = one_line(origin.target or " ".join(trace.query_tokens(STREAM).written), _LONGEST_TARGET)
-    who = "The model says" if own else "It was told to say"
+    who = "Output" if own else "Target"
     st.html(f'<p class="cross-said"><b>{who}</b> <span data-testid="said">{html.escape(target)}</span></p>')
 
 
@@ -50,18 +50,18 @@ def _show_alignment(trace: Trace, layer: int, head: int) -> None:
     heads = "".join(
         f'<th scope="col" class="cross-{kind}">{words}</th>'
         for kind, words in (
-            ("query", "is said"),
-            ("key", "looks most at"),
+            ("query", "predicts"),
+            ("key", "attends most to"),
             ("weight", "weight" if trace.provenance.reading == "raw" else "share"),
         )
     )
     st.html(
-        '<div class="cross-alignment" role="group" tabindex="0" aria-label="Alignment, a row a word">'
+        '<div class="cross-alignment" role="group" tabindex="0" aria-label="Alignment, one row per word">'
         f'<table data-testid="alignment"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
     st.caption(
-        "Each row is named by the word that this step produces. A step reads the word before it, so a row is about "
-        "choosing its word."
+        "Each row is labelled with the word it predicts. Its query comes from the word before, so the row is about "
+        "choosing that word."
     )
 
 

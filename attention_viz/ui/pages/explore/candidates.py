@@ -38,7 +38,7 @@ def _step_words(trace: Trace, position: int) -> str:
     if position + 1 >= len(tokens):
         return ""
     last, following = map(set_apart, tokens.written[position : position + 2])
-    return f"After “{last}” it went on with “{following}”."
+    return f"After “{last}”, the model generated “{following}”."
 
 
 def up_to_step(run: Run, state: State, back: int) -> Run:
@@ -64,7 +64,7 @@ def uncut_words(run: Run, state: State, back: int) -> str:
     """Explain why stepping keeps the whole text; empty if it doesn't."""
     if not back or not _stays_whole(run, state):
         return ""
-    return "A long text stays whole in the matrix: there the row of this step is chosen."
+    return "A long text stays whole in the matrix, with this step's row selected."
 
 
 def _stays_whole(run: Run, state: State) -> bool:
@@ -82,7 +82,7 @@ def _show_cache(trace: Trace, state: State, position: int) -> None:
         return
     figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
     words = _cache_words(trace, position)
-    show_picture(figure, "cache", f"The cache, a row for each of the last steps. {words}")
+    show_picture(figure, "cache", f"The KV cache, one row per recent step. {words}")
     st.caption(plain(words))
 
 
@@ -97,22 +97,22 @@ def _cache_words(trace: Trace, position: int) -> str:
     )
     heads = sum(call.key.shape[0] for call in calls)
     gone = position + 1 - kept
-    thrown = f"; {gone} older ones thrown away" if gone and trace.provenance.edits else ""
+    thrown = f"; {gone} older ones evicted" if gone and trace.provenance.edits else ""
     return f"{kept} keys and values in each of {heads} key heads, {kept * each / 1e6:.2g} MB{thrown}"
 
 
 def _show_eviction(state: State) -> None:
     widgets.show_switch(
-        "Throw old keys away",
+        "Evict old keys",
         SHARED,
         "evict",
         "evict-switch",
-        help="Throws them away before each token that the model chooses. Keys that stay keep their positions.",
+        help="Evicts old keys from the KV cache before each generated token. The keys kept don't change position.",
     )
     if state.evict == "on":
         with st.container(horizontal=True, gap="xsmall", key="kept-keys"):
-            widgets.show(st.number_input, "First to stay", 0, 64, of=SHARED, name="first_keys", width=110)
-            widgets.show(st.number_input, "Last to stay", 1, 512, of=SHARED, name="last_keys", width=110)
+            widgets.show(st.number_input, "First keys kept", 0, 64, of=SHARED, name="first_keys", width=110)
+            widgets.show(st.number_input, "Recent keys kept", 1, 512, of=SHARED, name="last_keys", width=110)
 
 
 def show_way_back(place: DeltaGenerator, state: State) -> None:
@@ -125,7 +125,7 @@ def show_way_back(place: DeltaGenerator, state: State) -> None:
 
 
 _COUNT = 6
-# Of a text with many masks; the others can be had in Python.
+# The most predictions shown for a text with many masks; Python has the others.
 _MOST_MASKS = 3
 
 
@@ -149,7 +149,7 @@ def show_candidates(
     with frame:
         for position, likely in list(found.items())[:_MOST_MASKS]:
             mask = trace.query_tokens().written[position]
-            title = CANDIDATES_TITLE if decoder else f"What stands behind {mask}"
+            title = CANDIDATES_TITLE if decoder else f"Prediction at {mask}"
             st.markdown(f"**{plain(title)}**")
             if decoder:
                 _show_steps(trace, len(trace.query_tokens()) - 1 - position)
@@ -177,7 +177,7 @@ def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
     words = [word for word in dict.fromkeys(words) if word]
     if not words:
         return
-    pressed = st.pills("Press one word, or two", words, selection_mode="multi", key="asked-words")
+    pressed = st.pills("One or two words", words, selection_mode="multi", key="asked-words")
     first, *others = [*pressed[:2]] or words[:1]
     beside = f" and not “{others[0]}”" if others else ""
     if st.button(plain(f"Why “{first}”{beside}?"), key="why-word"):

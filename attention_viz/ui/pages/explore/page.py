@@ -42,11 +42,9 @@ class ExploreChoice:
     """The Explore page's URL choices."""
 
     back: int = parameter(
-        0, WholeNumber(_steps), "how many tokens before the last one what comes next is shown", brief=True
+        0, WholeNumber(_steps), "the position of the prediction, in tokens before the last", brief=True
     )
-    blocked: str = parameter(
-        "", AnyText(longest=1_500), "patches of a picture that nobody may look at", applies=_picture, brief=True
-    )
+    blocked: str = parameter("", AnyText(longest=1_500), "the blocked image patches", applies=_picture, brief=True)
 
 
 def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
@@ -101,8 +99,8 @@ def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[i
 
 # The explorer's height on a wide screen.
 _HEIGHT = 600
-# Of the panel with what comes next.
-CANDIDATES_TITLE, CANDIDATES_WIDTH = "What comes next", 264
+# The panel with the predictions.
+CANDIDATES_TITLE, CANDIDATES_WIDTH = "Next token", 264
 
 
 def _layout(state: State, _row: ControlRow) -> Slots:

@@ -1,4 +1,4 @@
-"""A blocked region of a picture, chosen by a head's weights."""
+"""A blocked region of an image, chosen by a head's weights."""
 
 import re
 
@@ -48,8 +48,8 @@ def without_region(run: Run, state: State, choice: ExploreChoice) -> Run:
         return run
     patches = patches_of(choice.blocked, len(positions))
     if patches is None:
-        asked = f"The address asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
-        show_notices([f"{asked}{len(positions)} such as 3-5.9, and not all of them. Shown instead: none blocked."])
+        asked = f"The URL asks for the blocked patches “{choice.blocked[:40]}”. Allowed here: numbers below "
+        show_notices([f"{asked}{len(positions)}, such as 3-5.9, but not all of them. Shown instead: none blocked."])
         return run
     allowed = torch.ones(2 * (len(run.trace.key_tokens()),), dtype=torch.bool)
     allowed[:, [positions[one] for one in patches]] = False
@@ -68,7 +68,7 @@ def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) ->
     found, share = _looked_at(after.trace, *after.place(None, state.layer, state.head), query)
     blocked = patches_of(choice.blocked, len(_positions(before.trace))) or [] if after is not before else []
     with st.container(key="region", horizontal=True, vertical_alignment="center", gap="small"):
-        label = f"Block the {len(found)} patches that it looks at" if len(found) > 1 else "Block the patch it looks at"
+        label = "Block these patches" if len(found) > 1 else "Block this patch"
         st.button(label, on_click=block, args=(to_runs([*blocked, *found]),), key="block-region")
         if after is not before:
             st.button("Unblock", on_click=block, args=("",), key="unblock-region")
@@ -82,7 +82,7 @@ def _phrase(before: Run, state: State, query: int, blocked: int, count: int, sha
     return (
         f"{blocked} {'patch is' if blocked == 1 else 'patches are'} blocked for all positions, layers and "
         "heads. "
-        f"In this head {name} gave {had:.2f} to {len(old)} patches that lie together; now {share:.2f} to {count}."
+        f"In this head, {name} gave {had:.2f} to {len(old)} adjacent patches; now it gives {share:.2f} to {count}."
     )
 
 

@@ -32,7 +32,7 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
     with st.form(f"{key}-form", border=False):
         _ask(exercise, key)
         st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
-    # Below the button that is always there, so that nothing said moves them.
+    # The feedback is below the buttons, so that it doesn't move them.
     hints = _buttons(exercise, key)
     _feedback(exercise, key)
     _show_feedback(exercise, key, hints)
@@ -139,7 +139,7 @@ def _buttons(exercise: Exercise, key: str) -> int:
         label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
         st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
         st.button("Solution", on_click=_solve, args=(key,), disabled=not tried)
-        st.button("Another one", on_click=another_exercise)
+        st.button("New exercise", on_click=another_exercise)
     return count
 
 
@@ -158,16 +158,16 @@ def _solve(key: str) -> None:
     visit.memory(Tries).solved = key
 
 
-# Instead of a guess in the address: shown without one.
+# In the URL instead of a guess: the answer is shown without one.
 SHOWN = "shown"
 
 _KEY = "learn-predict"
 _GUESS = re.compile(r"shown|\d{1,3}(\.\d{1,3})*")
 _PERCENT = 100
 _WORDS = {
-    "bars": "A bar for each",
-    "show": "Show the answer",
-    "skip": "Skip the guess",
+    "bars": "One bar per option",
+    "show": "Show answer",
+    "skip": "Skip guess",
     "guess": "your guess",
     "asks": "choose it",
 }

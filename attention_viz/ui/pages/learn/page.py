@@ -20,13 +20,13 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
-# As on the Step by step page, in the words of one who has just heard of matrices.
+# As on the Step by step page, in words for beginners.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
 
-# Bytes of a file with somebody's progress; ours has some two hundred.
+# The most bytes of a progress file; ours has some two hundred.
 LONGEST_FILE = 10_000
 
-# A word alone looks at nothing but itself, of which there is little to tell.
+# A single word attends only to itself, so it teaches little.
 _FEWEST = 2
 
 
@@ -47,15 +47,15 @@ class LearnChoice:
     """The Learn page's URL choices."""
 
     lesson: str = parameter("", OneOf(_lessons), "the lesson")
-    choice: str = parameter("", AnyText(longest=40), "its setting", brief=True)
+    choice: str = parameter("", AnyText(longest=40), "the lesson's setting", brief=True)
     notation: str = parameter("rows", OneOf(tuple(NOTATIONS)), "the notation")
-    done: tuple[str, ...] = parameter((), Names(_lessons), "whose exercises were solved", brief=True)
+    done: tuple[str, ...] = parameter((), Names(_lessons), "the lessons with solved exercises", brief=True)
     exercise_seed: int = parameter(
-        0, WholeNumber(range(10_000)), "the numbers of the exercises", older=Older("seed", _of_an_exercise)
+        0, WholeNumber(range(10_000)), "the seed of the exercises", older=Older("seed", _of_an_exercise)
     )
     answers: str = parameter("off", OneOf(("on", "off")), "the answer sheet", brief=True)
-    guess: str = parameter("", AnyText(longest=400), "what was guessed", brief=True)
-    word: int | None = parameter(None, _WORD, "the word that was pressed", brief=True)
+    guess: str = parameter("", AnyText(longest=400), "the guess", brief=True)
+    word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
 
 
 def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
@@ -69,8 +69,8 @@ LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     """Return the course's text (two words or more), and a notice or ""."""
     if len(split_words(text)) < _FEWEST:
-        said = "no word" if not split_words(text) else "a single word"
-        return example, f"There is {said} in the box, so the course goes on with its example: “{example}”."
+        said = "no word" if not split_words(text) else "only one word"
+        return example, f"The box has {said}, so the course uses its example: “{example}”."
     short = text[: SETTINGS.longest_link]
     words = split_words(short)
     if short == text and len(words) <= longest:
@@ -84,8 +84,8 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     begin = " ".join(used) or " ".join(words[:longest])
     last = split_words(begin)[-1]
     said = (
-        f"The course reads the first {longest} words and signs, up to “{last}”, so that each can be shown; what you "
-        "typed stays in the box."
+        f"The course reads the first {longest} words and signs, up to “{last}”, so that it can show each. Your whole "
+        "text stays in the box."
     )
     return begin, said
 
@@ -93,18 +93,18 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
 def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
     """Read the finished lessons from a progress file."""
     if len(content) > LONGEST_FILE:
-        raise AttentionVizError(f"a file with progress has at most {LONGEST_FILE:,} bytes; this one has more")
+        raise AttentionVizError(
+            f"a progress file may have at most {LONGEST_FILE:,} bytes; this one has {len(content):,}"
+        )
     try:
         found: Any = json.loads(content)
     except (ValueError, RecursionError):
-        raise AttentionVizError("a file with progress is JSON, as “Save my progress” writes it; this is none") from None
+        raise AttentionVizError("the file isn't valid JSON; open a file from “Save progress”") from None
     done: Any = found.get("done") if isinstance(found, dict) else None
     if not isinstance(done, list) or not all(isinstance(name, str) for name in done):
-        raise AttentionVizError("a file with progress has a list “done” with the names of lessons; this one has none")
+        raise AttentionVizError("the file has no list “done” of lesson names; open a file from “Save progress”")
     if unknown := [name for name in done if name not in lessons]:
-        raise AttentionVizError(
-            f"the file names the lesson {unknown[0][:40]!r}, which there isn't; there are {', '.join(lessons)}"
-        )
+        raise AttentionVizError(f"unknown lesson {unknown[0][:40]!r} in the file; the lessons are {', '.join(lessons)}")
     return tuple(name for name in lessons if name in done)
 
 
@@ -168,7 +168,7 @@ def _add_done(more: Sequence[str]) -> None:
     set_choice(done=tuple(name for name in LESSONS if name in known))
 
 
-# What fills the slot of the first lesson: the less of it, the less moves when the lesson comes.
+# The placeholder's height for the first lesson: the smaller, the less moves when the lesson comes.
 _WAIT = 120
 
 

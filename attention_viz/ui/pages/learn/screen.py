@@ -24,11 +24,11 @@ from attention_viz.ui.parts.notices import show_notices
 
 Made = TypeVar("Made")
 
-# A picture's title, and what is left above the picture for a legend or the names of its parts.
+# The height of a figure's title, and the room left above it for a legend or the names of its parts.
 _TITLE, _ABOVE = 30, 30
-# Pixels that the first screen leaves to a picture; one that names many words is as tall as it has to be.
+# A figure's height on the first screen, in pixels; one that names many words may be taller.
 _LEFT = 440
-# Of a place in a picture that answers a press, in pixels.
+# The size of a clickable spot in a figure, in pixels.
 _SPOT = 20
 
 
@@ -68,7 +68,7 @@ def show_control(name: str, scene: Scene) -> None:
     if asked and asked not in options:
         show_notices([notice("choice", asked, ", ".join(options), value)])
     key = f"learn-control-{name}"
-    # The lesson sets what nobody chose.
+    # The lesson sets an unchosen option.
     widgets.preset(key, value)
     show = st.select_slider if control.ordered else st.pills if control.words else st.selectbox
     show(
@@ -89,7 +89,7 @@ def _take_option(key: str, options: Collection[str]) -> None:
 
 
 def show_words(name: str, scene: Scene) -> None:
-    """Show the picture's pressable words, unless the bars are those."""
+    """Show the figure's clickable words, unless the bars are those."""
     words = LESSONS[name].words
     if words is None:
         return
@@ -97,7 +97,7 @@ def show_words(name: str, scene: Scene) -> None:
     key = f"learn-words-{name}"
     widgets.preset(key, asking)
     st.pills(
-        "Press a word to ask about it",
+        "Query word",
         list(options),
         format_func=options.__getitem__,
         key=key,
@@ -139,14 +139,14 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
     """Draw a copy of the picture: the cached one serves every screen size."""
     figure = copy.deepcopy(shown.figure)
     layout: Any = figure.layout
-    # What it shows is told beside it: nothing above needs the room that a title takes, but for a legend.
+    # The text beside the figure explains it, so it needs no title, only room for a legend.
     parts: list[Any] = list(figure.data)
     legend = any(one.showlegend for one in parts) and (layout.legend.y or 0) >= 1
     figure.update_layout(
         title_text="", margin_t=max(layout.margin.t - _TITLE, _ABOVE if legend or layout.annotations else 8)
     )
     height = layout.height or _LEFT
-    if few and "xaxis2" not in layout:  # what stands below another picture needs its room
+    if few and "xaxis2" not in layout:  # a figure below another needs its room
         figure.update_layout(height=min(_LEFT, height))
     key = f"learn-picture-{name}"
     if shown.spots:
@@ -159,7 +159,7 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
     unseen = {"marker": {"opacity": 0}}
-    # A word that is drawn where a spot stands would be found in its stead.
+    # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}
     found: list[Any] = list(figure.select_traces({"mode": "markers+text"}))
     for words in found:
@@ -198,6 +198,6 @@ def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
     found = [files[name] for name in lesson.deeper if name in files]
     if found:
         with st.container(horizontal=True, vertical_alignment="center", key="learn-further", gap="small"):
-            st.caption("Look further:", width="content")
+            st.caption("See also:", width="content")
             for label, page in found:
                 st.page_link(page, label=label, query_params=address)

@@ -37,13 +37,13 @@ def _show_text(name: str, shown: Shown, notation: str) -> None:
 
 
 def _show_glossary() -> None:
-    with st.expander("Glossary: every term of the course in a sentence", key="learn-glossary"):
+    with st.expander("Glossary", key="learn-glossary"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))
 
 
-# What the first screen leaves to a picture; one that names many words is as tall as it has to be.
+# The most words of a short figure, and the most options of short bars.
 _FEW, _FEW_BARS = 10, 4
-# How wide a picture is that is asked about, in pixels.
+# The width of a sample image, in pixels.
 _SAMPLE = 300
 
 
@@ -125,14 +125,14 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, sho
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
             kind = "word" if lesson.sample is None else "line"
-            how = f"Drag the bars, or press the {kind} that you think gets most." if ask.shares else "Press your guess."
+            how = f"Drag the bars, or click the {kind} that you think gets most." if ask.shares else "Click your guess."
             st.markdown(f"**1** Predict\n\n{how}")
         else:
             said = "" if guess is None else f"**✓** You guessed. {plain(ask.said(named(guess)))}\n\n"
-            st.markdown(f"{said}**2** {plain(shown.says)}{' *Press a word to ask about it.*' if ask.word else ''}")
+            st.markdown(f"{said}**2** {plain(shown.says)}{' *Click a word to make it the query.*' if ask.word else ''}")
     if shown is None:
         with st.container(border=True, key="learn-step-see"):
-            st.markdown("**2** See what ran")
+            st.markdown("**2** See the answer")
 
 
 def _show_exercise(name: str, scene: Scene, seed: int) -> None:
@@ -158,4 +158,4 @@ def _show_next(choice: LearnChoice) -> None:
     after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
     if after and choice.lesson in choice.done:
         title = plain(LESSONS[after].title)
-        st.button(f"Go on: {title} →", key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")
+        st.button(f"Next: {title} →", key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")

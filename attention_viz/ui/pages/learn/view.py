@@ -66,14 +66,14 @@ def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
     """Export the link without private choices, and progress, never kept on the server."""
     shared = {name: text for name, text in parameters.items() if name != "done"}
     with st.popover("Export", key="export"):
-        st.markdown("**Link**: whoever opens it starts from what you see now: lesson, sentence, choice and exercise.")
+        st.markdown("**Link**: opens this lesson with your sentence, choice and exercise.")
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
         content = json.dumps({"done": list(done)}, indent=1)
-        st.download_button("Save my progress", content, "attention-progress.json", "application/json", width="stretch")
+        st.download_button("Save progress", content, "attention-progress.json", "application/json", width="stretch")
         st.caption(
-            "For a handout, show the answer or skip the guess, then print the page from the browser (Ctrl+P): text, "
-            "picture, exercise and tables, with these numbers, and none of the buttons."
+            "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has the "
+            "text, figure, exercise and tables with these numbers, but no buttons."
         )
 
 
@@ -83,12 +83,14 @@ def _fit_paper() -> None:
 
 def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
     key = widgets.fresh(_FIELD)
-    st.markdown(f"{len(done)} of {len(lessons)} exercises solved. The address keeps it, and so does a file (*Export*).")
+    st.markdown(
+        f"{len(done)} of {len(lessons)} exercises solved. The URL keeps your progress; *Export* saves it as a file."
+    )
     st.file_uploader(
-        "Open my progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
+        "Open progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
     )
     if refusal := visit.memory(_ProgressRefusal).reason:
-        st.error(plain(f"This can't be opened: {refusal}."))
+        st.error(plain(f"Can't open this file: {refusal}."))
 
 
 def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
@@ -107,20 +109,20 @@ def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]],
 def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
     """Show all answers for this sentence and seed."""
     with st.container(key="learn-answers"):
-        st.button("Back to the lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-        st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: whoever has both has these exercises.")
-        # On paper, too, it says whether all are there.
+        st.button("Back to lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
+        st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: both together give these exercises.")
+        # The printed sheet says whether it is complete, too.
         slot = st.empty()
         for place, (name, lesson) in enumerate(LESSONS.items()):
-            slot.caption(f"{place} of {len(LESSONS)} answers are here, the others are being worked out …")
+            slot.caption(f"{place} of {len(LESSONS)} answers are here; computing the others …")
             called = f"**{place + 1}\\. {plain(lesson.title)}.**"
             if lesson.sample is not None:
-                called = f"{called} With a {SAMPLES[lesson.sample(scene)].kind} that ships, in place of the sentence."
+                called = f"{called} It uses a bundled {SAMPLES[lesson.sample(scene)].kind} instead of the sentence."
             with st.container(key=f"learn-solved-{name}"):
                 try:
                     (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
                 except AttentionVizError as error:
-                    st.markdown(f"{called} This can't be had: {plain(str(error))}.")
+                    st.markdown(f"{called} Not available: {plain(str(error))}.")
                     continue
                 st.markdown(f"{called} {plain(solved.question)}")
                 show_tables(solved.given)
@@ -151,7 +153,7 @@ def _present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) 
 
 
 def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
-    """Return a lesson's slides; none if it can't be shown, which the page says."""
+    """Return a lesson's slides; none after a problem, shown on the page."""
     lesson = LESSONS[name]
     try:
         title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
@@ -229,11 +231,11 @@ def _show_chip(choice: LearnChoice) -> None:
         with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
             label = NOTATIONS[choice.notation].capitalize()
             usual = {"notation": next(iter(NOTATIONS))}
-            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Take it off")
+            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Reset")
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for everybody."""
+    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for all visitors."""
     asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 

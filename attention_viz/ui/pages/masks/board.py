@@ -112,12 +112,12 @@ def _cells(text: object, count: int) -> Cells | None:
     return bits.reshape(count, count).astype(bool)
 
 
-# Of one of two pictures that stand above each other beside the matrix, in pixels, and of a patch that answers a click.
+# In pixels: the height of each figure beside the matrix, and the size of a clickable patch.
 _HEIGHT, _TARGET = 272, 16
 
 
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
-    """Draw the weights on the picture, blocked patches hatched; return the matrix's slot."""
+    """Draw the weights on the image, blocked patches hatched; return the matrix's slot."""
     tokens = before.trace.key_tokens(before.stream(state.stream))
     if before.trace.seen.picture is None or not tokens.patches or len(before.trace.streams) > 1:
         return st.container()
@@ -125,7 +125,7 @@ def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoic
     query, key = pair_of(before, state)
     with left.container(key="masked-picture", gap="xsmall"):
         with st.container(key="masked-before", gap="xsmall"):
-            _show(before, "Before" if choice.mask != "none" else "As the model is", query, key, state)
+            _show(before, "Before" if choice.mask != "none" else "Without a mask", query, key, state)
         if choice.mask != "none" and after is not before:
             with st.container(key="masked-after", gap="xsmall"):
                 _show(after, "With the mask", query, key, state)
@@ -134,13 +134,13 @@ def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoic
 
 
 def _show(run: Run, name: str, query: int, key: int, state: State) -> None:
-    """Draw a run's picture; a pressed patch becomes the query."""
+    """Draw a run's image; a clicked patch becomes the query."""
     trace = run.trace
     layer, head = run.place(state.stream, state.layer, state.head)
     shut = int(blocked_patches(trace, layer, head, query).sum())
     tokens = trace.query_tokens()
     cells = {place: at for at, place in tokens.patches.items()}
-    may = f"may not look at {shut} of the {len(cells)} patches" if shut else "may look at every patch"
+    may = f"may not attend to {shut} of the {len(cells)} patches" if shut else "may attend to every patch"
     phrase = f"{name}: {called(tokens, query)} {may}"
     # On a phone, where the sentence above the matrix names the patch, a line has room for the number alone.
     short = f"{name}: {shut or 'none'} blocked"

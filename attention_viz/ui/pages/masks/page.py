@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from attention_viz.edits.kinds.masks import Allow
     from attention_viz.trace.tokens import Tokens
 
-# Every mask by its name in the address: what that means in a few words, and in a sentence.
+# Each mask by its URL name: in a few words, and in a sentence.
 MASKS = {
-    "none": ("as the model is", "Nothing is added to what the model blocks by itself: both sides are the same run."),
-    "causal": ("no looking ahead", "Each token may look at itself and at what came before it."),
-    "padding": ("fill-up not seen", "Nobody may look at the tokens that only fill up the shorter row."),
-    "both": ("padding and causal", "Nobody looks ahead, and nobody looks at the tokens that only fill up the row."),
-    "window": ("near ones only", "Each token may look at those less than the window's width away."),
-    "prefix": ("the start open to all", "The first tokens are open to everyone; after them, no looking ahead."),
-    "drawn": ("by hand", "What you drew."),
+    "none": ("as the model is", "Nothing is added to the model's own mask: both sides show the same run."),
+    "causal": ("no looking ahead", "Each token may attend to itself and to earlier tokens."),
+    "padding": ("padding hidden", "No token may attend to the padding tokens that fill the shorter row."),
+    "both": ("padding and causal", "No token may attend to later tokens or to padding."),
+    "window": ("nearby tokens only", "Each token may attend to tokens less than the window's width away."),
+    "prefix": ("the start open to all", "Every token may attend to the first tokens; the rest of the mask is causal."),
+    "drawn": ("by hand", "The cells that you drew."),
 }
 
 # Which weights the matrix shows.
@@ -61,9 +61,9 @@ class MaskChoice:
     """The Masks page's URL choices."""
 
     mask: str = parameter("causal", OneOf(tuple(MASKS)), "the mask")
-    window: int = parameter(2, WholeNumber(range(10_000)), "how wide", applies=_is("window"))
-    prefix: int = parameter(2, WholeNumber(range(10_000)), "how many are open to all", applies=_is("prefix"))
-    cells: str = parameter("", DRAWN, "what was drawn", applies=_is("drawn"), brief=True)
+    window: int = parameter(2, WholeNumber(range(10_000)), "the window's width", applies=_is("window"))
+    prefix: int = parameter(2, WholeNumber(range(10_000)), "how many tokens are open to all", applies=_is("prefix"))
+    cells: str = parameter("", DRAWN, "the drawn cells", applies=_is("drawn"), brief=True)
     batch: str = parameter(
         "A boat drifted by",
         AnyText(),
@@ -71,15 +71,18 @@ class MaskChoice:
         applies=_is(*_BATCHED),
         older=Older("second", lambda address: address.get("mask") in _BATCHED),
     )
-    row: str = parameter("shorter", OneOf(_ROWS), "which row of the batch", applies=_is(*_BATCHED))
+    row: str = parameter("shorter", OneOf(_ROWS), "the shown row of the batch", applies=_is(*_BATCHED))
     in_layer: int | None = parameter(
         None, WholeNumber(lambda _, state: state.layers, nothing="all"), "the only layer", applies=_is_any
     )
     in_head: int | None = parameter(
-        None, WholeNumber(lambda _, state: range(state.head_count), nothing="all"), "the only head", applies=_is_any
+        None,
+        WholeNumber(lambda _, state: range(state.head_count), nothing="all"),
+        "the only head",
+        applies=_is_any,
     )
 
-    weights: str = parameter("difference", OneOf(SHOWN), "which weights the matrix shows", brief=True)
+    weights: str = parameter("difference", OneOf(SHOWN), "the weights in the matrix", brief=True)
 
     @property
     def batched(self) -> bool:
@@ -125,7 +128,7 @@ def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
     return make[choice.mask]() if choice.mask in make else None
 
 
-# What a picker says where a mask acts in all layers or heads.
+# The option for a mask in all layers or heads.
 _ALL = "all"
 
 
@@ -152,8 +155,8 @@ def _pick_numbers(state: State) -> None:
         widgets.show(st.number_input, "Prefix", of=MASK_CHOICES, name="prefix", step=1)
     if choice.mask != "none":
         with st.container(key="mask-where", horizontal=True):
-            _where("in_layer", "Blocks in", _of(len(state.layers), "layer"), state.layers)
-            _where("in_head", "Blocks for", _of(state.head_count, "head"), range(state.head_count))
+            _where("in_layer", "Masked layers", _of(len(state.layers), "layer"), state.layers)
+            _where("in_head", "Masked heads", _of(state.head_count, "head"), range(state.head_count))
 
 
 def _show_batch() -> None:
@@ -183,7 +186,7 @@ def _show_batch() -> None:
 
 def _settle(state: State) -> None:
     asking, before = visit.is_unread(MASK_CHOICES), visit.chosen(MASK_CHOICES)
-    # A decoder never looks ahead: to forbid it that would show nothing.
+    # A decoder is causal already, so a causal mask would show nothing.
     decoder = tuple(state.facts.heads) == ("decoder",)
     visit.settle(MASK_CHOICES, state, default=MaskChoice("window") if decoder else None)
     if asking:
@@ -194,9 +197,8 @@ def _settle(state: State) -> None:
     ):
         if number is not None and number not in there:
             model = allowed.display_name(state.model)
-            notice = (
-                f"The mask was for {what} {number} only; {model} has {what}s {number_words(there)}: it now acts in all."
-            )
+            there_are = f"{model} has {what}s {number_words(there)}"
+            notice = f"The mask was for {what} {number} only; {there_are}. It now acts in all."
             visit.fill(MASK_CHOICES, (notice,))
 
 
@@ -216,7 +218,7 @@ def _of(count: int, what: str) -> str:
     return f"of the {count} {what}s" if count > 1 else f"of the only {what}"
 
 
-# Of the matrix with what stands beside it, in pixels.
+# The height of the matrix and its side panel, in pixels.
 _HEIGHT = 660
 
 
@@ -244,7 +246,7 @@ def mask_of(selection: Selection) -> MaskChoice:
 
 
 def _state(selection: Selection) -> State:
-    # A mask is put on what was typed, not on what the model went on with.
+    # A mask applies to the typed text, not to generated tokens.
     return replace(_written(selection)[0], more=0)
 
 

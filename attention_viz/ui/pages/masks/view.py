@@ -39,7 +39,7 @@ from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
-# By the run with the mask: what it was compared with, in which stream, and what came of it.
+# By the masked run: the compared run, the stream and the effect.
 _kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
 _keeping = threading.Lock()
 
@@ -56,10 +56,10 @@ def moved(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
     return found
 
 
-_FILE = "A trace from a file can't be run again: its masks can be seen, and none can be added. Close it to add one."
+_FILE = "A trace from a file can't be rerun, so you see its masks but can't add one. Close it to add a mask."
 _EMPTY = (
-    "The second sentence is empty. Padding fills up the shorter of two sentences in a batch: type at least one word "
-    "into it, or choose another mask."
+    "The second sentence is empty. Padding fills the shorter of two sentences in a batch. Type at least one word, or "
+    "choose another mask."
 )
 
 
@@ -120,7 +120,7 @@ def load(state: State, slots: Slots) -> MasksStudy | None:
     if after is None:
         # The matrix stays there, so that another mask can be chosen.
         choice, after = MaskChoice("none", weights=choice.weights), before
-    # What kept the place is taken away as a whole: of a block in its stead, some would remain.
+    # Empty the placeholder as a whole: of a replaced block, some elements would remain.
     place.empty()
     return MasksStudy(before, after, choice, shown, beside, locked)
 
@@ -162,7 +162,7 @@ def _show_notes(study: MasksStudy, chosen: State) -> None:
     if study.beside is not None and (other := fit(study.shown.request, study.beside)).cut:
         show_cut(other, study.shown, "The other sentence has")
     if chosen.more and chosen.facts.continues_text:
-        tell("Only what you typed is masked: the tokens that the model added are left out here.")
+        tell("Only your text is masked; tokens that the model generated are left out here.")
     if study.before.fit is None:
         tell(_FILE)
 
@@ -170,13 +170,13 @@ def _show_notes(study: MasksStudy, chosen: State) -> None:
 def _show_tables(study: MasksStudy, stream: str) -> None:
     before = study.before.trace
     effect = moved(before, study.after.trace, stream)
-    with st.expander("The same as tables"):
+    with st.expander("Show tables"):
         st.caption(
             "Output moved: $\\lVert \\text{after} - \\text{before} \\rVert / \\lVert \\text{before} \\rVert$, the "
-            "length of the change over the length before, of what the model hands out for each token. Weight moved: "
-            "what a token's cells lost, $\\sum_j \\max(A^{\\text{before}}_{ij} - A^{\\text{after}}_{ij}, 0)$, on "
-            "average over the tokens: 0 is unchanged, 1 is everything elsewhere. Later layers change even where "
-            "nothing is blocked, since what they read has changed."
+            "relative change of each token's output vector. Weight moved: the weight that a token's cells lost, "
+            "$\\sum_j \\max(A^{\\text{before}}_{ij} - A^{\\text{after}}_{ij}, 0)$, averaged over the tokens; 0 is "
+            "unchanged, 1 is everything elsewhere. Later layers change even without blocked cells, because their input "
+            "changed."
         )
         labels = before.query_tokens(before.streams[-1]).written
         outputs = pandas.DataFrame({"token": labels, "output moved": effect.outputs})
@@ -198,7 +198,7 @@ def _row(state: State, choice: MaskChoice) -> tuple[State, str | None]:
 
 
 def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -> Run | None:
-    """Return the run with the mask; None if that is impossible, which the page says."""
+    """Return the run with the mask; None after a problem, shown on the page."""
     stream = before.stream(state.stream)
     tokens = before.trace.query_tokens(stream)
     if choice.mask == "drawn" and len(tokens) > LONGEST_DRAWN:
@@ -214,8 +214,8 @@ def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -
 
 def _too_long(tokens: Tokens) -> str:
     return (
-        f"Cells can be painted for texts of up to {LONGEST_DRAWN} tokens, and this one has {len(tokens)}: nothing is "
-        "blocked. Shorten it, or choose another mask."
+        f"You can paint cells for up to {LONGEST_DRAWN} tokens. This text has {len(tokens)}, so nothing is blocked. "
+        "Shorten it, or choose another mask."
     )
 
 

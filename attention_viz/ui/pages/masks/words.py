@@ -24,10 +24,8 @@ def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -
 def own_mask_words(trace: Trace, layer: int, head: int) -> str:
     """Describe the model's own mask, and layers that differ."""
     here = recognise(allowed_of(trace, layer, head))
-    # Of a file, which tells what was put on top but not how the run went without.
-    whose = (
-        "The mask here, the model's own and what was put on top" if trace.provenance.edits else "The model's own mask"
-    )
+    # A file names its edits, but not the mask without them.
+    whose = "The mask here, the model's own plus edits" if trace.provenance.edits else "The model's own mask"
     first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
     layers = trace.layer_numbers(trace.streams[0])
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
@@ -42,10 +40,10 @@ def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
     """Explain a mask with its number."""
     if choice.mask == "window":
         seen = window_words(choice.window, looks_back=looks_back)
-        return f"With a window of {choice.window}, each token may look at {seen}."
+        return f"With a window of {choice.window}, each token may attend to {seen}."
     if choice.mask == "prefix" and choice.prefix > 0:
-        first = "first token is" if choice.prefix == 1 else f"first {choice.prefix} tokens are"
-        return f"The {first} open to everyone; after that, no looking ahead."
+        first = "first token" if choice.prefix == 1 else f"first {choice.prefix} tokens"
+        return f"Every token may attend to the {first}; the rest of the mask is causal."
     return "" if choice.mask == "drawn" else MASKS[choice.mask][1]
 
 
@@ -69,7 +67,7 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
     depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of {there})"
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
     if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
-        return f"It acts in {depth}, {wide}: in the head on the screen it blocks nothing."
+        return f"It acts in {depth}, {wide}, so it blocks nothing in the shown head."
     if not blocks_more(before, after):
         return _nothing(after, choice)
     left = (
@@ -82,8 +80,8 @@ def _nothing(after: Trace, choice: MaskChoice) -> str:
     if choice.mask == "drawn" and not choice.cells:
         return "Nothing is drawn yet."
     if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
-        return "In this row there is no padding, so it changes nothing here."
-    return "But a mask can only take away, and the model blocks all these cells already: it changes nothing here."
+        return "This row has no padding, so the mask changes nothing here."
+    return "But the model already blocks all these cells, so the mask changes nothing here."
 
 
 def blocks_more(before: Trace, after: Trace) -> bool:
@@ -102,20 +100,20 @@ def unfit_words(state: State, choice: MaskChoice) -> str:
         return ""
     if choice.batched:
         return (
-            f"Padding fills up the shorter of two sentences. {allowed.display_name(state.model)} reads one text and "
-            "says another, and is shown one text at a time here: this is the run without a mask."
+            f"Padding fills the shorter of two sentences, but {allowed.display_name(state.model)} reads one text at a "
+            "time here. This is the run without a mask."
         )
     if state.stream != "cross":
         return ""
     if choice.mask == "drawn":
         return (
-            "Drawing is for a text that looks at itself; cross-attention has two. This is the run without a mask. In "
+            "You can draw for self-attention only; cross-attention has two texts. This is the run without a mask. In "
             'Python, attention_viz.Allow(cells, stream="cross") takes any cells.'
         )
     return (
-        f"The mask “{choice.mask}” makes no sense for cross-attention: its rows are the words that are said and its "
-        "columns those of the source, so no word of one stands before or near a word of the other. This is the run "
-        "without a mask; choose the encoder or the decoder as the stream, or mask none."
+        f"The mask “{choice.mask}” makes no sense for cross-attention: rows are target words and columns source words, "
+        "so neither comes before or near the other. This is the run without a mask. Choose the encoder or decoder as "
+        "the stream, or the mask none."
     )
 
 
@@ -132,5 +130,5 @@ def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
     more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""
     have = "has" if len(blind) == 1 else "have"
     return (
-        f"{named}{more} {have} nothing left to look at: the row is all 0, sums to 0 instead of 1, and fetches nothing."
+        f"{named}{more} {have} no key left to attend to: the row is all 0, sums to 0 instead of 1, and reads no value."
     )

@@ -20,7 +20,7 @@ from attention_viz.views.style.wording import shortened
 _SCALE_LABELS = {"d_k": "√d_k", "d_model": "√d_model", "none": "none"}
 _NOTATION_LABELS = {"rows": "tokens as rows (Q Kᵀ)", "columns": "tokens as columns (Qᵀ K)", "keys down": "K Qᵀ"}
 
-# Where the place on an axis of tokens is kept; on any other axis it is the dimension.
+# The parameter for the position on an axis of tokens; any other axis uses the dimension.
 _NAMES = {"token": "query", "query": "query", "key": "key"}
 _TOKEN_WIDTH, _DIMENSION_WIDTH = 140, 130
 # The key of the slider for the width of a head.
@@ -122,7 +122,7 @@ def show_switches(options: dict[str, Any], as_run: OpenHead, state: State, *, ow
             MOST_TERMS,
             of=STEP_CHOICES,
             name="terms",
-            help="How many of a score's terms have a name; the largest come first.",
+            help="How many of a score's terms are named, largest first.",
         )
         if own:
             _show_width(state)

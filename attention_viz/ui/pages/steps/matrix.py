@@ -26,7 +26,7 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.views import angles, learned, saturation, steps
 from attention_viz.views.style.theme import Palette, palette
 
-# As many cells as a browser handles as targets of a click; of a larger matrix, those around the chosen cell.
+# The most clickable cells that a browser handles; in a larger matrix, those around the chosen cell.
 _TARGETS = 1600
 _TARGETS_AROUND = 20
 
@@ -64,13 +64,13 @@ def _show_learned(opened: OpenHead, name: str, notation: str) -> None:
     """Draw the head's learned "query", "key", "value" or "output" matrix, if known."""
     matrix = opened.projections.get(name) if name == "output" else opened.projection(name)
     if matrix is None:
-        st.caption(f"W_{name[0].upper()} is not known here.".replace("_", r"\_"))
+        st.caption(f"W_{name[0].upper()} isn't known here.".replace("_", r"\_"))
         return
     turned = "columns" if notation == "columns" else "rows"
     figure = learned(
         opened.trace, opened.layer, opened.head, name, matrix, opened.stream, notation=turned, theme=theme_name()
     )
-    show_picture(figure, f"steps-learned-{name}", f"The learned matrix that makes the {name}")
+    show_picture(figure, f"steps-learned-{name}", f"The learned matrix for the {name}")
 
 
 def _show_part(opened: OpenHead, name: str, part: Tensor, notation: str) -> None:
@@ -104,13 +104,13 @@ def _show_angles(opened: OpenHead) -> None:
     if rotation(opened.unrotated("query"), opened.attention.query) is None:
         return
     figure = angles(opened.trace, opened.layer, opened.head, opened.stream, theme=theme_name())
-    show_picture(figure, "steps-angles", "The angle by which each pair of dimensions was turned")
+    show_picture(figure, "steps-angles", "The rotation angle of each pair of dimensions")
 
 
 def _show_saturation(opened: OpenHead, state: State) -> None:
     text = opened.trace.provenance.text or ""
     traces = run_widths(text, state.heads, state.seed, state.positions)
-    st.markdown("###### Why the scale: the same text through our own module, wider and wider")
+    st.markdown("###### Why the scale: the same text in ever wider heads of our own module")
     show_picture(
         saturation(*traces, head=opened.head, chosen=opened.d_k, theme=theme_name()),
         "steps-saturation",
@@ -206,14 +206,14 @@ def _abreast() -> tuple[DeltaGenerator, DeltaGenerator]:
 
 def _facts(opened: OpenHead, name: str, step: Step, chosen: StepChoice, matrix: Tensor) -> tuple[str, str]:
     words, symbols = shape_of_step(step, matrix, chosen.notation, crossing=opened.stream == "cross")
-    # Each of the three is made of the embeddings, not of the one that stands before it.
-    since = {"embeddings": "What comes in"} | dict.fromkeys(_PROJECTED, "From what comes in")
+    # Each of the three comes from the embeddings, not from the step listed before it.
+    since = {"embeddings": "The input"} | dict.fromkeys(_PROJECTED, "From the input")
     changed = plain(in_notation(step.change(opened), step, chosen.notation))
-    return (f"**Shape** {words} $({symbols})$", f"**{since.get(name, 'Since the step before')}** {changed}")
+    return (f"**Shape** {words} $({symbols})$", f"**{since.get(name, 'Since the last step')}** {changed}")
 
 
 def _show_unknown(step: Step) -> None:
-    st.info(f"{step.label}: not known for this trace. It was not recorded, so there is nothing to show here.")
+    st.info(f"{step.label}: not recorded in this trace, so there is nothing to show.")
 
 
 def _coloured(formula: str, colours: Palette) -> str:
@@ -270,7 +270,7 @@ def _learned_output(opened: OpenHead, chosen: StepChoice) -> None:
     _show_learned(opened, "output", chosen.notation)
 
 
-# What is drawn of a step where that is more than its matrix, and what stands below its numbers.
+# The figures of steps that have more than one, and the parts below a step's numbers.
 _PICTURES: dict[str, Callable[[OpenHead, StepChoice, tuple[int, int]], None]] = {
     **dict.fromkeys(_PROJECTED, _show_projected),
     "rotated": _show_rotated,

@@ -17,7 +17,7 @@ from attention_viz.views.style.wording import shortened
 _AROUND = 4
 # On a phone, columns further than this from the chosen one are left out of the window.
 _NEAR = 2
-# A table of up to so many lines stands there whole, a longer one scrolls.
+# A table with more lines than this scrolls.
 _WHOLE = 17
 
 
@@ -48,7 +48,7 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
         (down, across), values, at = (across, down), [list(line) for line in zip(*values, strict=True)], at[::-1]
     names = [[label_of(opened, axis, place) for place in places] for axis, places in (down, across)]
     whole = tuple(matrix.shape) == (len(rows), len(columns))
-    caption = "All numbers" if whole else f"The numbers around the chosen cell, of {matrix.numel():,}"
+    caption = "All numbers" if whole else f"Numbers around the chosen cell, of {matrix.numel():,}"
     st.caption(caption)
     near = _near(at[1], len(names[1]), _NEAR)
     far = ["" if place in near else "far" for place in range(len(names[1]))]
@@ -124,9 +124,9 @@ def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, no
         )
     _show_table(head, lines, "statistics")
     st.caption(
-        "Of the weights that the softmax makes of these numbers. Entropy: how far they spread, from 0 (all on one "
-        f"key) to {math.log(opened.weights.shape[-1]):.2f} (evenly over all keys). Gradient: how much they still "
-        "answer to a change of the scores, $\\lVert \\mathrm{diag}(p) - pp^\\top \\rVert$; near 0, learning stops."
+        "These describe the softmax weights of the numbers above. Entropy: their spread, from 0 (all on one key) to "
+        f"{math.log(opened.weights.shape[-1]):.2f} (even over all keys). Gradient: how much the weights respond to a "
+        "change of the scores, $\\lVert \\mathrm{diag}(p) - pp^\\top \\rVert$; near 0, learning stops."
     )
 
 

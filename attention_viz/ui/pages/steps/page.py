@@ -16,7 +16,7 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
-# What stands in the place of a step where none is open: all of them for the chosen pair, as a pipeline.
+# The view without an open step: all steps for the chosen pair, as a pipeline.
 PIPELINE = "pipeline"
 # How many terms of a score the pipeline can name.
 MOST_TERMS = 10
@@ -65,15 +65,15 @@ class _PositionKind(WholeNumber):
 class StepChoice:
     """The Step by step page's URL choices."""
 
-    step: str = parameter(PIPELINE, OneOf(_there("step")), "the step whose matrix is open")
-    query: int = parameter(0, _PositionKind(_there("query")), "the position that looks, of the chosen pair")
-    key: int = parameter(0, _PositionKind(_there("key")), "the position that is looked at")
-    dimension: int = parameter(0, WholeNumber(_there("dimension")), "the column of a matrix with dimensions across")
+    step: str = parameter(PIPELINE, OneOf(_there("step")), "the open step")
+    query: int = parameter(0, _PositionKind(_there("query")), "the chosen pair's query position")
+    key: int = parameter(0, _PositionKind(_there("key")), "the chosen pair's key position")
+    dimension: int = parameter(0, WholeNumber(_there("dimension")), "the column in a matrix of dimensions")
     scale: str = parameter("model", _switch("scale"), "the scale")
     precision: str = parameter("model", _switch("precision"), "the precision")
     notation: str = parameter("rows", OneOf(_there("notation")), "the notation")
     variant: str = parameter("multi", OneOf(_there("variant")), "the variant, for `scratch`", applies=_own)
-    terms: int = parameter(6, WholeNumber(range(1, MOST_TERMS + 1)), "how many terms of the score are named")
+    terms: int = parameter(6, WholeNumber(range(1, MOST_TERMS + 1)), "how many of the score's terms are named")
     all: str = parameter("no", OneOf(("no", "yes")), "all steps at once")
 
 

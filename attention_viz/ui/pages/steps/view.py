@@ -125,7 +125,7 @@ def settle(selection: Selection, study: StepsStudy) -> Selection:
     choice = selection.of(STEP_CHOICES)
     if (choice.query, choice.key) == pair:
         return selection
-    # Half a pair in a link is completed, and is then the pair of all pages; else all pages' pair is this page's.
+    # A link's half pair is completed and becomes the pair of all pages; otherwise this page takes theirs.
     if unread:
         return update(selection, Filled(SHARED, {"query": choice.query, "key": choice.key}, stays=True))
     return update(selection, Filled(STEP_CHOICES, {"query": pair[0], "key": pair[1]}))
@@ -154,7 +154,7 @@ def view(study: StepsStudy, selection: Selection) -> Parts:
     ]
     if not whole:
         parts.append(Part("picture", functools.partial(show, opened, as_run, choice, state, own=own)))
-    # Of our own module, the variant that is shown; of any other model, the whole run.
+    # For our own module, export the shown variant; for any other model, the whole run.
     exported = as_run.trace if state.own else study.run.trace
     return Parts(
         parts,
@@ -168,11 +168,11 @@ def view(study: StepsStudy, selection: Selection) -> Parts:
 def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:
     if choice.precision not in ("model", "float32"):
         tell(
-            f"Query, key, value, weights and output are rounded to {choice.precision}; the sums between them are "
-            "kept in float32, as on a graphics card."
+            f"Query, key, value, weights and output are rounded to {choice.precision}; the sums between them stay in "
+            "float32, as on a GPU."
         )
     if opened.head != state.head:
-        tell(f"This variant has one head, head {opened.head}; the picker's is not used.")
+        tell(f"This variant has only head {opened.head}, so the Head picker has no effect.")
 
 
 def _show_controls(as_run: OpenHead) -> None:
@@ -204,7 +204,7 @@ def _open_step() -> None:
 
 def _show_exports(opened: OpenHead, exported: Trace) -> None:
     if opened.switched:
-        st.badge(f"Not as the model: {', '.join(opened.switched)}", color="orange")
+        st.badge(f"Differs from the model: {', '.join(opened.switched)}", color="orange")
     tensors = functools.partial(
         to_safetensors, opened.trace, opened.layer, opened.head, opened.stream, functools.partial(step_tensors, opened)
     )

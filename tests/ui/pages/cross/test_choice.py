@@ -47,8 +47,8 @@ def test_the_table_says_which_word_each_word_comes_from(screen: Screen) -> None:
     assert {"garçon": "boy", "trouve": "finds", "clé": "key", "vend": "sells"}.items() <= found.items()
     weights = translated().weights(0, 1, "cross")
     assert [float(weight) for _, _, weight in alignment(screen)] == pytest.approx(weights.amax(-1).tolist(), abs=5e-4)
-    assert "Each row is named by the word that this step produces" in screen.words
-    assert "The model says" in screen.words and said(screen) == FRENCH
+    assert "Each row is labelled with the word it predicts" in screen.words
+    assert "<b>Output</b>" in source(screen) and said(screen) == FRENCH
 
 
 def test_another_head_is_shown_by_its_own_numbers(screen: Screen) -> None:
@@ -62,7 +62,7 @@ def test_what_it_is_told_to_say_names_the_rows(screen: Screen) -> None:
     target = "la fille vend la clé"
     screen.back_to(TRANSLATION).pick("Target", target)
     assert [row[0] for row in alignment(screen)] == [*target.split(), "</s>"]
-    assert "It was told to say" in screen.words
+    assert "<b>Target</b>" in source(screen)
     assert screen.address["target"] == target
     expected = translated(SENTENCE, target).weights(0, 1, "cross").numpy()
     assert screen.weights() == pytest.approx(expected, abs=1e-6)
@@ -85,12 +85,12 @@ def test_a_link_reproduces_the_screen(screen: Screen) -> None:
     ("address", "told"),
     [
         ("/cross?text=", "the text is empty"),
-        ("/cross?target=" + "cl%C3%A9+" * 60, "the model can say at most 32"),
+        ("/cross?target=" + "cl%C3%A9+" * 60, "the model can generate at most 32"),
         ("/?model=translation&text=the+wizard", "doesn't know 1 word of the sentence"),
         ("/?model=coreference&text=the+wizard", "and reads “[UNK]” (unknown) instead"),
         ("/cross?text=the+boy+is+a+wizard+%F0%9F%91%A9", "doesn't know 2 words of the sentence"),
         ("/cross?text=the+boy&target=le+wizard", "doesn't know 1 word of the target"),
-        ("/cross?text=" + "the+boy+" * 180, "reads 32 at once"),
+        ("/cross?text=" + "the+boy+" * 180, "reads at most 32"),
         ("/cross?layer=99", "layer “99”"),
         ("/cross?head=4", "head “4”"),
         ("/cross?stream=foo", "stream “foo”"),
@@ -114,4 +114,4 @@ def test_another_model_is_told_in_words_and_loses_nothing(screen: Screen) -> Non
     assert any("translation (a toy encoder–decoder)" in one for one in screen.alerts)
     assert screen.picker("Sentence").value == "my own words"
     assert not screen.channel("explorer")
-    assert said(screen.press(f"Show translation with “{SENTENCE}”")) == FRENCH
+    assert said(screen.press("Show translation")) == FRENCH

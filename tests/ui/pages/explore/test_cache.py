@@ -103,7 +103,7 @@ def test_each_token_that_the_model_added_can_be_looked_at(screen: Screen) -> Non
     assert abs(cells(screen)[-1] - weights[last]).max() < 1e-6
     screen.press("‹ Earlier")
     assert screen.address["back"] == "1"
-    assert "2 of 3" in screen.words and "After “ring” it went on with “moon”" in screen.words
+    assert "2 of 3" in screen.words and "After “ring”, the model generated “moon”" in screen.words
     assert screen.figure(f"candidates-{last - 1}")
     assert cells(screen).shape == (3, last)
     assert abs(cells(screen)[-1] - weights[last - 1, :last]).max() < 1e-6
@@ -129,7 +129,7 @@ def test_a_link_opens_at_its_step_and_one_beyond_the_text_is_brought_back() -> N
 def test_old_keys_can_be_thrown_away_and_the_badge_says_that_it_is_not_the_models_own(screen: Screen) -> None:
     screen.back_to(f"{PLACE}&more=8")
     assert "not the model's own" not in screen.words
-    screen.pick("Throw old keys away", True).pick("First to stay", 1).pick("Last to stay", 2)
+    screen.pick("Evict old keys", True).pick("First keys kept", 1).pick("Recent keys kept", 2)
     assert (screen.address["evict"], screen.address["first_keys"], screen.address["last_keys"]) == ("on", "1", "2")
     trace = grown(8, av.Evict(1, 2))
     assert (
@@ -137,10 +137,10 @@ def test_old_keys_can_be_thrown_away_and_the_badge_says_that_it_is_not_the_model
     )
     assert abs(screen.weights() - trace.weights(1, 1).numpy()).max() < 1e-6
     assert "Verified to" in screen.words and "not the model's own" in screen.words
-    assert "4 keys and values in each of" in screen.words and "older ones thrown away" in screen.words
+    assert "4 keys and values in each of" in screen.words and "older ones evicted" in screen.words
     hatched = [one for one in screen.figure("cache")["data"] if one["type"] == "scatter"]
     assert hatched
-    screen.pick("Throw old keys away", False)
+    screen.pick("Evict old keys", False)
     assert "evict" not in screen.address and "not the model's own" not in screen.words
 
 
@@ -153,7 +153,7 @@ def test_where_a_model_refuses_to_throw_keys_away_the_switch_is_still_there(monk
     monkeypatch.setattr(Growing, "check", refuse)
     screen = Screen().open("/?model=induction&text=ring+moon+ring&more=2&evict=on&last_keys=3")
     assert any("were to be thrown away" in one for one in screen.alerts)
-    screen.pick("Throw old keys away", False)
+    screen.pick("Evict old keys", False)
     assert not screen.alerts and "2 of 2" in screen.words
 
 

@@ -102,7 +102,7 @@ def test_one_token_has_run(screen: Screen) -> None:
 def test_three_thousand_words_name_the_limit_and_stay_in_the_box(screen: Screen) -> None:
     text = " ".join(f"word{number}" for number in range(3000))
     screen.back_to("/?model=coreference&text=the+cup").pick("Sentence", text)
-    assert "This text has 3,002 tokens, and coreference reads 32 at once here" in screen.words
+    assert "This text has 3,002 tokens, and coreference reads at most 32 here" in screen.words
     assert "the picture ends before: “word30 word31 " in screen.words
     assert screen.picker("Sentence").value == text
     assert screen.channel("explorer") and screen.weights().shape == (32, 32)
@@ -143,7 +143,7 @@ def test_every_stream_and_head_of_an_opened_trace_can_be_looked_at(screen: Scree
     trace = two_streams(tmp_path / "streams.safetensors")
     screen.back_to("/?model=all-MiniLM-L6-v2&text=The+bank&layer=3&head=7")
     screen.open_trace(tmp_path / "streams.safetensors")
-    assert "Shown from a file, which a link can't carry: two streams" in screen.words
+    assert "Shown from a file, which links leave out: two streams" in screen.words
     cross = next(one for one in screen.picker("Stream").options if one.startswith("cross"))
     screen.pick("Stream", cross).pick("Layer", 1).pick("Head", 4)
     assert shown(screen) == (1, 4) and screen.channel("explorer")["stream"] == "cross"

@@ -142,7 +142,7 @@ def test_a_file_that_is_no_trace_is_refused_and_a_trace_saved_elsewhere_is_opene
     page.get_by_role("button", name="Open a trace").click()
     page.locator("input[type=file]").set_input_files(other)
     idle(page)
-    expect(page.get_by_test_id("stAlert")).to_contain_text("can't be shown")
+    expect(page.get_by_test_id("stAlert")).to_contain_text("Can't open this file")
     expect(explorer(page)).to_be_visible()
     page.locator("input[type=file]").last.set_input_files(mine)
     idle(page)
@@ -187,7 +187,7 @@ def test_of_a_long_text_the_numbers_of_each_head_that_is_chosen_come_from_the_se
     page = open_page(f"/?model=SmolLM2-135M-Instruct&text={quote_plus(text)}&layer=3&head=2")
     for layer, head in ((3, 2), (11, 5)):
         page.get_by_test_id("explorer-grid").get_by_label(f"Layer {layer} head {head}", exact=True).click()
-        expect(page.get_by_test_id("explorer-blocks")).to_have_text("Each weight by itself, exact to 0.00001")
+        expect(page.get_by_test_id("explorer-blocks")).to_have_text("Each weight exact to 0.00001")
         # Between words: neither signs nor the first token, at which heads rest, are looked at.
         said = torch.tensor([any(sign.isalnum() for sign in label) for label in trace.query_tokens().texts])
         weights = trace.weights(layer, head).clone().fill_diagonal_(0)

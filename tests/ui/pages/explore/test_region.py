@@ -29,7 +29,7 @@ def test_nobody_looks_at_what_is_blocked_and_it_is_told_what_is_looked_at_instea
     assert screen.address["blocked"] == "100-103.116-119"
     weights = screen.weights()
     assert (weights[:, [101 + one for one in range(4)]] == 0).all() and weights.sum() == pytest.approx(257, abs=1e-3)
-    assert "8 patches are blocked for all positions, layers and heads. In this head the class token gave" in (
+    assert "8 patches are blocked for all positions, layers and heads. In this head, the class token gave" in (
         screen.words
     )
     assert screen.press("Unblock").address.get("blocked") is None
@@ -38,7 +38,7 @@ def test_nobody_looks_at_what_is_blocked_and_it_is_told_what_is_looked_at_instea
 
 def test_a_press_blocks_what_the_head_looks_at_and_another_picture_begins_without() -> None:
     screen = Screen().open(PICTURE)
-    (button,) = [one for one in screen.all("button") if one.label.startswith("Block the ")]
+    (button,) = [one for one in screen.all("button") if one.label == "Block these patches"]
     screen.press(button.label)
     assert screen.address["blocked"]
     assert "blocked" not in screen.press("Sample – an astronaut").address
@@ -52,7 +52,7 @@ def test_an_address_that_blocks_what_is_not_there_is_told() -> None:
 def test_the_parts_of_a_patch_s_weight_add_up_to_one(open_page: OpenPage, idle: Callable[[Page], None]) -> None:
     # Hundreds of its weights are so small that each by itself counts as 0 in the browser.
     page = open_page("/?model=dinov2-small&layer=2&head=5&query=0&key=1")
-    parts = page.locator("section, div").filter(has=page.get_by_role("heading", name="Where its weight goes")).last
+    parts = page.locator("section, div").filter(has=page.get_by_role("heading", name="Attends to")).last
     expect(parts.get_by_role("listitem").last).to_contain_text("the other patches")
     idle(page)
     told = [re.search(r"\d\.\d{3}$", one) for one in parts.get_by_role("listitem").all_inner_texts()]

@@ -29,6 +29,6 @@ def test_a_button_names_the_whole_word_whose_number_it_shows(stay: OpenPage) -> 
     # The sentence above says the same, and beside it what the pair of tokens alone has.
     expect(page.get_by_test_id("explorer-sentence")).to_contain_text("“die” looks at “fluß”: 0.69")
     expect(first).to_contain_text("0.69")
-    expect(page.get_by_test_id("explorer-aside")).to_have_text("of whole words; this pair of tokens has 0.63")
+    expect(page.get_by_test_id("explorer-aside")).to_have_text("for whole words; this pair of tokens has 0.63")
     # A piece by itself says that it goes on with a word.
     expect(page.get_by_test_id("explorer-bars").locator(".av-pair").first).to_have_text("die → ‿ß")

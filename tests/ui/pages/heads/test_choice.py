@@ -26,7 +26,7 @@ def test_what_is_not_there_is_told() -> None:
     choice, notices = read(HeadsChoice(), {"view": "3d", "metric": "next"}, DETECTORS)
     assert choice == HeadsChoice(metric="next")
     assert notices == [
-        "The address asks for view “3d”. Allowed here: roles, patterns, silenced, colours, scatter, map. Shown "
+        "The URL asks for view “3d”. Allowed here: roles, patterns, silenced, colours, scatter, map. Shown "
         "instead: roles."
     ]
 

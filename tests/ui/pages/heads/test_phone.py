@@ -20,7 +20,7 @@ def test_the_cards_of_the_roles_come_after_the_chosen_head_and_go_back_below_the
 ) -> None:
     page = stay(plain_but(view="roles"), width=390, height=844)
     first, head, atlas = (
-        page.get_by_role("group", name="What heads mostly do"),
+        page.get_by_role("group", name="Roles of heads"),
         page.locator(".st-key-heads-one-head"),
         page.get_by_test_id("atlas"),
     )

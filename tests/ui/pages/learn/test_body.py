@@ -141,8 +141,8 @@ def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen:
     assert f"Right. {exercise.working}" in said(screen.press("Check"))
     assert screen.address["done"] == "why.scores"
     assert "5\\. Scores ✓" in screen.picker("Lessons").options
-    assert screen.picker("Go on: Scaling →")
-    screen.press("Another one")
+    assert screen.picker("Next: Scaling →")
+    screen.press("New exercise")
     assert screen.address["exercise_seed"] == "4"
     assert EXERCISES["score"].make(SCENE, 4).question in said(screen)
     assert not screen.alerts
@@ -210,9 +210,9 @@ def test_a_room_is_asked_each_lessons_question_and_exercise_and_has_the_answers_
 def test_what_an_address_cant_have_and_strange_texts_are_answered_in_words(screen: Screen) -> None:
     lesson(screen, "lesson=magic&notation=x&done=magic&choice=99&seed=-1&guess=shown")
     for part in ("lesson “magic”", "choice “99”", "exercise_seed “-1”"):
-        assert any(f"The address asks for {part}" in one for one in screen.warnings)
+        assert any(f"The URL asks for {part}" in one for one in screen.warnings)
     assert "1. Why attention" in said(screen)
-    assert "There is no word in the box" in said(lesson(screen, "lesson=scores&text="))
+    assert "The box has no word" in said(lesson(screen, "lesson=scores&text="))
     lesson(screen, f"lesson=scores&text={quote_plus('<b>bold</b> & $x$ :smile: ' * 9)}")
     assert "The course reads the first 24 words" in said(screen)
     assert "<b>" not in "".join(screen.written)
@@ -227,7 +227,7 @@ def test_a_teacher_has_the_answers_and_a_link_to_this_state(screen: Screen) -> N
         assert solved.question in told
         assert f"Answer: {solved.solution}" in told
         assert solved.working in told
-    assert "A picture is words, too. With a picture that ships, in place of the sentence." in told
+    assert "A picture is words, too. It uses a bundled picture instead of the sentence." in told
     (link,) = [one.value for one in screen.all("code")]
     assert {"lesson=heads", "exercise_seed=7"} <= set(link.partition("?")[2].split("&"))
     assert "done" not in link
@@ -237,9 +237,9 @@ def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Sc
     file = tmp_path / "progress.json"
     lesson(screen, "lesson=vectors&done=masks")
     file.write_text("nonsense")
-    assert any("This can't be opened" in one for one in screen.upload("Open my progress", file).alerts)
+    assert any("Can't open this file" in one for one in screen.upload("Open progress", file).alerts)
     file.write_text(json.dumps({"done": ["why", "scores"]}))
-    screen.upload("Open my progress", file)
+    screen.upload("Open progress", file)
     assert f"3 of {len(LESSONS)} exercises solved" in said(screen)
     assert screen.address["done"] == "why.scores.masks"
 
@@ -247,7 +247,7 @@ def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Sc
 def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -> None:
     asked = lesson(screen, "lesson=picture")
     assert len(asked.all("image")) == 1 and not asked.all("audio")
-    assert "press the line that you think gets most" in said(screen)
+    assert "click the line that you think gets most" in said(screen)
     # The answer lies over the picture itself.
     assert not lesson(screen, "lesson=picture&guess=shown").all("image")
     for guess in ("", "&guess=shown"):

@@ -80,14 +80,14 @@ def test_progress_goes_into_a_file_and_comes_back() -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"{", "is JSON"),
-        (b"\xff\xfe\x00", "is JSON"),
-        (b"[" * 9_000, "is JSON"),
-        (b"[]", "has a list"),
-        (b'{"done": "why"}', "has a list"),
-        (b'{"done": [1]}', "has a list"),
-        (b'{"done": ["magic"]}', "'magic', which there isn't"),
-        (b" " * (LONGEST_FILE + 1), "at most 10,000 bytes"),
+        (b"{", "valid JSON"),
+        (b"\xff\xfe\x00", "valid JSON"),
+        (b"[" * 9_000, "valid JSON"),
+        (b"[]", "no list “done”"),
+        (b'{"done": "why"}', "no list “done”"),
+        (b'{"done": [1]}', "no list “done”"),
+        (b'{"done": ["magic"]}', "unknown lesson 'magic'"),
+        (b" " * (LONGEST_FILE + 1), "at most 10,000 bytes; this one has 10,001"),
     ],
 )
 def test_a_file_that_holds_no_progress_is_refused_by_reason(content: bytes, why: str) -> None:

@@ -129,7 +129,7 @@ def test_progress_is_taken_away_as_a_file(open_page: OpenPage, idle: Idle) -> No
     page.get_by_role("button", name="Export", exact=True).click()
     expect(page.get_by_text("This link works on this machine only")).to_be_visible()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save my progress").click()
+        page.get_by_role("button", name="Save progress").click()
     idle(page)
     assert '"why"' in download.value.path().read_text()
 

@@ -42,7 +42,7 @@ def test_the_pickers_change_the_numbers_and_the_address(screen: Screen) -> None:
     window = screen.pick("Mask", "window").pick("Window", 3).weights()
     assert ((window > 0) == (abs(POSITION[:, None] - POSITION) < 3)).all()
     assert (window != causal).any()
-    everywhere = screen.pick("Blocks in", 5).weights()
+    everywhere = screen.pick("Masked layers", 5).weights()
     assert (everywhere > 0).all()
     assert {"mask": "window", "window": "3", "in_layer": "5"}.items() <= screen.address.items()
     assert (example(screen, "mask=window&window=3&in_layer=5").weights() == everywhere).all()
@@ -50,7 +50,7 @@ def test_the_pickers_change_the_numbers_and_the_address(screen: Screen) -> None:
 
 def test_back_and_forward_show_what_the_address_says(screen: Screen) -> None:
     seen = [(example(screen, "mask=window&window=2").weights(), screen.address)]
-    for label, value in (("Window", 4), ("Blocks for", 3), ("Mask", "drawn")):
+    for label, value in (("Window", 4), ("Masked heads", 3), ("Mask", "drawn")):
         seen.append((screen.pick(label, value).weights(), screen.address))
     for place in (2, 1, 0, 1, 2, 3):
         expected, asked = seen[place]
@@ -83,10 +83,10 @@ def test_a_file_is_looked_at_and_a_foreign_one_refused(tmp_path: Path) -> None:
     av.scratch("A trace of my own", d_model=12, heads=3, allowed=av.masks.causal(5)).save(path)
     screen = Screen().open("/masks?mask=none")
     (tmp_path / "other.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
-    assert any("can't be shown" in one for one in screen.open_trace(tmp_path / "other.safetensors").alerts)
+    assert any("Can't open this file" in one for one in screen.open_trace(tmp_path / "other.safetensors").alerts)
     words = screen.open_trace(path).words
     assert "own mask here: causal (nobody looks ahead)" in words
-    assert "A trace from a file can't be run again" in words
+    assert "A trace from a file can't be rerun" in words
 
 
 def test_a_prefix_is_open_to_everyone_and_more_of_it_opens_more(screen: Screen) -> None:
@@ -102,8 +102,8 @@ def test_a_mask_for_one_head_leaves_the_others_as_they_were(screen: Screen) -> N
     own = example(screen, "mask=none&layer=0&head=4").weights()
     assert (screen.pick("Mask", "causal").weights()[numpy.triu_indices(9, 1)] == 0).all()
     # In the first layer nothing that a head reads has changed: head 4 is as it was, to the last digit.
-    assert (screen.pick("Blocks for", 3).weights() == own).all()
-    assert "in the head on the screen it blocks nothing" in screen.words
+    assert (screen.pick("Masked heads", 3).weights() == own).all()
+    assert "it blocks nothing in the shown head" in screen.words
     assert (screen.pick("Head", 3).weights()[numpy.triu_indices(9, 1)] == 0).all()
     assert (screen.pick("Mask", "none").weights() > 0).all()
 
@@ -118,7 +118,7 @@ def test_padding_stands_in_the_shorter_row_and_nobody_looks_at_it(screen: Screen
 
 def test_a_decoder_predicts_after_the_shorter_text_and_not_after_its_padding(screen: Screen) -> None:
     screen.back_to("/masks?model=induction&mask=padding&row=shorter&text=moon+cheese+frog+ring&batch=moon+cheese")
-    assert screen.channel("masks-board")["predicts"] == "What comes after “cheese” (position 2)"
+    assert screen.channel("masks-board")["predicts"] == "Next token after “cheese” (position 2)"
     assert not screen.app.exception and not screen.app.error
 
 
@@ -132,21 +132,21 @@ def test_our_own_module_takes_every_mask(screen: Screen) -> None:
 def test_a_drawing_that_blocks_everything_is_shown_as_rows_of_zeros(screen: Screen) -> None:
     example(screen, f"mask=drawn&cells={to_code(numpy.ones((9, 9), dtype=bool))}")
     assert not screen.weights().any()
-    assert "and 3 more have nothing left to look at" in screen.words
+    assert "and 3 more have no key left to attend to" in screen.words
     assert not screen.app.error and not screen.app.warning
 
 
 @pytest.mark.parametrize(
     ("model", "address", "why"),
     [
-        ("induction", "text=x+y&mask=prefix&prefix=2", "the model blocks all these cells already"),
-        ("induction", "text=x+y&mask=causal", "the model blocks all these cells already"),
-        ("all-MiniLM-L6-v2", "text=The+river&mask=padding&row=longer&batch=A", "In this row there is no padding"),
+        ("induction", "text=x+y&mask=prefix&prefix=2", "the model already blocks all these cells"),
+        ("induction", "text=x+y&mask=causal", "the model already blocks all these cells"),
+        ("all-MiniLM-L6-v2", "text=The+river&mask=padding&row=longer&batch=A", "This row has no padding"),
     ],
 )
 def test_a_mask_that_changes_nothing_says_why(screen: Screen, model: str, address: str, why: str) -> None:
     words = screen.back_to(f"/masks?{address}&model={model}").words
-    assert why in words and "it changes nothing here" in words
+    assert why in words and "changes nothing here" in words
     run = screen.channel("masks-board")["run"]
     assert not any(run["outputs"]) and not any(map(any, run["heads"]))
 

@@ -90,7 +90,7 @@ def test_a_switch_changes_what_the_pipeline_shows(screen: Screen) -> None:
     screen.back_to(f"{CAT}&query=3&key=1")
     assert pipeline(screen)[0]["scale"] == pytest.approx(4**-0.5)
     screen.pick("Scale", "none")
-    assert pipeline(screen)[0]["scale"] == 1 and "Not as the model: no scale" in screen.words
+    assert pipeline(screen)[0]["scale"] == 1 and "Differs from the model: no scale" in screen.words
 
 
 def test_of_a_long_text_the_pipeline_is_sent_the_chosen_row_only(screen: Screen) -> None:
@@ -118,13 +118,13 @@ def test_a_link_reproduces_step_cell_and_switches(screen: Screen) -> None:
     assert again.address == screen.address
     assert {"step": "weights", "query": "3", "key": "1", "scale": "none"}.items() <= again.address.items()
     assert again.picker("Step").value == "weights"
-    assert "Not as the model: no scale" in again.words
+    assert "Differs from the model: no scale" in again.words
 
 
 def test_the_scale_changes_the_weight_on_the_page_and_in_the_file(screen: Screen) -> None:
     screen.back_to(f"{CAT}&step=weights&query=3&key=3")
     before, as_run = total(screen), tensors(screen)
-    assert "Not as the model" not in screen.words
+    assert "Differs from the model" not in screen.words
     for option, factor in (("none", 1.0), ("d_model", 8**-0.5)):
         found = tensors(screen.pick("Scale", option))
         assert_close(found["weights"], (as_run["scores"] * factor).softmax(-1))
@@ -259,7 +259,7 @@ def test_a_file_that_is_no_trace_is_refused_and_the_page_stays(screen: Screen, t
     save_file({"weights": torch.ones(2, 2)}, tmp_path / "other.safetensors")
     before = total(screen.back_to(f"{CAT}&step=scores&query=3&key=1"))
     screen.open_trace(tmp_path / "other.safetensors")
-    assert any("This can't be shown" in one for one in screen.alerts)
+    assert any("Can't open this file" in one for one in screen.alerts)
     assert total(screen) == before
 
 

@@ -29,7 +29,7 @@ def opened(tmp_path: Path) -> Opened:
         model.trace_ids(ids(9)).save(path)
         screen = Screen().open("/steps?model=scratch&text=the+cat&step=scores")
         screen.open_trace(path).pick("Step", step).pick("Layer", 0).pick("Head", 0)
-        assert "Not as the model" not in screen.words
+        assert "Differs from the model" not in screen.words
         return screen
 
     return open_trace

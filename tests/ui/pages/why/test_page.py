@@ -23,7 +23,7 @@ def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(open_page: Ope
     second.click()
     layer, head = name.split()
     expect(why.locator(".av-meaning h3")).to_contain_text(f"Layer {layer}, head {head}")
-    expect(why.locator(".av-meaning h3")).to_contain_text("missing when silenced")
+    expect(why.locator(".av-meaning h3")).to_contain_text("lost by ablation")
     expect(page.get_by_role("combobox", name="Head")).to_have_value(f"Head {head}")
     chosen = why.locator('.av-spot[aria-selected="true"]')
     chosen.focus()
@@ -32,7 +32,7 @@ def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(open_page: Ope
     expect(why.locator('.av-spot[aria-selected="true"]')).to_be_focused()
     assert why.locator('.av-spot[aria-selected="true"]').get_attribute("aria-label") != before
     page.get_by_text("Ablation", exact=True).click()
-    expect(why.get_by_role("heading", name="What is missing without each head")).to_be_visible()
+    expect(why.get_by_role("heading", name="Effect of ablating each head")).to_be_visible()
     expect(why.locator(".av-spot.av-untried")).to_have_count(0)
     # The story's second step opens the score of the pair that its first is about.
     why.locator(".av-step").nth(1).click()
