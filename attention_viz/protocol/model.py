@@ -115,7 +115,7 @@ class Model(ABC):
         Raises:
             UnsupportedModel: the model predicts no words.
         """
-        raise UnsupportedModel(f"{self.name} can't continue a text: it predicts no words; use a decoder")
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't continue a text; use a decoder")
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Continue a trace of this model, one trace per token.
@@ -123,7 +123,7 @@ class Model(ABC):
         Raises:
             UnsupportedModel: the model predicts no words.
         """
-        raise UnsupportedModel(f"{self.name} can't continue a trace: it predicts no words; use a decoder")
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't continue a trace; use a decoder")
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """Return the likeliest tokens at a position: columns token, id, probability, written.

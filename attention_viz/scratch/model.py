@@ -127,7 +127,7 @@ class Scratch(Model):
             _ = chosen_layers(layers, {self.stream: KeptLayers.first(self.layer_count)})
         self._check_one_text(second_text, chat)
         if target is not None:
-            raise UnsupportedModel(f"{self.name} takes no target: it has an encoder only; use an encoder–decoder")
+            raise UnsupportedModel(f"{self.name} has an encoder only, so it takes no target; use an encoder–decoder")
         check_text(text)
         count = len(split_words(text))
         if count > self.limit:

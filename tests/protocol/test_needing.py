@@ -26,9 +26,7 @@ def trace() -> av.Trace:
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_trace_in_place_of_a_model_is_refused_with_the_way_to_the_model(name: str, trace: av.Trace) -> None:
-    with pytest.raises(
-        av.UnsupportedModel, match=r"got a trace of .*, which doesn't hold the model\. Load it with av\.load"
-    ):
+    with pytest.raises(av.UnsupportedModel, match=r"got a trace of .*, which doesn't hold the model\..* av\.load"):
         CALLS[name](trace, trace)
 
 
