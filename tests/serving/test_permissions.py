@@ -68,7 +68,7 @@ def test_a_link_that_leads_out_is_refused_and_one_inside_is_followed(root: Path)
     assert allowed.refusal("out") == "“out” leads out of the allowed folders; choose one inside"
     assert allowed.folder("alias") == root / "tiny"
     assert str(root / "out") not in allowed.folders()
-    with pytest.raises(ModelNotFound, match="no folder .* in the allowed folders"):
+    with pytest.raises(ModelNotFound, match=r"no folder .* in the allowed folders"):
         allowed.folder("circle")
 
 

@@ -80,7 +80,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 def test_a_revision_of_what_has_only_one_is_refused(tmp_path: Path) -> None:
     with pytest.raises(av.UnsupportedModel, match=f"('main'.*{tmp_path}|{tmp_path}.*'main')"):
         av.load(str(tmp_path), revision="main")
-    with pytest.raises(av.UnsupportedModel, match="('main'.*all-MiniLM-L6-v2|all-MiniLM-L6-v2.*'main')"):
+    with pytest.raises(av.UnsupportedModel, match=r"('main'.*all-MiniLM-L6-v2|all-MiniLM-L6-v2.*'main')"):
         av.load("all-MiniLM-L6-v2", revision="main")
 
 
@@ -88,7 +88,7 @@ def test_a_model_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest
     entry = replace(av.CATALOGUE["all-MiniLM-L6-v2"], package="a_package_that_is_not_there")
     monkeypatch.setitem(av.CATALOGUE, "absent", entry)
     assert not av.catalogue().loc["absent", "available"]
-    with pytest.raises(av.ModelNotFound, match="not on this machine; install it .*attention-viz models --install"):
+    with pytest.raises(av.ModelNotFound, match=r"not on this machine; install it .*attention-viz models --install"):
         av.load("absent")
 
 

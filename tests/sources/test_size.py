@@ -147,7 +147,7 @@ def test_a_header_that_announces_more_than_any_model_s_is_refused_unread(folder:
     with (folder / "model.safetensors").open("wb") as long:
         long.write((50_000_000).to_bytes(8, "little"))
         long.truncate(60_000_000)
-    with pytest.raises(av.UnsupportedModel, match="headers of .* have 50,000,000 bytes; at most 40,"):
+    with pytest.raises(av.UnsupportedModel, match=r"headers of .* have 50,000,000 bytes; at most 40,"):
         load_folder(folder, "long")
 
 
