@@ -1,4 +1,4 @@
-"""Compare: the address of the page that lies in `attention_viz/ui/pages/compare/`."""
+"""Compare: the entry point of the page in `attention_viz/ui/pages/compare/`."""
 
 import streamlit as st
 

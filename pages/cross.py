@@ -1,4 +1,4 @@
-"""Cross-attention: the address of the page that lies in `attention_viz/ui/pages/cross/`."""
+"""Cross-attention: the entry point of the page in `attention_viz/ui/pages/cross/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Heads: the address of the page that lies in `attention_viz/ui/pages/heads/`."""
+"""Heads: the entry point of the page in `attention_viz/ui/pages/heads/`."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Learn: the address of the page that lies in `attention_viz/ui/pages/learn/`."""
+"""Learn: the entry point of the page in `attention_viz/ui/pages/learn/`."""
 
 import streamlit as st
 

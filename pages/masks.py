@@ -1,4 +1,4 @@
-"""Masks: the address of the page that lies in `attention_viz/ui/pages/masks/`."""
+"""Masks: the entry point of the page in `attention_viz/ui/pages/masks/`."""
 
 import streamlit as st
 

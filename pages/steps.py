@@ -1,4 +1,4 @@
-"""Step by step: the address of the page that lies in `attention_viz/ui/pages/steps/`."""
+"""Step by step: the entry point of the page in `attention_viz/ui/pages/steps/`."""
 
 import streamlit as st
 

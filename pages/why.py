@@ -1,4 +1,4 @@
-"""Why: the address of the page that lies in `attention_viz/ui/pages/why/`."""
+"""Why: the entry point of the page in `attention_viz/ui/pages/why/`."""
 
 import streamlit as st
 

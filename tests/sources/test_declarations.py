@@ -89,7 +89,7 @@ def test_an_adapter_beside_a_whole_model_is_named_and_never_applied(folder: Path
     (folder / "adapter_config.json").write_text(json.dumps(written))
     trace = av.load(str(folder)).trace("the bank")
     assert trace.provenance.notes == (
-        "The folder has an adapter_config.json beside the whole model. That adapter isn't applied.",
+        "The folder has a whole model and an adapter_config.json. The adapter isn't applied.",
     )
     torch.testing.assert_close(trace.output, expected.output, rtol=0, atol=0)
 

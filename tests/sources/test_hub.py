@@ -263,7 +263,7 @@ def test_a_broken_repository_is_named_as_such(
 
 def test_a_model_that_is_closed_or_not_there_is_told(hub: Hub, files: dict[str, bytes]) -> None:
     hub.publish("somebody/gated", files, gated=True)
-    with pytest.raises(av.ModelNotFound, match=r"somebody/gated is gated: .*hf auth login"):
+    with pytest.raises(av.ModelNotFound, match=r"somebody/gated is gated; .*hf auth login"):
         av.load("somebody/gated")
     with pytest.raises(av.ModelNotFound, match="the hub has no model nobody/nothing, or it is private"):
         av.load("nobody/nothing")

