@@ -74,7 +74,7 @@ def read(
         special = reserved(tokenizer, ids)
     if all(special) or (wording.chat and not text.strip()):
         raise UnusableText(
-            "the text is empty; type at least one word"
+            "the text is empty: type at least one word"
             if not text.strip()
             else f"{model}'s tokenizer drops every character of this text; type at least one word"
         )

@@ -162,7 +162,7 @@ class Scratch(Model):
         words = split_words(text)
         if not words:
             problem = "has only invisible characters" if text.strip() else "is empty"
-            raise UnusableText(f"the text {problem}; type at least one word")
+            raise UnusableText(f"the text {problem}: type at least one word")
         if allowed is not None:
             check_tensor("allowed", allowed)
         check_places(edits, {self.stream: KeptLayers.first(self.layer_count)})

@@ -52,7 +52,7 @@ def test_a_folder_inside_may_be_named_from_the_allowed_one_or_wholly(root: Path,
 )
 def test_what_lies_outside_is_refused_as_if_it_were_not_there(root: Path, name: str) -> None:
     reason = allowed.refusal(name)
-    assert reason == f"there is no folder “{name}” inside those that may be read here"
+    assert reason == f"no folder “{name}” in the allowed folders; check the name"
     assert reason.replace(name, "").find(str(root.parent)) == -1
 
 

@@ -72,7 +72,7 @@ class BesideReader(Reader):
                 "trace(text, picture=av.Picture(path)); for text alone, load it with alone=True or wrap its tokenizer"
             )
         if not thing.text.strip():
-            raise UnusableText("the text with the image is empty; type at least one word")
+            raise UnusableText("the text with the image is empty: type at least one word")
         text, notes = self._with_place(thing.text)
         given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
         return replace(given, notes=(*given.notes, *notes))
