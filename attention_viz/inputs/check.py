@@ -39,7 +39,7 @@ class Inputs:
             return torch.tensor([ids])
         if not isinstance(ids, Tensor):
             raise ShapeError(
-                f"trace_ids takes {what} as a (1, n) tensor or a list of whole numbers; got {type(ids).__name__}"
+                f"trace_ids takes {what} as a tensor, (1, n), or a list of n whole numbers; got {type(ids).__name__}"
             )
         if ids.layout != torch.strided or ids.is_meta:
             found = "one on the meta device, without numbers" if ids.is_meta else f"layout {ids.layout}"
@@ -47,7 +47,7 @@ class Inputs:
         if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] == 0:
             raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
         if ids.dtype not in (torch.int32, torch.int64):
-            raise ShapeError(f"{what} must be int64 or int32; got {ids.dtype}")
+            raise ShapeError(f"{what} must be whole numbers, int64 or int32; got {ids.dtype}")
         self.check_ids(cast("list[int]", ids[0].tolist()), target)
         return ids
 
@@ -71,8 +71,8 @@ class Inputs:
         wrong = [number for number in ids if not 0 <= number < known]
         if wrong:
             raise UnusableText(
-                f"unknown token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}. Use the tokenizer that the "
-                "model was trained with, or add ids with model.resize_token_embeddings"
+                f"the {what} has a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}. Use the tokenizer "
+                "that the model was trained with, or add ids with model.resize_token_embeddings"
             )
         for number, kind in _placeholders(self.model).items():
             if number in ids:
@@ -108,7 +108,7 @@ def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
     if others.numel():
         raise ShapeError(f"attention_mask must be 1 for real positions and 0 for padding; got {others[0].item()}")
     if not bool(mask.any()):
-        raise UnusableText("attention_mask marks every position as padding; set at least one to 1")
+        raise UnusableText("attention_mask says that every position is padding; set at least one to 1")
     return mask.long()
 
 

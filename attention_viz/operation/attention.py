@@ -169,7 +169,7 @@ class Attention(ShortRepr):
         """Return one head alone, with its group's key and value: (query, d_k) if the call was (head, query, d_k).
 
         Raises:
-            ShapeError: there is no such head, or no head axis.
+            ShapeError: an unknown head, or no head axis.
         """
         if len(self.shape) < 3:
             raise ShapeError(f"can't take head {index} from attention without a head axis; its shape is {self.shape}")

@@ -158,7 +158,7 @@ class Model(ABC):
             chat: as in `trace`.
 
         Raises:
-            UnusableText: there is no tokenizer, or our own module got another sentence or a chat template.
+            UnusableText: no tokenizer, or another sentence or a chat template for our own module.
         """
 
         def count(part: str) -> int:
@@ -171,7 +171,7 @@ class Model(ABC):
     def streams(self) -> tuple[str, ...]:
         """The kinds of attention its traces have.
 
-        ("encoder",) if tokens see the whole text, ("decoder",) if they see only what came before, ("encoder",
+        ("encoder",) if tokens see the whole text, ("decoder",) if they see only earlier ones, ("encoder",
         "decoder", "cross") if it reads one text and writes another.
         """
         return self.facts.streams

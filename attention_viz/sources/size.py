@@ -188,6 +188,6 @@ def refuse_surplus(folder: CheckedFolder, model: nn.Module) -> None:
     surplus = unmatched - sum(prod(shape) * count for shape, count in left.items())
     if surplus > _COMPUTED:
         raise ModelNotFound(
-            f"the weights of {folder.name} don't fit its config.json, which needs {surplus:,} numbers beyond the file; "
-            f"at most {_COMPUTED:,} are computed here"
+            f"the weights of {folder.name} don't fit its config.json, which needs {surplus:,} numbers that the file "
+            f"doesn't hold; at most {_COMPUTED:,} are computed here"
         )

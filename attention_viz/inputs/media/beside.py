@@ -89,8 +89,8 @@ class BesideReader(Reader):
         if place is None or (count := text.count(place)) == 1:
             return text, ()
         if count:
-            raise UnusableText(f"the text has {count} image placeholders, {place}, for one image; leave one")
-        return f"{place}{text}", (f"The text has no image placeholder, so {place} was added before it.",)
+            raise UnusableText(f"the text has {count} places for an image ({place}), but got one image; keep one")
+        return f"{place}{text}", (f"The text has no place for the image, so {place} was put before it.",)
 
     def _tensors(self, text: str, picture: Picture) -> dict[str, Tensor]:
         from PIL import Image
