@@ -84,7 +84,7 @@ def uneven(d_model: int, heads: int) -> str:
     """Explain an indivisible width and suggest others."""
     below, above = d_model // heads * heads, (d_model // heads + 1) * heads
     fitting = f"{below} or {above}" if below else str(above)
-    return f"d_model {d_model} isn't a multiple of {heads} heads; use one such as {fitting}"
+    return f"d_model {d_model} isn't a multiple of {heads} heads; use a multiple such as {fitting}"
 
 
 def check_sizes(**sizes: int) -> None:

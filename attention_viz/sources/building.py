@@ -51,7 +51,7 @@ def named_class(config: Mapping[str, Any]) -> type[PreTrainedModel] | None:
 def loading_failure(folder: CheckedFolder, error: Exception) -> ModelNotFound:
     """Return the error with another library's reason, with the folder's name instead of its path."""
     kind = str(folder.config["model_type"])[:100]
-    return ModelNotFound(f"{folder.name} can't be loaded as {kind}: {folder.reason(error)}")
+    return ModelNotFound(f"can't load {folder.name} as {kind}: {folder.reason(error)}")
 
 
 def taking_turns(

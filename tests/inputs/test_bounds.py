@@ -95,7 +95,7 @@ def test_a_tokenizer_that_breaks_down_as_it_is_read_is_told_as_an_error_of_ours(
         raise PanicException("index out of bounds")
 
     monkeypatch.setattr(reading.AutoTokenizer, "from_pretrained", panic)
-    with pytest.raises(av.ModelNotFound, match="the tokenizer of one can't be loaded: index out of bounds"):
+    with pytest.raises(av.ModelNotFound, match=r"tokenizer of one.*: index out of bounds"):
         reading.read_tokenizer(check_folder(tmp_path, "one"), lambda: None, apart=False)
 
 

@@ -63,5 +63,5 @@ def test_a_model_that_predicts_nothing_says_so() -> None:
 
 def test_another_models_trace_is_refused() -> None:
     trace = shipped("lists").trace("copy c a f :")
-    with pytest.raises(av.UnsupportedModel, match="a trace of lists was given; induction knows only its own"):
+    with pytest.raises(av.UnsupportedModel, match=r"lists.*induction|induction.*lists"):
         shipped("induction").candidates(trace)

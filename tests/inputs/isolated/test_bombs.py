@@ -146,7 +146,7 @@ def test_a_tokenizer_that_runs_away_on_a_text_is_refused(name: str, tmp_path: Pa
 
 def test_one_that_runs_away_while_it_is_loaded_is_no_model(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "bomb", {"normalizer": REPLACE, "added_tokens": added()})
-    with pytest.raises(av.ModelNotFound, match=r"the tokenizer of one can't be loaded: it takes (more|longer) than"):
+    with pytest.raises(av.ModelNotFound, match=r"tokenizer of one.*takes (more|longer) than"):
         read_tokenizer(check_folder_without_weights(folder), lambda: None, apart=True)
 
 
