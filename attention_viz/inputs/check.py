@@ -33,8 +33,8 @@ class Inputs:
         if isinstance(ids, list | tuple):
             wrong = next((one for one in ids if type(one) is not int), None)
             if wrong is not None or not ids:
-                found = "an empty list" if wrong is None else f"a list with {type(wrong).__name__} in it"
-                raise ShapeError(f"trace_ids takes {what} as a list of whole numbers, 1 or more; got {found}")
+                found = "none" if wrong is None else f"one with {type(wrong).__name__} in it"
+                raise ShapeError(f"trace_ids takes a list of {what}, 1 whole number or more; got {found}")
             self.check_ids(ids, target)  # before they become a tensor, which holds no number of any size
             return torch.tensor([ids])
         if not isinstance(ids, Tensor):

@@ -193,7 +193,7 @@ def test_a_model_reads_up_to_its_limit_and_names_it(monkeypatch: pytest.MonkeyPa
     assert Scratch().limit == 1024
     monkeypatch.setattr(Scratch, "limit", 11)
     model, text = Scratch(), "word " * 12
-    with pytest.raises(TextTooLong, match=r"scratch .* 11 tokens .* 12") as raised:
+    with pytest.raises(TextTooLong, match=r"scratch .* 11 tokens.* 12") as raised:
         model.trace(text)
     assert raised.value.count == 12 and raised.value.limit == 11
     fit = model.fit(text)

@@ -158,9 +158,8 @@ def test_an_adapters_folder_is_loaded_around_the_model_beside_it(base: str, adap
         output = expected(**word_tokenizer()("the bank", return_tensors="pt")).logits[0]
     torch.testing.assert_close(trace.output, output)
     assert trace.fidelity.ok
-    assert trace.provenance.notes == (
-        "An adapter (LoRA) around base, by PEFT. Texts are read by that model's tokenizer.",
-    )
+    (note,) = trace.provenance.notes
+    assert all(word in note for word in ("LoRA", "adapter", "around base", "tokenizer"))
     without = av.load(str(adapter.parent / "base")).trace("the bank")
     assert not torch.allclose(trace.output, without.output, atol=1e-3)
 

@@ -271,7 +271,7 @@ def test_a_model_that_is_closed_or_not_there_is_told(hub: Hub, files: dict[str, 
 
 def test_without_a_tokenizer_ids_only_are_read(hub: Hub, files: dict[str, bytes]) -> None:
     hub.publish(NAME, {name: files[name] for name in ("config.json", "model.safetensors")})
-    with pytest.raises(av.UnusableText, match=f"{NAME} has no tokenizer"):
+    with pytest.raises(av.UnusableText, match=f"{NAME} came without a tokenizer"):
         av.load(NAME).trace("the bank")
 
 
