@@ -232,8 +232,8 @@ def _word_table(model: "PreTrainedModel") -> nn.Embedding | None:
 def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":
     if tokenizer is None:
         raise UnusableText(
-            f"{model} came without a tokenizer; add its tokenizer.json and tokenizer_config.json to its folder, or, in Python, "
-            "pass ids to trace_ids or a tokenizer to wrap"
+            f"{model} came without a tokenizer; add its tokenizer.json and tokenizer_config.json to its folder, or, in "
+            "Python, pass ids to trace_ids or a tokenizer to wrap"
         )
     return tokenizer
 
