@@ -1,6 +1,6 @@
-"""What `docs/api.md` says: every public name with its signature and docstring, as they stand in the code.
+"""Make `docs/api.md`: every public name with its signature and docstring from the code.
 
-Written by `.venv/bin/python -m scripts.registries`; a test finds what it would change.
+`.venv/bin/python -m scripts.registries` writes it; a test fails if it would change anything.
 """
 
 import ast
@@ -15,55 +15,55 @@ import attention_viz as av
 
 __all__ = ["QUESTIONS", "names", "page"]
 
-# What somebody wants to know, and the call that answers it.
+# Questions, and the call that answers each.
 QUESTIONS = {
     "Which models are there, and on this machine?": "av.catalogue()",
     "How do I get a model?": "av.load(name)",
-    "And one of transformers that I have in memory?": "av.wrap(hf_model, tokenizer)",
-    "And any other torch module?": "with av.record() as run: module(x)",
-    "And queries, keys, values or weights that I have?": "av.Trace.from_qkv(…), av.Trace.from_weights(…)",
-    "And none at all, to see how it works?": "av.scratch(text)",
+    "How do I wrap a Transformers model in memory?": "av.wrap(hf_model, tokenizer)",
+    "How do I record any other torch module?": "with av.record() as run: module(x)",
+    "How do I use my own queries, keys, values or weights?": "av.Trace.from_qkv(…), av.Trace.from_weights(…)",
+    "How do I see attention at work without a model?": "av.scratch(text)",
     "What did attention compute on a text?": "model.trace(text)",
-    "And on a picture, or a sound?": "model.trace(av.Picture(path)), model.trace(av.Sound(path))",
+    "And on an image or audio?": "model.trace(av.Picture(path)), model.trace(av.Sound(path))",
     "What are the weights of one head?": "trace.weights(layer, head), trace.table(layer, head)",
-    "Is what I see what ran?": "trace.fidelity, model.verify(text)",
-    "Where does a word stand?": "trace.query_tokens().index(word)",
+    "Does the trace match the model's own run?": "trace.fidelity, model.verify(text)",
+    "At which position is a word?": "trace.query_tokens().index(word)",
     "What should I look at first?": "av.findings(trace)",
     "What does each head mostly do?": "av.roles(trace)",
     "How do heads differ in numbers?": "av.head_table(trace)",
-    "And over a whole corpus?": "av.scan(model, texts, out), av.Scan.load(out)",
+    "How do they differ over a whole corpus?": "av.scan(model, texts, out), av.Scan.load(out)",
     "Which are the induction heads?": "av.head_table(trace, repeated_random=True)",
     "Which heads link one word to another?": "av.find_heads(trace, query, key)",
-    "Which heads look like a pattern of mine?": "av.similarity(trace, pattern)",
+    "Which heads match my own pattern?": "av.similarity(trace, pattern)",
     "How do two runs differ in a head?": "av.compare(a, b, layer, head)",
     "Which heads differ most between two runs?": "av.head_divergences(a, b)",
-    "What comes from which word of the text, through all layers?": "av.rollout(trace), av.flow(trace)",
-    "How long is the vector that is fetched?": "av.norm_weighted(model, trace, layer)",
-    "Does a head rest on the first token?": "av.attention_sinks(model, trace)",
-    "Which weights raised what the model says?": "av.gradient(model, text)",
-    "What wrote a score or a logit?": "av.decompose(model, trace, of)",
+    "How much does each word contribute through all layers?": "av.rollout(trace), av.flow(trace)",
+    "How large is each weighted value vector?": "av.norm_weighted(model, trace, layer)",
+    "Is the first token an attention sink?": "av.attention_sinks(model, trace)",
+    "Which attention weights raise the model's output?": "av.gradient(model, text)",
+    "What contributes to a score or a logit?": "av.decompose(model, trace, of)",
     "Which heads matter for the next word?": "av.effects(model, text, av.Logit(word))",
-    "When was each word of a sound spoken?": "av.word_times(model, trace)",
+    "When was each word of the audio spoken?": "av.word_times(model, trace)",
     "Which heads follow the speech?": "av.aligning_heads(trace)",
     "How likely is a word here?": "model.probability(trace, word)",
-    "What happens if a head is put from another text?": "av.patch(model, text, other, of)",
-    "What do weights alone tell of heads?": "av.circuits(model), av.compositions(model)",
+    "What if I patch a head from another text?": "av.patch(model, text, other, of)",
+    "What do a head's parameters alone show?": "av.circuits(model), av.compositions(model)",
     "Which heads copy?": "av.copying(model, texts)",
-    "What would the model say after each layer?": "av.logit_lens(model, trace)",
+    "What would the model predict after each layer?": "av.logit_lens(model, trace)",
     "Which words does a head promote?": "av.writes(model, trace, layer, head)",
-    "What if a head were silent, or could not look there?": "model.trace(text, edits=[av.Ablate(…), av.Allow(…)])",
-    "What are words instead of their pieces?": "av.merge_words(trace)",
-    "How is attention computed, by itself?": "av.attend(query, key, value)",
-    "Does my module do the same as torch's?": "av.from_torch(module)",
-    "How do I see it?": "av.explore(trace), av.views.heatmap(trace, layer, head)",
-    "How do I keep it, in less room?": "trace.save(path, layers=…, what=…, dtype=…), av.Trace.load(path)",
-    "How do I print it?": "av.views.save(figure, path, trace, width=…)",
+    "What if a head is ablated, or can't attend there?": "model.trace(text, edits=[av.Ablate(…), av.Allow(…)])",
+    "How do I merge subword tokens into words?": "av.merge_words(trace)",
+    "How do I compute attention by itself?": "av.attend(query, key, value)",
+    "How do I compare torch's module with ours?": "av.from_torch(module)",
+    "How do I draw it?": "av.explore(trace), av.views.heatmap(trace, layer, head)",
+    "How do I save it, in less space?": "trace.save(path, layers=…, what=…, dtype=…), av.Trace.load(path)",
+    "How do I save a figure for print?": "av.views.save(figure, path, trace, width=…)",
 }
 
 _HEAD = """# Reference
 
-Every public name, with its signature and what it says of itself, as it stands in the code:
-`.venv/bin/python -m scripts.registries` writes this page. [In Python](python.md) shows the same by example.
+Every public name, with its signature and docstring. `.venv/bin/python -m scripts.registries` writes this page from the
+code. For examples, see [In Python](python.md).
 """
 _LONGEST = 110
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Warns|Yields):$", re.MULTILINE)
@@ -74,7 +74,7 @@ _ENTRY = re.compile(r"^(\w[\w, *]*): (.*)", re.DOTALL)
 
 
 def names() -> dict[str, Any]:
-    """Every public name, in the order of the page: what is at the top, then masks and views."""
+    """Return every public name, in the order of the page: top level, then masks and views."""
     found = {f"av.{name}": getattr(av, name) for name in dir(av) if name != "__version__"}
     found = {name: value for name, value in found.items() if not inspect.ismodule(value)}
     for room in (av.masks, av.views):
@@ -84,7 +84,7 @@ def names() -> dict[str, Any]:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     found = names()
     parts = [_HEAD, "## Which call answers which question", _questions(), "## Errors", _errors()]
     for title, belongs in _KINDS.items():
@@ -95,7 +95,7 @@ def page() -> str:
         for name, value in found.items()
         if isinstance(value, dict)
     ]
-    return "\n\n".join([*parts, "## Tables of what there is", "\n".join(tables)]) + "\n"
+    return "\n\n".join([*parts, "## Registries", "\n".join(tables)]) + "\n"
 
 
 def _is_call(name: str, value: object) -> bool:
@@ -147,7 +147,7 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class of ours has, inherited ones of ours too."""
+    """Yield the public methods and properties of our class, including those inherited from ours."""
     for name in sorted(one for one in dir(kind) if not one.startswith("_")):
         found = inspect.getattr_static(kind, name)
         inner = getattr(found, "fget", None) or getattr(found, "__func__", None) or getattr(found, "_function", None)
@@ -174,7 +174,7 @@ def _tree(value: Any) -> Any:
 
 
 def _signature(name: str, value: Any) -> str:
-    """How it is called, as it is written."""
+    """Return its signature as written."""
     if inspect.isclass(value):
         arguments = _constructor(value)
         return f"class {name}({arguments})" if len(arguments) < 90 else f"class {name}(\n    {arguments}\n)"
@@ -186,7 +186,7 @@ def _signature(name: str, value: Any) -> str:
 
 
 def _constructor(kind: type) -> str:
-    """The arguments of a class of ours: those of its `__init__`, if that is written out, else its public fields."""
+    """Return a class's arguments: those of its own `__init__`, else its public fields."""
     if ("__init__" in vars(kind) or is_dataclass(kind)) and not _made_of_fields(kind):
         tree = _tree(inspect.getattr_static(kind, "__init__"))
         tree.args.args = tree.args.args[1:]
@@ -203,7 +203,7 @@ def _constructor(kind: type) -> str:
 
 
 def _plain(code: str) -> str:
-    """Code without the quotes that put off an annotation; those of shapes stay."""
+    """Remove the quotes of postponed annotations; keep those of shapes."""
     return re.sub(
         r"(?:(?<=^)|(?<=: )|(?<=-> )|(?<=\[)|(?<=\| ))'((?:[A-Z]|pandas\.)[\w.]*(?:\[[\w., |]*\])?(?: \| \w+)*)'",
         r"\1",
@@ -212,7 +212,7 @@ def _plain(code: str) -> str:
 
 
 def _laid(name: str, arguments: ast.arguments, returns: str) -> str:
-    """A call in one line, or where that is long, an argument a line."""
+    """Return a call in one line or, if that is long, one argument per line."""
     whole = f"{name}({_plain(ast.unparse(arguments))}){returns}"
     if len(whole) <= _LONGEST:
         return whole
@@ -237,7 +237,7 @@ def _argument(one: ast.arg, default: ast.expr | None) -> str:
 
 
 def _phrase(value: object) -> str:
-    """A docstring as Markdown: its sections as lists."""
+    """Return a docstring as Markdown, with its sections as lists."""
     text = inspect.getdoc(value) or ""
     pieces = _SECTION.split(text)
     parts = [pieces[0].strip()]
@@ -253,6 +253,6 @@ def _phrase(value: object) -> str:
 
 
 def _made_of_fields(kind: type) -> bool:
-    """Whether a dataclass is made of its fields, and not by code of its own."""
+    """Return whether a dataclass is built from its fields, not by its own code."""
     settings = getattr(kind, "__dataclass_params__", None)
     return settings is not None and settings.init

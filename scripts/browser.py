@@ -1,6 +1,6 @@
-"""Finds a Chromium that starts, for tests and benchmarks that look at pages; as a program, installs one if need be.
+"""Find a Chromium that starts, for tests and benchmarks of pages; as a program, install one if needed.
 
-Standard library only. The environment variable ATTENTION_VIZ_BROWSER names a browser of one's own.
+Standard library only. The environment variable ATTENTION_VIZ_BROWSER names your own browser.
 """
 
 import os
@@ -19,7 +19,7 @@ Install Chromium or Google Chrome (on Debian: apt install chromium), or name one
 
 
 def install() -> str | None:
-    """Install a browser by the first way that leaves one that starts: Playwright's download, then Debian's package."""
+    """Install a browser that starts: from Playwright's download, else from Debian's package."""
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     apt_get = [*as_root, "apt-get"]
     ways = {
@@ -46,14 +46,14 @@ def succeeds(command: list[str]) -> bool:
 
 
 def main() -> None:
-    """Print which browser will be used, installing one where there is none."""
+    """Print the browser to use; install one if there is none."""
     browser = find()
     if browser is None and (chosen := os.environ.get(CHOICE)):
-        sys.exit(f"{CHOICE}={chosen} is not a browser that starts. Correct it, or unset it to have one found.")
+        sys.exit(f"{CHOICE}={chosen} is not a browser that starts. Correct it, or unset it to find one.")
     browser = browser or install()
     if browser is None:
         sys.exit(NONE_FOUND)
-    print(f"Pages are looked at with {browser}.")
+    print(f"Using the browser {browser}.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether a model's numbers can be opened into what wrote them, and by how much the rows miss the numbers."""
+"""Check that a model's numbers decompose into contributions, and how much their sum misses the numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ _UNKNOWN = ("constant", "other")
 
 @dataclass(frozen=True)
 class Closure:
-    """What came of opening a model's numbers.
+    """The result of decomposing a model's numbers.
 
     Attributes:
-        missed: by how much the rows miss their number, as a share of the largest row; the worst of all numbers.
-        unknown: how much of the rows' size "constant" and "other" have; the most of all numbers.
-        refused: which number could not be opened and why; empty where all could.
+        missed: the rows' distance from their number, as a share of the largest row; the worst of all numbers.
+        unknown: the share of the rows' size in "constant" and "other"; the largest of all numbers.
+        refused: which number could not be decomposed and why; empty if all could.
     """
 
     missed: float = 0.0
@@ -32,19 +32,19 @@ class Closure:
     refused: str = ""
 
     def __str__(self) -> str:
-        """In words."""
+        """Describe the result."""
         if not self.opened:
             return self.refused or f"no: the rows miss a number by {self.missed:.0e}"
         return f"{self.missed:.0e}" + (f", other {self.unknown:.0%}" if self.unknown >= 0.005 else "")
 
     @property
     def opened(self) -> bool:
-        """Whether all numbers were opened, and the rows sum to them."""
+        """Whether all numbers were decomposed, and the rows sum to them."""
         return not self.refused and self.missed <= CLOSED
 
 
 def closure(model: AttentionModel, trace: av.Trace) -> Closure:
-    """Open an output and a score of each kind of attention."""
+    """Decompose an output and a score of each kind of attention."""
     found: list[av.Decomposition] = []
     for of in _numbers(model, trace):
         try:

@@ -1,7 +1,7 @@
-"""Draws every picture of `av.views` as it stands in a paper: 85 mm wide in a column, and 170 mm across a page.
+"""Draw every figure of `av.views` for print: 85 mm wide in a column, and 170 mm across a page.
 
-Run as `.venv/bin/python -m scripts.columns`, after a picture or its layout changed; names after it draw only those.
-Writes docs/print.md and docs/print/. Needs Chrome, Chromium or Edge. The pictures are the gallery's.
+Run `.venv/bin/python -m scripts.columns` after a figure or its layout changed; add names to draw only those.
+Writes docs/print.md and docs/print/. Needs Chrome, Chromium or Edge. The figures are the gallery's.
 """
 
 import argparse
@@ -18,20 +18,19 @@ ACROSS = {"column": "85mm", "page": "170mm"}
 PRINTED, DOCUMENT = PAGE.parent / "print", PAGE.parent / "print.md"
 _LIMIT = 900.0
 
-_HEAD = """# Pictures in a paper
+_HEAD = """# Figures in a paper
 
-Here is every picture of `av.views` twice: 85 mm wide, as in a column, and 170 mm, as across a page. The call
-`save(figure, path, trace, width="85mm", footer=False)` writes it so. Letters are 7 points in a column and 8 across a
-page, titles and labels fit, and numbers stand in cells where they can be read. On a screen of 96 dots an inch the
-pictures are as large as on paper. A PDF has exactly this width, so LaTeX's `\\includegraphics` needs no scaling. In a
-column the matrices of `compare` stand below each other. `.venv/bin/python -m scripts.columns` draws this page's
-pictures.
+This page has every figure of `av.views` twice: 85 mm wide, as in a column, and 170 mm, as across a page. To write one,
+call `save(figure, path, trace, width="85mm", footer=False)`. Text is 7 points in a column and 8 across a page. Titles
+and labels fit, and cells show their numbers if these are readable. On a screen of 96 dots per inch, the figures are as
+large as on paper. A PDF has exactly this width, so LaTeX's `\\includegraphics` needs no scaling. In a column, the
+matrices of `compare` are below each other. `.venv/bin/python -m scripts.columns` draws this page's figures.
 """
 
 
 def main() -> None:
-    """Draw the pictures in one browser, and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.columns", description="Draw pictures at print widths.")
+    """Draw the figures in one browser, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.columns", description="Draw figures at print widths.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these; by default all")
     wanted: list[str] = parser.parse_args().names or list(PICTURES)
     ready = runs()
@@ -43,7 +42,7 @@ def main() -> None:
     async def work(draw: Draw) -> dict[str, bytes]:
         return {name: await draw(figure, "svg", 1) for name, figure in laid.items()}
 
-    drawn = rendered("the pictures", work, limit=_LIMIT)
+    drawn = rendered("the figures", work, limit=_LIMIT)
     PRINTED.mkdir(exist_ok=True)
     for name, made in drawn.items():
         (PRINTED / f"{name}.svg").write_bytes(shortened(made))
@@ -52,7 +51,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """The page, with the pictures in the gallery's order."""
+    """Return the page, with the figures in the gallery's order."""
     parts = [_HEAD]
     for name in PICTURES:
         shown = [f"![{name}, {width} wide](print/{name}-{where}.svg)" for where, width in ACROSS.items()]

@@ -1,8 +1,8 @@
-"""Tries every text family that the installed transformers knows, and writes what came out into docs/families.md.
+"""Try every text family of the installed transformers, and write the results into docs/families.md.
 
-Each is built tiny, with random weights; wrapped; and run unpadded, padded on the left and padded on the right. A family
-is exact where the output is that of its own attention and every weight of every head that of eager attention, to 1e-5
-in all three. Of one that is exact an output and scores are opened into what wrote them, too.
+Each is built tiny, with random weights, wrapped, and run unpadded, padded on the left and padded on the right. A family
+is exact if the output equals that of its own attention, and every weight of every head that of eager attention, to 1e-5
+in all three runs. For exact families, an output and scores are decomposed, too.
 """
 
 import math
@@ -47,17 +47,17 @@ _SECONDS = 90
 
 @dataclass(frozen=True)
 class Result:
-    """What came out for one family.
+    """The result for one family.
 
     Attributes:
         outcome: "exact", "refused", "not built" or "wrong".
         streams: the kinds of attention it has.
-        without: which of its layers have none.
-        reason: why it is not exact, or what is to be said of it.
-        closure: of an exact one, what came of opening its numbers.
-        route: of an exact one, how our attention came into it; see `Provenance.route`.
-        left_out: of an exact one, what attends beside what is recorded.
-        seconds: of the processor, that trying it took.
+        without: its layers without attention.
+        reason: why it isn't exact, or a note.
+        closure: if exact, the result of decomposing its numbers.
+        route: if exact, how our attention replaced its own; see `Provenance.route`.
+        left_out: if exact, the modules that attend and aren't recorded.
+        seconds: processor time.
     """
 
     family: Family
@@ -72,7 +72,7 @@ class Result:
 
 
 def try_family(family: Family) -> Result:
-    """Build one family, wrap it, compare it with eager, unpadded and padded, and open its numbers."""
+    """Build one family, wrap it, compare it with eager, unpadded and padded, and decompose its numbers."""
     begun = time.process_time()
     try:
         with at_most(_SECONDS):
@@ -92,7 +92,7 @@ def _tried(family: Family) -> Result:
             wrapped = av.wrap(model)
             telling = tells(_trace(wrapped, None))
         except AttentionVizError as error:
-            reason = reason or str(error.__cause__ or error)  # without what can be done instead, the same for all
+            reason = reason or str(error.__cause__ or error)  # without the fix, which is the same for all
             if "doesn't run on text alone" in reason:  # at no scale
                 break
             continue
@@ -124,7 +124,7 @@ def _trace(wrapped: AttentionModel, mask: Tensor | None) -> av.Trace:
 
 
 def _ids(count: int, start: int) -> Tensor:
-    """One row of ids, different from each other and none of them special."""
+    """Return one row of ids, all different and none of them special."""
     return ((start + 11 * torch.arange(count)) % (VOCABULARY - 7) + 5)[None]
 
 
@@ -137,26 +137,26 @@ def _masks() -> tuple[Tensor | None, ...]:
 def _text(results: Sequence[Result]) -> str:
     counts = Counter(result.outcome for result in results)
     opened = [result.closure for result in results if result.closure is not None and result.closure.opened]
-    others = "" if len(opened) == counts["exact"] else "; the others say why not"
+    others = "" if len(opened) == counts["exact"] else "; the other rows say why not"
     lines = [
         "# Which families can be shown",
         "",
-        f"Made by `make families` with transformers {version('transformers')} and torch {version('torch')}. Each text "
-        "class of each family was built tiny, with random weights scaled up so that its attention is neither uniform "
-        "nor on one token; wrapped; and run unpadded, padded on the left and padded on the right. *Exact*: the output "
-        "is that of the model's own attention, and every weight of every head that of transformers' eager attention, "
-        "to 1e-5 in all three runs. "
-        '*Route*: "interface" where transformers\' attention interface calls our function, "interception" where it '
-        "stands in for what the model's own code asks torch for (see [the models](models.md#in-memory)). "
-        f"{LEFT_OUT} "
-        "*Refused*: `av.wrap` says why and nothing is drawn. *Not built*: no model could be made from the family's "
-        "default configuration with small sizes, so nothing is claimed. Nothing about a family's name decides: a small "
-        "run of your own model does, each time one is loaded.",
+        f"`make families` wrote this page with transformers {version('transformers')} and torch {version('torch')}. "
+        "It builds each text class of each family tiny, with random weights scaled up so that its attention is neither "
+        "uniform nor on one token. It wraps the model and runs it unpadded, padded on the left and on the right. "
+        "A family's name decides nothing: each time you load your own model, a small run decides.",
         "",
-        "*Opened*: `av.decompose` split an output (a token's logit; of a model without a word head the output in a "
-        "random direction) and a score of each kind of attention into [what wrote them](why.md). The number is by how "
-        "much the rows miss what they sum to, as a share of the largest row; the worst of these. *Other* is the share "
-        "of the rows' size that comes from layers that mix positions without attention, which are rows of their own.",
+        "- *Exact*: the output equals that of the model's own attention, and every weight of every head equals that of "
+        "transformers' eager attention, to 1e-5 in all three runs.",
+        '- *Route*: "interface" if transformers\' attention interface calls our function, "interception" if our '
+        "function replaces torch calls in the model's own code (see [the models](models.md#in-memory)).",
+        f"- {LEFT_OUT}",
+        "- *Refused*: `av.wrap` says why, and nothing is drawn.",
+        "- *Not built*: no small model could be made from the default configuration, so the result is unknown.",
+        "- *Opened*: `av.decompose` split an output (a token's logit; without an unembedding, the output in a random "
+        "direction) and a score of each kind of attention into [their contributions](why.md). The number is the "
+        "largest distance of the rows' sum from its number, as a share of the largest row. *Other* is the share of the "
+        "rows' size from layers that mix positions without attention; these have their own rows.",
         "",
         f"**{counts['exact']} exact{of_parts(result.left_out for result in results)}, {counts['wrong']} wrong, "
         f"{counts['refused']} refused, {counts['not built']} not built, of {len(results)}.**",
@@ -184,9 +184,9 @@ def _text(results: Sequence[Result]) -> str:
 
 
 def main(write: Callable[[str], object] = TABLE.write_text) -> int:
-    """Try all families, or those named, say what came out and what did otherwise before, and write the table."""
+    """Try all families, or the named ones, print results and differences, and write the table."""
     arguments = asks(__doc__).parse_args()
-    # Telling which families read ids imports their code, which forked processes share and don't import again.
+    # Finding the families that read ids imports their code, which forked processes share.
     chosen = [one for one in families() if not arguments.names or one.name in arguments.names][:: arguments.every]
     results: list[Result] = []
     for result in tried(try_family, chosen):

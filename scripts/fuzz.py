@@ -1,4 +1,4 @@
-"""Tries what nobody would: the tests in `tests/fuzz`, with new examples again and again, until the time is up.
+"""Run the tests in `tests/fuzz` with new random examples until the time is up.
 
 Usage: fuzz.py [--minutes 10] [pytest's options]. A failure ends it, with the example and how to repeat it.
 """
@@ -13,14 +13,14 @@ from pathlib import Path
 __all__ = ["main"]
 
 ROOT = Path(__file__).parents[1]
-# Examples of each strategy a round.
+# Examples of each strategy per round.
 _EXAMPLES = 300
 
 
 def main() -> int:
-    """Go on until the time is up; the exit code of the round that failed, else 0."""
-    parser = argparse.ArgumentParser(description="Try random examples on everything that reads something.")
-    parser.add_argument("--minutes", type=float, default=10, help="for how long; the round under way is ended")
+    """Run rounds until the time is up; return the exit code of a failed round, else 0."""
+    parser = argparse.ArgumentParser(description="Try random examples on everything that reads input.")
+    parser.add_argument("--minutes", type=float, default=10, help="how long to run; the current round is finished")
     arguments, options = parser.parse_known_args()
     begun, rounds = time.monotonic(), 0
     seed = time.time_ns() % 10**9
@@ -31,7 +31,7 @@ def main() -> int:
         rounds += 1
         minutes = (time.monotonic() - begun) / 60
         if minutes >= arguments.minutes:
-            print(f"{rounds} rounds of {_EXAMPLES} examples a strategy in {minutes:.1f} minutes: nothing found.")
+            print(f"{rounds} rounds of {_EXAMPLES} examples per strategy in {minutes:.1f} minutes: no failures.")
             return 0
 
 

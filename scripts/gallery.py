@@ -1,8 +1,7 @@
-"""Draws every picture of `av.views` from real runs, and writes the page that shows them.
+"""Draw every figure of `av.views` from real runs, and write the page that shows them.
 
-Run as `.venv/bin/python -m scripts.gallery`, after a picture changed; names after it draw only those. Writes
-docs/gallery.md and docs/gallery/. Needs Chrome, Chromium or Edge. What stands on the page as code is the code that made
-the pictures.
+Run `.venv/bin/python -m scripts.gallery` after a figure changed; add names to draw only those. Writes
+docs/gallery.md and docs/gallery/. Needs Chrome, Chromium or Edge. The page shows the code that made the figures.
 """
 
 # What `runs` makes is handed out by its names.
@@ -32,7 +31,7 @@ _LIMIT = 600.0
 
 
 def runs() -> SimpleNamespace:
-    """What the pictures are made from."""
+    """Return the runs that the figures show."""
     import pandas
 
     from attention_viz.edits.effects import moved_output
@@ -117,15 +116,15 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
 
 _HEAD = """# Gallery
 
-Here is every picture of `av.views` with the call that draws it. Each call also takes `theme="dark"` and gives a
-Plotly figure, which tells each number where you point; `av.views.save` writes it to a file. `.venv/bin/python -m
+This page has every figure of `av.views` with the call that draws it. Each call also takes `theme="dark"` and returns a
+Plotly figure, which shows the number under the pointer; `av.views.save` writes it to a file. `.venv/bin/python -m
 scripts.gallery` made this page from these runs:
 """
 
 
 def main() -> None:
-    """Draw the pictures in one browser, and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m scripts.gallery", description="Draw the gallery's pictures.")
+    """Draw the figures in one browser, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m scripts.gallery", description="Draw the gallery's figures.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these; by default all")
     wanted: list[str] = parser.parse_args().names or list(PICTURES)
     ready = runs()
@@ -144,7 +143,7 @@ def main() -> None:
 
 
 def page() -> str:
-    """The page, with the pictures in the order in which `VIEWS` has them."""
+    """Return the page, with the figures in the order of `VIEWS`."""
     parts = [_HEAD, f"```python\n{runs_code()}\n```"]
     for name in PICTURES:
         says = inspect.getdoc(av.views.VIEWS[name]) or ""
@@ -154,7 +153,7 @@ def page() -> str:
 
 
 def code_of(name: str) -> str:
-    """The call that makes a picture, as it stands in this file."""
+    """Return the code of a figure's call, from this file."""
     tree = ast.parse(Path(__file__).read_text("utf-8"))
     (table,) = (one.value for one in tree.body if isinstance(one, ast.AnnAssign) and isinstance(one.value, ast.Dict))
     made = {ast.literal_eval(key): value for key, value in zip(table.keys, table.values, strict=True) if key}
@@ -164,13 +163,13 @@ def code_of(name: str) -> str:
 
 
 def runs_code() -> str:
-    """What is in `runs`, as it would be typed."""
+    """Return the code of `runs`, as you would type it."""
     lines = inspect.getsource(runs).splitlines()[2:-1]
     return re.sub(r"  # pyright: .*", "", inspect.cleandoc("\n".join(["import attention_viz as av", *lines])))
 
 
 def shortened(drawn: bytes) -> bytes:
-    """The same in fewer bytes: places to a hundredth of a pixel, and the usual font said once, at the top."""
+    """Shorten an SVG: coordinates to a hundredth of a pixel, and the usual font once, at the top."""
     digits = re.compile(rb"(\d\.\d\d)\d+")
     text = re.sub(rb' (?:d|transform|x|y)="[^"]*"', lambda found: digits.sub(rb"\1", found[0]), drawn)
     text = text.replace(b' data-notex="1"', b"").replace(b" white-space: pre;", b"")

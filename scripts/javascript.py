@@ -31,7 +31,7 @@ _STAMP = Path("node_modules", ".attention_viz")
 
 
 class SetupError(Exception):
-    """Something that the person at the keyboard has to see to; the message says what."""
+    """A problem that the user must solve; the message names it."""
 
 
 def run_node(arguments: Sequence[str | Path], folder: Path = _ROOT) -> subprocess.CompletedProcess[str]:
@@ -41,12 +41,12 @@ def run_node(arguments: Sequence[str | Path], folder: Path = _ROOT) -> subproces
 
 
 def install(folder: Path = _ROOT) -> bool:
-    """Install what `package-lock.json` names, unless it is there already; tell whether there was anything to do."""
+    """Install the packages of `package-lock.json` if any is missing; return whether there was anything to do."""
     wanted = f"{platform.platform()} {hashlib.sha256((folder / _LOCK).read_bytes()).hexdigest()}"
     stamp = folder / _STAMP
     if stamp.is_file() and stamp.read_text() == wanted and not _missing(folder):
         return False
-    print("Installing what checks the browser's scripts into node_modules, about 60 MB ...", flush=True)
+    print("Installing the tools that check the browser's scripts into node_modules, about 60 MB ...", flush=True)
     done = run_node([_NPM, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
     missing = _missing(folder)
     if done.returncode or missing:
@@ -58,12 +58,12 @@ def install(folder: Path = _ROOT) -> bool:
 
 
 def _missing(folder: Path) -> list[str]:
-    """The programs that aren't there."""
+    """Return the missing programs."""
     return [one.as_posix() for one in (_ESLINT, _PRETTIER, _TYPESCRIPT) if not (folder / one).is_file()]
 
 
 def check(folder: Path = _ROOT) -> list[str]:
-    """What is wrong with the style, the format and the types of the browser's scripts; nothing where all is well."""
+    """Return problems with the style, the format and the types of the browser's scripts."""
     checks = (
         [_ESLINT, "--max-warnings", "0", "--no-error-on-unmatched-pattern", *_SCRIPTS],
         [_PRETTIER, "--check", "--log-level", "warn", "--no-error-on-unmatched-pattern", *_SCRIPTS],
@@ -74,7 +74,7 @@ def check(folder: Path = _ROOT) -> list[str]:
 
 
 def format_code(folder: Path = _ROOT) -> None:
-    """Put the browser's scripts into the one format that `check` accepts."""
+    """Format the browser's scripts as `check` requires."""
     done = run_node([_PRETTIER, "--write", "--log-level", "warn", "--no-error-on-unmatched-pattern", *_SCRIPTS], folder)
     if done.returncode:
         raise SetupError((done.stdout + done.stderr).strip())

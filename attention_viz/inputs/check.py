@@ -34,7 +34,7 @@ class Inputs:
             wrong = next((one for one in ids if type(one) is not int), None)
             if wrong is not None or not ids:
                 found = "none" if wrong is None else f"one with {type(wrong).__name__} in it"
-                raise ShapeError(f"trace_ids takes a list of {what}, of one whole number or more; got {found}")
+                raise ShapeError(f"trace_ids takes a list of {what}, 1 whole number or more; got {found}")
             self.check_ids(ids, target)  # before they become a tensor, which holds no number of any size
             return torch.tensor([ids])
         if not isinstance(ids, Tensor):
@@ -42,12 +42,12 @@ class Inputs:
                 f"trace_ids takes {what} as a tensor, (1, n), or a list of n whole numbers; got {type(ids).__name__}"
             )
         if ids.layout != torch.strided or ids.is_meta:
-            where = "without numbers, on the meta device" if ids.is_meta else f"of {ids.layout}"
-            raise ShapeError(f"trace_ids takes a dense tensor of {what}; got one {where}")
+            found = "one on the meta device, without numbers" if ids.is_meta else f"layout {ids.layout}"
+            raise ShapeError(f"trace_ids takes a dense tensor of {what}; got {found}")
         if ids.ndim != 2 or ids.shape[0] != 1 or ids.shape[1] == 0:
             raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
         if ids.dtype not in (torch.int32, torch.int64):
-            raise ShapeError(f"{what} are whole numbers, int64 or int32; got {ids.dtype}")
+            raise ShapeError(f"{what} must be whole numbers, int64 or int32; got {ids.dtype}")
         self.check_ids(cast("list[int]", ids[0].tolist()), target)
         return ids
 
@@ -57,9 +57,8 @@ class Inputs:
         wrong = next((at for at, number in enumerate(tokens.numbers) if not 0 <= number < known), None)
         if wrong is not None:
             raise UnusableText(
-                f"“{tokens.written[wrong]}” is token {tokens.numbers[wrong]}, and {self.name} knows the ids 0 to "
-                f"{known - 1}: its tokenizer has more pieces than its table has rows. Use the tokenizer that the model "
-                "was trained with; or lengthen the table, by rows that aren't trained, with "
+                f"“{tokens.written[wrong]}” is token {tokens.numbers[wrong]}, but {self.name} knows the ids 0 to "
+                f"{known - 1}. Use the tokenizer that the model was trained with, or add untrained rows with "
                 "model.resize_token_embeddings(len(tokenizer))"
             )
         self.check_ids(tokens.numbers)
@@ -72,20 +71,20 @@ class Inputs:
         wrong = [number for number in ids if not 0 <= number < known]
         if wrong:
             raise UnusableText(
-                f"there is a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}: use the tokenizer that the "
-                "model was trained with, or add ids of your own with model.resize_token_embeddings"
+                f"the {what} has a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}. Use the tokenizer "
+                "that the model was trained with, or add ids with model.resize_token_embeddings"
             )
         for number, kind in _placeholders(self.model).items():
             if number in ids:
                 raise UnusableText(
-                    f"token {number} of the {what} stands for {kind}, and none was given: without it {self.name} reads "
-                    "the bare placeholder, which means nothing; needed: a text without it"
+                    f"token {number} of the {what} is a placeholder for {kind}, which {self.name} didn't get; remove "
+                    "the placeholder"
                 )
 
 
 def _placeholders(model: "PreTrainedModel") -> dict[int, str]:
     """Return the ids of placeholders for images, videos and sounds, with their kinds."""
-    kinds = {"image": "a picture", "video": "a video", "audio": "a sound", "speech": "a sound"}
+    kinds = {"image": "an image", "video": "a video", "audio": "audio", "speech": "audio"}
     found = {
         getattr(model.config, f"{name}_token_{ending}", None): kind
         for name, kind in kinds.items()
@@ -99,16 +98,17 @@ def checked_mask(ids: Tensor, mask: Tensor | None) -> Tensor:
     if mask is None:
         return torch.ones_like(ids)
     if not isinstance(mask, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"attention_mask has to be a tensor of the ids' shape; got {type(mask).__name__}")
+        raise ShapeError(f"attention_mask must be a tensor of the ids' shape; got {type(mask).__name__}")
     if mask.layout != torch.strided or mask.is_meta:
-        found = f"one of {mask.layout} on {mask.device}"
-        raise ShapeError(f"attention_mask has to be a dense tensor with numbers; got {found}")
+        found = f"{mask.layout} on {mask.device}"
+        raise ShapeError(f"attention_mask must be a dense tensor with numbers; got {found}")
     if mask.shape != ids.shape:
-        raise ShapeError(f"attention_mask needs the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
-    if not bool(((mask == 0) | (mask == 1)).all()):
-        raise ShapeError("attention_mask has 1 for real positions and 0 for padding; something else came")
+        raise ShapeError(f"attention_mask must have the ids' shape {tuple(ids.shape)}; got {tuple(mask.shape)}")
+    others = mask[(mask != 0) & (mask != 1)]
+    if others.numel():
+        raise ShapeError(f"attention_mask must be 1 for real positions and 0 for padding; got {others[0].item()}")
     if not bool(mask.any()):
-        raise UnusableText("attention_mask says that every position is padding, so there is nothing to read")
+        raise UnusableText("attention_mask says that every position is padding; set at least one to 1")
     return mask.long()
 
 
@@ -127,8 +127,8 @@ def trace_filled(
     """
     count = model.fit(text, special_tokens=special_tokens, chat=chat).count
     if length < count:
-        raise ShapeError(f"a length of {length} was asked for; this text has {count} tokens")
-    # A text with nothing in it is refused before the padding would hide that.
+        raise ShapeError(f"length must be at least the text's {count} tokens; got {length}")
+    # An empty text is refused before padding would hide it.
     if count in (0, length):
         return model.trace(text, edits=edits, special_tokens=special_tokens, chat=chat)
     trace = model.trace_padded(text, length - count, edits=edits, special_tokens=special_tokens, chat=chat)
@@ -143,7 +143,7 @@ def padded(
     own = read(name, tokenizer, text, wording=wording).tokens
     filling = getattr(tokenizer, "pad_token_id", None)
     if not isinstance(filling, int):
-        raise UnsupportedModel(f"{name}'s tokenizer has no padding token, so its rows can't be filled up")
+        raise UnsupportedModel(f"{name}'s tokenizer has no padding token, so it can't pad a text")
     ids = (*own.numbers, *[filling] * padding)
     longer = Tokens(
         (*own.labels, *[""] * padding),

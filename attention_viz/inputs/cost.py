@@ -11,11 +11,11 @@ from attention_viz.trace.memory import RestingFile
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-# Texts of so many tokens or more rest in a file: a model of 30 layers keeps 120 kB a token, and its output 200 kB, so
+# Texts of this many tokens or more go to a file: a model of 30 layers keeps 120 kB per token, and its output 200 kB, so
 # that these take 0.2 GB, and thirty visitors with one each 6 GB.
 LONG = 640
 
-# Multiplications and additions a second, on two cores, in float32.
+# Multiplications and additions per second, on two cores, in float32.
 OPERATIONS_A_SECOND = 7.5e10
 
 
@@ -26,7 +26,7 @@ def longest(inputs: Mapping[str, Tensor]) -> int:
 
 
 def file_for(inputs: Mapping[str, Tensor]) -> RestingFile | None:
-    """Return a file for a long text's activations; None for a short text, or if there is no room."""
+    """Return a file for a long text's activations; None for a short text or on a full disk."""
     if longest(inputs) < LONG:
         return None
     try:

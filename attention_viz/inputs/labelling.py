@@ -11,7 +11,7 @@ from attention_viz.trace.words import group_pieces
 if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
-# What the decoders of the package tokenizers are called.
+# Spellings by the names of decoders in the package tokenizers.
 _BY_DECODER = {
     "ByteLevel": "byte-level",
     "WordPiece": "wordpiece",
@@ -58,7 +58,7 @@ def _kinds(part: Any) -> set[str]:
 
 
 def label_ids(tokenizer: "PreTrainedTokenizerBase | None", ids: Sequence[int], padding: Sequence[bool] = ()) -> Tokens:
-    """Return the tokenizer's pieces for a row of ids; the ids as text if there is no tokenizer."""
+    """Return the tokenizer's pieces for a row of ids; without a tokenizer, the ids as text."""
     if tokenizer is None:
         return Tokens.of_ids(ids, padding)
     pieces = cast("list[str | None]", tokenizer.convert_ids_to_tokens(list(ids)))
@@ -100,8 +100,8 @@ def with_doubled(notes: tuple[str, ...], tokens: Tokens) -> tuple[str, ...]:
         twice = tokens.numbers[added] == tokens.numbers[typed] and tokens.special[added] and not tokens.special[typed]
         if twice:
             found.append(
-                f"“{tokens.written[added]}” is there twice at the {place}: the text has it, and the tokenizer adds it. "
-                "For a text that has its special tokens, turn them off (in Python, special_tokens=False)."
+                f"“{tokens.written[added]}” is there twice at the {place}: the text has it and the tokenizer adds it. "
+                "If your text has its special tokens, turn them off (in Python, special_tokens=False)."
             )
     return tuple(found)
 

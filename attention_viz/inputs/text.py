@@ -70,19 +70,19 @@ def read(
     if limit is not None and len(ids) > limit:
         raise TextTooLong(model, len(ids), limit, "text")
     special = _marked(encoding, tensors)
-    if wording.chat:  # its marks stand in the text, where the tokenizer doesn't count them as added by itself
+    if wording.chat:  # the template wrote its marks into the text, so the tokenizer doesn't count them as added
         special = reserved(tokenizer, ids)
     if all(special) or (wording.chat and not text.strip()):
         raise UnusableText(
             "the text is empty: type at least one word"
             if not text.strip()
-            else f"{model}'s tokenizer leaves nothing of this text: it holds only characters that the tokenizer drops"
+            else f"{model}'s tokenizer drops every character of this text; type at least one word"
         )
     labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
     sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
     typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
     spelling, unknown = spellings(tokenizer, ids), [number == unknown_id(tokenizer) for number in ids]
-    # Where the pieces say it, nobody else is asked.
+    # Pieces that show their spaces need no offsets.
     no_spaces = wording.chat or not encoding.is_fast or keeps_spaces(labels, spelling)
     spaces = None if no_spaces else _spaces(encoding, typed, (text, second_text or ""))
     runs = [None if mark else one or 0 for one, mark in zip(sentences, special, strict=True)]
@@ -98,7 +98,7 @@ def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target:
     ids = cast("dict[str, list[int]]", encoding)["input_ids"]
     tokens = tokens_of_ids(tokenizer, ids)
     if all(tokens.special):
-        raise UnusableText(f"the target is empty, or {model}'s tokenizer leaves nothing of it: type at least one word")
+        raise UnusableText(f"the target is empty, or {model}'s tokenizer drops all of it; type at least one word")
     return tokens
 
 
@@ -111,7 +111,7 @@ def _encode(
     *,
     tensors: bool = False,
 ) -> Any:
-    # Fast tokenizers know which tokens they added; asking them to hand it out as a tensor takes longer than to look.
+    # Fast tokenizers know which tokens they added; a tensor of these would take longer.
     wanted = {"return_tensors": "pt", "return_special_tokens_mask": not tokenizer.is_fast} if tensors else {}
     options: dict[str, Any] = {"verbose": False, **wanted}
     if not wording.chat:
@@ -123,9 +123,9 @@ def _encode(
             lambda: tokenizer(text, second_text, add_special_tokens=special, **options),
         )
     if not tokenizer.chat_template:
-        raise UnusableText(f"a chat template was asked for, and {model}'s tokenizer has none")
+        raise UnusableText(f"{model}'s tokenizer has no chat template; leave out chat")
     if second_text is not None:
-        raise UnusableText("a second sentence was given, and a chat template takes one message")
+        raise UnusableText("a chat template takes one message; leave out the second sentence")
     message = [{"role": "user", "content": text}]
     process = tokenizer.process if isinstance(tokenizer, IsolatedTokenizer) else None
     written = render_chat(model, _template(tokenizer), message, tokenizer.special_tokens_map, process)
@@ -140,12 +140,12 @@ def _template(tokenizer: "PreTrainedTokenizerBase") -> str:
 
 def _check_text(text: object) -> None:
     if not isinstance(text, str):
-        raise UnusableText(f"a text has to be a str; got {type(text).__name__}")
+        raise UnusableText(f"a text must be a str; got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise UnusableText(
-            f"the text holds half a character at place {error.start}, which no tokenizer reads"
+            f"the text has half a character (a lone surrogate) at index {error.start}; remove it"
         ) from None
 
 
@@ -188,7 +188,7 @@ def token_limit(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | 
     """
     positions = _configured(model, "max_position_embeddings")
     said = None if tokenizer is None else tokenizer.model_max_length
-    # A folder's file may say anything; what is no number limits nothing.
+    # A folder's file may say anything; ignore a limit that isn't a number.
     longest = said if isinstance(said, int | float) else None
     limits = (positions, longest, _full_limit(model), *_table_limits(model, positions))
     return min((int(limit) for limit in limits if limit is not None and 0 < limit < _NO_LIMIT), default=None)
@@ -204,7 +204,7 @@ def _configured(model: "PreTrainedModel", name: str) -> int | None:
 
 
 def _full_limit(model: "PreTrainedModel") -> int | None:
-    """Return the tokens up to which BigBird attends in full, by transformers' own rule; None for other models."""
+    """Return BigBird's limit for full attention in tokens, by transformers' own rule; None for other models."""
     config = model.config
     if getattr(config, "attention_type", None) != "block_sparse":
         return None
@@ -232,8 +232,8 @@ def _word_table(model: "PreTrainedModel") -> nn.Embedding | None:
 def _present(model: str, tokenizer: "PreTrainedTokenizerBase | None") -> "PreTrainedTokenizerBase":
     if tokenizer is None:
         raise UnusableText(
-            f"{model} came without a tokenizer, so text can't be read; put the model's tokenizer.json and "
-            "tokenizer_config.json into its folder, or, in Python, give ids to trace_ids or a tokenizer to wrap"
+            f"{model} came without a tokenizer; add its tokenizer.json and tokenizer_config.json to its folder, or, in "
+            "Python, pass ids to trace_ids or a tokenizer to wrap"
         )
     return tokenizer
 

@@ -67,7 +67,7 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
     """
     if len(text) > LONGEST_TEXT:
         raise UnusableText(
-            f"the text has {len(text):,} characters; {model}'s tokenizer is given at most {LONGEST_TEXT:,}: shorten it"
+            f"the text has {len(text):,} characters; shorten it to the {LONGEST_TEXT:,} that {model}'s tokenizer takes"
         )
     if isinstance(tokenizer, IsolatedTokenizer):  # it has bounds of its own, and takes one text after the other
         return work()
@@ -76,8 +76,8 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
     if not wait([future], SECONDS).done:
         future.cancel()
         raise UnusableText(
-            f"{model}'s tokenizer took longer than {SECONDS:g} seconds, for this text or for one before it: "
-            "shorten it, or take another model"
+            f"{model}'s tokenizer took longer than {SECONDS:g} seconds for this text or an earlier one; shorten it or "
+            "choose another model"
         )
     try:
         return future.result()
@@ -86,9 +86,9 @@ def with_tokenizer(model: str, tokenizer: "PreTrainedTokenizerBase", text: str, 
     except BaseException as error:
         if not (isinstance(error, Exception) or is_breakdown(error)):
             raise
-        # Also where its settings are no such, as a longest text that is no number.
+        # Also for invalid settings, such as a maximum length that isn't a number.
         raise UnusableText(
-            f"{model}'s tokenizer broke down over this text: {type(error).__name__}: {first_line(error)}"
+            f"{model}'s tokenizer failed on this text: {type(error).__name__}: {first_line(error)}"
         ) from None
 
 

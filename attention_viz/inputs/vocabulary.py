@@ -36,12 +36,12 @@ def token_of(
     """
     if not isinstance(asked, str):  # a table's whole numbers, too, which are numpy's
         if not 0 <= int(asked) < len(logits):
-            raise ShapeError(f"token {asked} was asked for; {name} has tokens 0 to {len(logits) - 1}")
+            raise ShapeError(f"no token {asked}; {name} has tokens 0 to {len(logits) - 1}")
         return int(asked)
     if not asked:
-        raise UnusableText("a token was asked for by an empty text; needed: its text or its id")
+        raise UnusableText("the token is empty; pass its text or its id")
     if tokenizer is None:
-        raise UnusableText(f"the token {asked!r} was asked for, and {name} has no tokenizer: name its id")
+        raise UnusableText(f"can't find the token {asked!r} because {name} has no tokenizer; pass its id")
     spelled = _spelled(tokenizer, asked)
     found = [ids[0] for ids in spelled if len(ids) == 1 and ids[0] != tokenizer.unk_token_id]
     # Some tokenizers drop letters that they don't know, and what is left may be a token of something else.
@@ -55,20 +55,20 @@ def token_of(
         return max(found, key=lambda one: float(logits[one]))
     known = [ids for ids in spelled if ids and tokenizer.unk_token_id not in ids]
     if not known:
-        raise UnusableText(f"{name} has no token {asked!r}")
+        raise UnusableText(f"{name} has no token {asked!r}; choose another")
     pieces = label_ids(tokenizer, known[0]).written
     if len(pieces) == 1:
-        raise UnusableText(f"{name} has no token {asked!r}: its tokenizer reads no more of it than {pieces[0]}")
+        raise UnusableText(f"{name} has no token {asked!r}; its tokenizer keeps only {pieces[0]}")
     # What some tokenizers put before every word is a token without letters.
     offered = next((token for token in known[0] if str(tokenizer.decode([token])).strip()), known[0][0])
     raise UnusableText(
-        f"{asked!r} is {len(pieces)} tokens to {name}: {' + '.join(pieces)}; ask for one of them, such as "
+        f"{asked!r} is {len(pieces)} tokens for {name}, {' + '.join(pieces)}; choose one of them, such as "
         f"{_named(tokenizer, offered)!r}"
     )
 
 
 def number_of(tokenizer: "PreTrainedTokenizerBase", piece: str) -> int | None:
-    """Return a piece's id without loading the whole vocabulary; None if there is no such piece."""
+    """Return a piece's id without loading the whole vocabulary; None for an unknown piece."""
     try:
         number = cast("int | None", tokenizer.convert_tokens_to_ids(piece))
     except ValueError:  # one whose pieces are single characters has no word for others
@@ -117,12 +117,12 @@ def random_twice(
     words = torch.tensor([one for one in range(vocabulary(model)) if one not in reserved], dtype=torch.int64)
     most = len(words) if limit is None else min(len(words), (limit - len(before) - len(after)) // 2)
     if most < 2:
-        raise UnusableText(f"{name} can't read 2 different tokens twice, which a repetition takes")
+        raise UnusableText(f"a repetition needs 2 different tokens, each twice; {name} can't read that many")
     wanted = min(USUAL, most) if tokens is None else tokens
     if not is_whole(wanted) or not 2 <= wanted <= most:
-        raise ShapeError(f"{wanted!r} random tokens were to be said twice; {name} takes 2 to {most:,}")
+        raise ShapeError(f"can't repeat {wanted!r} random tokens; {name} takes 2 to {most:,}")
     if not is_whole(seed):
-        raise ShapeError(f"seed {seed!r} was asked for; it has to be a whole number")
+        raise ShapeError(f"seed must be a whole number; got {seed!r}")
     order = torch.randperm(len(words), generator=torch.Generator().manual_seed(int(seed)))
     once = words[order[:wanted]].tolist()
     return torch.tensor([[*before, *once, *once, *after]])
@@ -155,7 +155,7 @@ def candidates(
     import pandas
 
     if count < 1:
-        raise ShapeError(f"{count} candidates were asked for; it has to be 1 or more")
+        raise ShapeError(f"count must be 1 or more; got {count}")
     likely, ids = _likely(no_words, tokenizer, trace, position).topk(min(count, trace.output_shape[1]))
     numbers = [int(number) for number in ids]
     tokens, found = label_ids(tokenizer, numbers), likely.to(torch.float32).cpu().numpy()
@@ -178,15 +178,13 @@ def probability(
 def _likely(no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, position: int) -> Tensor:
     """Return every token's probability at a position, in float64."""
     if no_words:
-        raise UnsupportedModel(
-            f"{trace.provenance.model} has no head that chooses tokens, so it predicts nothing: {no_words}"
-        )
+        raise UnsupportedModel(f"{trace.provenance.model} has no unembedding, so it predicts no tokens: {no_words}")
     positions = trace.output_shape[0]
     if not -positions <= position < positions:
-        raise ShapeError(f"position {position} was asked for; the text has positions {-positions} to {positions - 1}")
+        raise ShapeError(f"no position {position}; the text has positions {-positions} to {positions - 1}")
     tokens = trace.query_tokens(trace.streams[-1])
     if len(tokens) == positions and tokens.padding[position]:
-        raise ShapeError(f"position {position} is padding; ask for one of the text's own")
+        raise ShapeError(f"position {position} is padding; choose one of the text's own")
     if trace.streams == ("encoder",):
         _check_masked(trace, tokenizer, position)
     return trace.output_at(position).double().softmax(dim=-1)
@@ -199,6 +197,6 @@ def _check_masked(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", pos
     if mask is None or tokens.numbers[position] != mask:
         sign = "a mask token" if tokenizer is None or mask is None else str(tokenizer.mask_token)
         raise UnusableText(
-            f"{trace.provenance.model} guesses what stands behind {sign}; at position {position} it can see the token "
+            f"{trace.provenance.model} predicts only at {sign}; at position {position} it sees the token "
             f"{tokens.written[position]!r} itself"
         )

@@ -67,29 +67,29 @@ def attend(
     softcap: float | None = None,
     sinks: Float[Tensor, "..."] | None = None,
 ) -> "Attention":
-    """Let each query look at the keys it is allowed to and fetch a mixture of their values.
+    """Attend from each query to its allowed keys and mix their values.
 
     The order is: query·key × scale → softcap·tanh(·/softcap) → + bias → blocked cells −∞ → softmax → · value.
     Leading axes broadcast; the last of them is the head, and key and value may have fewer heads than query
-    (each is then shared by a group of consecutive query heads). Nothing is computed before it is asked for.
+    (each is then shared by a group of consecutive query heads). Results are computed on access.
 
     Args:
-        query: what each position asks for, (…, query, d_k).
-        key: what each position can be found by, (…, key, d_k).
-        value: what each position hands over, (…, key, d_v).
-        allowed: True where a query may look at a key, broadcast to (…, query, key). A row with nothing allowed
+        query: one vector per query, (…, query, d_k).
+        key: one vector per key, (…, key, d_k).
+        value: one vector per key, (…, key, d_v).
+        allowed: True where a query may attend to a key, broadcast to (…, query, key). A row with nothing allowed
             gives zeros.
         scale: multiplies the scores; 1/√d_k by default.
         bias: added to the scaled scores, broadcast to (…, query, key).
         softcap: bounds the scaled scores to ±softcap, smoothly.
-        sinks: one extra logit a head, shape (head,), that takes its share of the softmax and is dropped, so that a
+        sinks: one extra logit per head, shape (head,). It takes its share of the softmax and is dropped, so that a
             row sums to less than 1.
 
     Raises:
         ShapeError: shapes, kinds of number or terms that don't fit together.
     """
     if not isinstance(query, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"query has to be a tensor; got {type(query).__name__}")
+        raise ShapeError(f"query must be a tensor; got {type(query).__name__}")
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1:].numel() or 1)
     return Attention(query, key, value, allowed, scale, bias, softcap, sinks)
@@ -97,10 +97,10 @@ def attend(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attention(ShortRepr):
-    """One attention call: its inputs, and everything that follows from them, computed when asked for.
+    """One attention call: its inputs, and everything that follows from them, computed on access.
 
-    Nothing is kept besides the inputs: ask once and hold on to the result where it is used again. The inputs' precision
-    counts, also inside `torch.autocast`.
+    Only the inputs are stored: keep a result that you use again. Results have the inputs' precision, also inside
+    `torch.autocast`.
     """
 
     query: Float[Tensor, "... query _d_k"] = field(metadata=along("query", "d_k", needed=True))
@@ -141,7 +141,7 @@ class Attention(ShortRepr):
 
     @property
     def masked(self) -> Float[Tensor, "... query key"]:
-        """What enters the softmax: scaled, soft-capped, biased, and −∞ where a query may not look."""
+        """The softmax's input: scaled, soft-capped, biased, and −∞ where a query may not attend."""
         logits = self.scaled
         if self.softcap is not None:
             logits = self.softcap * torch.tanh(logits / self.softcap)
@@ -160,26 +160,26 @@ class Attention(ShortRepr):
     def output(self) -> Float[Tensor, "... query d_v"]:
         """The values mixed by the weights.
 
-        Goes through torch's fused kernel where the terms allow it, which never holds the weights in memory.
+        Uses torch's fused kernel if the terms allow it. The kernel never holds the weights in memory.
         """
         with without_autocast():
             return _mixed(self)
 
     def head(self, index: int) -> "Attention":
-        """One head alone, with the key and value of its group: (query, d_k) where the call was (head, query, d_k).
+        """Return one head alone, with its group's key and value: (query, d_k) if the call was (head, query, d_k).
 
         Raises:
-            ShapeError: there is no such head, or no head axis.
+            ShapeError: an unknown head, or no head axis.
         """
         if len(self.shape) < 3:
-            raise ShapeError(f"head {index} was asked for, and this attention has no head axis: it is {self.shape}")
+            raise ShapeError(f"can't take head {index} from attention without a head axis; its shape is {self.shape}")
         heads = self.shape[-3]
         if not is_whole(index) or not 0 <= index < heads:
-            raise ShapeError(f"head {index!r} was asked for; this attention has {heads} heads, counted from 0")
+            raise ShapeError(f"no head {index!r}; this attention has {heads} heads, counted from 0")
         return map_terms(self, lambda term, value: _term_of_head(term, value, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "Attention":
-        """This call for some of its queries, with all its keys.
+        """Return this call for some of its queries, with all its keys.
 
         Args:
             queries: which rows, as a slice or positions.
@@ -192,7 +192,7 @@ class Attention(ShortRepr):
     def tile(
         self, head: int, queries: slice | Sequence[int], keys: slice | Sequence[int]
     ) -> Float[Tensor, "... tile_query tile_key"]:
-        """The weights of a rectangle, exact, without the whole matrix ever in memory.
+        """Return a rectangle of the exact weights, without the whole matrix in memory.
 
         Args:
             head: which head, from 0.
@@ -269,7 +269,7 @@ def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
 
 
 def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:
-    """Of (…, head), (…, 1) for all heads, or a lone number."""
+    """Take one head's part of (…, head) or (…, 1); a lone number stays."""
     if term.is_matrix:
         return of_head(value, index, heads)
     if term.is_number or value.ndim == 0:

@@ -44,7 +44,7 @@ def block_row(
 ) -> tuple[Blocked, ...]:
     """Block a row by adding each value in each precision; measure leaks."""
     if logits.shape != allowed.shape or not logits.numel():
-        raise ShapeError(f"a row and its mask need one length, 1 or more; got {len(logits)} and {len(allowed)}")
+        raise ShapeError(f"logits and allowed must have one length, 1 or more; got {len(logits)} and {len(allowed)}")
     return tuple(_block(logits, allowed, value, dtype) for dtype in precisions for value in values)
 
 

@@ -1,4 +1,4 @@
-"""Masks, always `allowed`: True if a query may look at a key."""
+"""Masks, always `allowed`: True if a query may attend to a key."""
 
 import functools
 from collections.abc import Iterator
@@ -20,11 +20,11 @@ def __dir__() -> list[str]:
 
 
 def causal(queries: int, keys: int | None = None) -> Bool[Tensor, "query key"]:
-    """No looking ahead: each position sees itself and what came before.
+    """Let each position attend to itself and to earlier ones.
 
     Args:
-        queries: how many rows.
-        keys: how many columns, as many as rows by default. With more, the queries are the last of the keys'
+        queries: number of rows.
+        keys: number of columns, as many as rows by default. With more, the queries are the last of the keys'
             positions, as in a decoder that continues a text: the last query sees the last key.
 
     Source: Vaswani et al. 2017, section 3.2.3.
@@ -36,25 +36,23 @@ def causal(queries: int, keys: int | None = None) -> Bool[Tensor, "query key"]:
 
 
 def sliding_window(queries: int, window: int) -> Bool[Tensor, "query key"]:
-    """Each position sees those less than `window` away on either side; combine with `causal` for a decoder.
+    """Let each position attend to those less than `window` away on either side; for a decoder, combine with `causal`.
 
     Source: Beltagy et al. 2020, "Longformer", section 3.1.
 
     Raises:
-        ShapeError: a window under 1, in which nobody would see even themselves.
+        ShapeError: a window under 1.
     """
     _check_count("queries", queries)
     if type(window) is not int or window < 1:
-        raise ShapeError(
-            f"a window of {window!r} was asked for; it has to be 1 (each sees itself only) or more, a whole number"
-        )
+        raise ShapeError(f"window must be a whole number, 1 (each attends to itself only) or more; got {window!r}")
     position = torch.arange(queries)
-    # Nobody is further away than there are positions, and a tensor knows no larger numbers than of 64 bits.
+    # No position is further away than the length, and a tensor holds at most 64 bits.
     return (position[:, None] - position[None, :]).abs() < min(window, queries + 1)
 
 
 def prefix(queries: int, prefix: int) -> Bool[Tensor, "query key"]:
-    """Causal, and the first `prefix` keys open to everyone.
+    """Let each position attend to itself, to earlier ones and to the first `prefix` keys.
 
     Source: Raffel et al. 2020, "Exploring the Limits of Transfer Learning" (T5), figure 3.
 
@@ -63,13 +61,13 @@ def prefix(queries: int, prefix: int) -> Bool[Tensor, "query key"]:
     """
     allowed = causal(queries)
     if type(prefix) is not int or not 0 <= prefix <= queries:
-        raise ShapeError(f"a prefix of {prefix!r} was asked for; it has to be from 0 to the {queries} positions")
+        raise ShapeError(f"prefix must be a whole number from 0 to the {queries} positions; got {prefix!r}")
     allowed[:, :prefix] = True
     return allowed
 
 
 def padding(token_ids: Int[Tensor, "*batch key"], padding_id: int) -> Bool[Tensor, "*batch 1 key"]:
-    """Nobody looks at padding.
+    """Block attention to padding.
 
     Args:
         token_ids: (batch, n) ids, or (n,) for one text.
@@ -80,16 +78,16 @@ def padding(token_ids: Int[Tensor, "*batch key"], padding_id: int) -> Bool[Tenso
         (`[:, None]`) before it meets (batch, head, query, key).
 
     Raises:
-        ShapeError: no tensor of ids, or one without numbers; a padding id that is none.
+        ShapeError: `token_ids` isn't a tensor with numbers, or `padding_id` isn't a whole number.
     """
     check_tensor("token_ids", token_ids)
     if type(padding_id) is not int or not -(2**63) <= padding_id < 2**63:
-        raise ShapeError(f"a padding id of {padding_id!r} was given; it has to be a whole number of 64 bits")
+        raise ShapeError(f"padding_id must be a 64-bit whole number; got {padding_id!r}")
     return (token_ids != padding_id).unsqueeze(-2)
 
 
 def combine(*allowed: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
-    """Allowed only where every mask allows it; the shapes broadcast.
+    """Allow only the pairs that every mask allows; the shapes broadcast.
 
     Raises:
         ShapeError: no mask at all, or shapes that don't broadcast.
@@ -102,24 +100,24 @@ def combine(*allowed: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
         return functools.reduce(torch.logical_and, allowed)
     except RuntimeError:
         shapes = ", ".join(str(tuple(one.shape)) for one in allowed)
-        raise ShapeError(f"masks need shapes that broadcast together; got {shapes}") from None
+        raise ShapeError(f"masks must broadcast together; got shapes {shapes}") from None
 
 
 def _check_count(name: str, count: int) -> None:
     if type(count) is not int or count < 0:
-        raise ShapeError(f"{name} is a number of positions, 0 or more; got {count!r}")
+        raise ShapeError(f"{name} must be a whole number, 0 or more; got {count!r}")
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a mask is called, and the numbers that go with the name.
+    """A mask's name and its numbers.
 
     Attributes:
         name: "full" (nothing blocked), "causal", "window", "causal window", "prefix", "nothing" (all blocked), or
-            "other" for what has no name here. Padding is told apart from it.
-        window: of "window" and "causal window", the width, as `sliding_window` takes it.
-        prefix: of "prefix", how many keys are open to everyone.
-        padding: the keys at which nobody may look, by position.
+            "other" for any other mask. Padding doesn't change the name.
+        window: the width of "window" and "causal window", as `sliding_window` takes it.
+        prefix: for "prefix", the number of keys open to every query.
+        padding: the positions of keys that are blocked for every query.
     """
 
     name: str
@@ -128,40 +126,41 @@ class Pattern:
     padding: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        """End a sentence: "causal, and 2 positions of padding"."""
+        """Describe the mask at the end of a sentence, such as "full …, and 2 positions of padding are blocked"."""
         words = {
-            "full": "full (everyone may look at everyone)",
-            "causal": "causal (nobody looks ahead)",
+            "full": "full (every query may attend to every key)",
+            "causal": "causal (no query attends to a later key)",
             "window": f"a sliding window of {self.window} (only keys less than {self.window} away)",
-            "causal window": f"causal with a sliding window of {self.window} (each sees itself and up to "
+            "causal window": f"causal with a sliding window of {self.window} (each attends to itself and up to "
             f"{(self.window or 1) - 1} before)",
-            "prefix": f"a prefix (the first {self.prefix} keys are open to everyone, the rest is causal)",
+            "prefix": f"a prefix (the first {self.prefix} keys are open to every query, the rest is causal)",
             "nothing": "everything is blocked",
-            "other": "a pattern that has no name here",
+            "other": "a pattern without a name",
         }[self.name]
         if not self.padding or self.name == "nothing":
             return words
         count = len(self.padding)
-        return f"{words}, and nobody looks at {count} position{'s' if count > 1 else ''} of padding"
+        blocked = "1 position of padding is" if count == 1 else f"{count} positions of padding are"
+        return f"{words}, and {blocked} blocked"
 
 
 def recognise(allowed: Bool[Tensor, "query key"] | None) -> Pattern:
-    """Tell a mask by its cells. The simplest name wins: a window as wide as the text is "full".
+    """Name a mask by its cells. The simplest name wins: a window as wide as the text is "full".
 
-    A key that nobody may look at counts as padding; the same position's own row, which models fill as they like, then
-    doesn't matter.
+    A key that is blocked for every query counts as padding. The row at the same position is then ignored, since models
+    fill it as they like.
 
     Args:
-        allowed: True where a query may look at a key; None where nothing is blocked.
+        allowed: True where a query may attend to a key; None if nothing is blocked.
 
     Raises:
-        ShapeError: it is no boolean matrix.
+        ShapeError: it isn't a boolean matrix.
     """
     if allowed is not None:
         check_tensor("allowed", allowed)
     if allowed is not None and (allowed.dtype != torch.bool or allowed.ndim != 2):
         found = f"{allowed.dtype} {tuple(allowed.shape)}"
-        raise ShapeError(f"allowed has to be boolean, (query, key), True where a query may look; got {found}")
+        raise ShapeError(f"allowed must be boolean, (query, key), True where a query may attend; got {found}")
     if allowed is None or bool(allowed.all()):
         return Pattern("full")
     if not bool(allowed.any()):

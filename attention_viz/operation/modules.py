@@ -37,7 +37,7 @@ class _Module(nn.Module):
 
 
 class AttentionHead(_Module):
-    """One head: each position is projected to a query, a key and a value, and nothing follows the operation.
+    """One head: it projects each position to a query, a key and a value, and has no output projection.
 
     Source: Vaswani et al. 2017, eq. 1, with the projections of section 3.2.2, which have no bias.
     """
@@ -57,11 +57,11 @@ class AttentionHead(_Module):
         self.value = nn.Linear(d_model, d_v, bias=False)
 
     def attention(self, x: Float[Tensor, "*batch n _d_model"], allowed: Bool[Tensor, "..."] | None = None) -> Attention:
-        """The call behind the output. A lone head has no head axis: its query is (…, n, d_k).
+        """Return the call behind the output. A lone head has no head axis: its query is (…, n, d_k).
 
         Args:
             x: (batch, n, d_model), or (n, d_model).
-            allowed: True where a query may look: (query, key), (batch, query, key), or (batch, 1, key) for padding.
+            allowed: True where a query may attend: (query, key), (batch, query, key), or (batch, 1, key) for padding.
 
         Raises:
             ShapeError: x is not d_model wide, or the mask doesn't fit.
@@ -70,7 +70,7 @@ class AttentionHead(_Module):
         return attend(self.query(x), self.key(x), self.value(x), allowed)
 
     def join(self, attention: Attention) -> Float[Tensor, "*batch n d_v"]:
-        """The values mixed by the weights: of one head nothing is to be joined."""
+        """Return the values mixed by the weights; a single head needs no joining."""
         return attention.output
 
 
@@ -82,7 +82,7 @@ class _Heads(_Module):
         d_k, d_v = widths_of_a_head(d_model, heads, d_k, d_v)
         self.widths = {name: d_model if width is None else width for name, width in widths.items()}
         check_sizes(**self.widths)
-        sources = tuple(self.widths.values())  # what keys are made of first, what values are made of last
+        sources = tuple(self.widths.values())  # the keys' input first, the values' last
         self.d_model, self.heads = d_model, heads
         self.query = nn.Linear(d_model, heads * d_k, bias)
         self.key = nn.Linear(sources[0], heads * d_k, bias)
@@ -132,14 +132,14 @@ class MultiHeadAttention(_Heads):
         keys: Float[Tensor, "*batch source _key_width"] | None = None,
         values: Float[Tensor, "*batch source _value_width"] | None = None,
     ) -> Attention:
-        """The call behind the output: its query is (…, head, n, d_k).
+        """Return the call behind the output: its query is (…, head, n, d_k).
 
         Args:
             x: (batch, n, d_model), or (n, d_model).
-            allowed: True where a query may look: (query, key), or (batch, query, key) or (batch, 1, key) as
-                `masks.padding` gives it, or with an axis for the heads before the last two.
-            keys: what keys are made of; x by default.
-            values: what values are made of; what keys are made of by default.
+            allowed: True where a query may attend: (query, key), (batch, query, key), or (batch, 1, key) from
+                `masks.padding`; you may add an axis for the heads before the last two.
+            keys: input of the key projection; x by default.
+            values: input of the value projection; as `keys` by default.
 
         Raises:
             ShapeError: an input of the wrong width, or a mask that doesn't fit.
@@ -153,7 +153,7 @@ class MultiHeadAttention(_Heads):
 
 
 class CrossAttention(_Heads):
-    """Several heads from one sequence to another: the target asks, the source is looked at.
+    """Several heads from one sequence to another: the target attends to the source.
 
     Source: Vaswani et al. 2017, section 3.2.3, "encoder-decoder attention".
     """
@@ -180,13 +180,13 @@ class CrossAttention(_Heads):
         source: Float[Tensor, "*batch source _d_source"],
         allowed: Bool[Tensor, "..."] | None = None,
     ) -> Attention:
-        """The call behind the output: its weights are (…, head, target, source).
+        """Return the call behind the output: its weights are (…, head, target, source).
 
         Args:
             target: (batch, target, d_model), or (target, d_model).
             source: (batch, source, d_source), or (source, d_source).
-            allowed: True where the target may look at the source: (target, source), or with the batch before it;
-                `masks.padding` of the source's ids.
+            allowed: True where the target may attend to the source: (target, source), or with the batch before it;
+                for padding, `masks.padding` of the source's ids.
 
         Raises:
             ShapeError: an input of the wrong width, or a mask that doesn't fit.
@@ -197,9 +197,9 @@ class CrossAttention(_Heads):
 
 
 class SelfAttention(_Module):
-    """Several heads on one sequence, its queries, keys and values from one fused projection that is split in three.
+    """Several heads on one sequence, with queries, keys and values from one fused projection.
 
-    One large product is quicker than three small ones; the numbers are the same, as `unfused` shows.
+    One large product is faster than three small ones; the numbers are the same, as `unfused` shows.
 
     Source: Vaswani et al. 2017, section 3.2.2; dropout on the weights as in Radford et al. 2019 (GPT-2).
     """
@@ -213,29 +213,29 @@ class SelfAttention(_Module):
         super().__init__()
         widths_of_a_head(d_model, heads, None, None)
         if not 0 <= dropout < 1:
-            raise ShapeError(f"dropout is a share of the weights, from 0 to below 1; got {dropout}")
+            raise ShapeError(f"dropout must be from 0 to below 1; got {dropout}")
         self.d_model, self.heads = d_model, heads
         self.fused = nn.Linear(d_model, 3 * d_model)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(d_model, d_model)
 
     def attention(self, x: Float[Tensor, "*batch n _d_model"], allowed: Bool[Tensor, "..."] | None = None) -> Attention:
-        """The call behind the output: its query is (…, head, n, d_k).
+        """Return the call behind the output: its query is (…, head, n, d_k).
 
-        Input, mask and errors as in `MultiHeadAttention.attention`.
+        Input, mask and errors are as in `MultiHeadAttention.attention`.
         """
         check_width("x", x, "d_model", self.d_model)
         query, key, value = (apart(part, self.heads) for part in self.fused(x).chunk(3, dim=-1))
         return attend(query, key, value, for_all_heads(allowed, x.ndim))
 
     def join(self, attention: Attention) -> Float[Tensor, "*batch n d_model"]:
-        """The heads' outputs side by side, projected by W_O; in training with some weights dropped."""
+        """Join the heads' outputs side by side and project them by W_O; in training, drop some weights first."""
         dropping = self.training and self.dropout.p > 0
         mixed = self.dropout(attention.weights) @ attention.value if dropping else attention.output
         return self.output(side_by_side(mixed))
 
     def unfused(self) -> MultiHeadAttention:
-        """This module as one with its three projections apart, the weights copied, and no dropout."""
+        """Copy this module into one with three separate projections and no dropout."""
         copy = MultiHeadAttention(self.d_model, self.heads).to(self.output.weight)
         state = _thirds("weight", self.fused.weight) | _thirds("bias", self.fused.bias)
         copy.load_state_dict(state | {f"output.{name}": part for name, part in self.output.state_dict().items()})
@@ -243,19 +243,19 @@ class SelfAttention(_Module):
 
 
 def from_torch(module: nn.MultiheadAttention) -> MultiHeadAttention:
-    """Our module with the weights of torch's, copied; ours takes the batch first whatever torch's did.
+    """Copy torch's module into ours, which always takes the batch first.
 
-    Torch's masks say True where a key is blocked, ours where it is allowed.
+    Torch's masks are True where a key is blocked, ours where it is allowed.
 
     Raises:
-        UnsupportedModel: it adds keys of its own (add_bias_kv, add_zero_attn), or drops weights in training.
+        UnsupportedModel: it adds its own keys (add_bias_kv, add_zero_attn), or drops weights in training.
     """
     _refuse_what_differs(module)
     theirs = module.state_dict()
     bias = "in_proj_bias" in theirs
     widths = {"key_width": module.kdim, "value_width": module.vdim}
     copy = MultiHeadAttention(module.embed_dim, module.num_heads, bias=bias, **widths).to(module.out_proj.weight)
-    # Torch keeps one matrix for all three where their inputs are equally wide, and three where they aren't.
+    # Torch keeps one matrix for all three if their inputs are equally wide, else three.
     separate = {f"{name}.weight": theirs.get(f"{name[0]}_proj_weight") for name in _PROJECTIONS}
     state = _thirds("weight", theirs["in_proj_weight"]) if "in_proj_weight" in theirs else separate
     if bias:
@@ -268,11 +268,11 @@ def _refuse_what_differs(module: nn.MultiheadAttention) -> None:
     terms = {
         "add_bias_kv, a learned key and value added to the text's": module.bias_k is not None,
         "add_zero_attn, a key and value of zeros added to the text's": module.add_zero_attn,
-        f"dropout={module.dropout} while training; call .eval() first": module.training and module.dropout > 0,
+        f"dropout={module.dropout} in training mode (call .eval() first)": module.training and module.dropout > 0,
     }
     for term, present in terms.items():
         if present:
-            raise UnsupportedModel(f"this nn.MultiheadAttention can't be reproduced exactly: it has {term}")
+            raise UnsupportedModel(f"can't reproduce this nn.MultiheadAttention exactly: it has {term}")
 
 
 def _thirds(kind: str, fused: Tensor) -> dict[str, Tensor]:
@@ -286,7 +286,7 @@ class Projection(ShortRepr):
     Attributes:
         weight: (in, out); the columns of head h of W_Q are h·d_k to (h + 1)·d_k, the rows of head h of W_O are
             h·d_v to (h + 1)·d_v.
-        bias: (out,), where there is one.
+        bias: (out,), or None.
     """
 
     weight: Float[Tensor, "_in out"]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 
-# What can be computed with; eight bits and fewer are only for storing.
+# Types to compute with; eight bits and fewer are only for storing.
 FLOATING = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
 
@@ -23,7 +23,7 @@ def shape_of_weights(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ..
     lead = _broadcast(_lead_of_group(key, query), _lead_of_group(value, query))
     lead = None if lead is None else _broadcast(tuple(query.shape[:-2]), lead)
     if lead is None:
-        raise ShapeError(f"the leading axes don't broadcast; {shapes_in_words(query, key, value)}")
+        raise ShapeError(f"the leading axes must broadcast; {shapes_in_words(query, key, value)}")
     return (*lead, query.shape[-2], key.shape[-2])
 
 
@@ -74,7 +74,7 @@ def widths_of_a_head(d_model: int, heads: int, d_k: int | None, d_v: int | None)
     """Return d_k and d_v, d_model / heads by default."""
     check_sizes(d_model=d_model, heads=heads)
     if (d_k is None or d_v is None) and d_model % heads:
-        raise ShapeError(f"{uneven(d_model, heads)}, or d_k and d_v")
+        raise ShapeError(f"{uneven(d_model, heads)}, or pass d_k and d_v")
     d_k, d_v = (d_model // heads if width is None else width for width in (d_k, d_v))
     check_sizes(d_k=d_k, d_v=d_v)
     return d_k, d_v
@@ -84,20 +84,20 @@ def uneven(d_model: int, heads: int) -> str:
     """Explain an indivisible width and suggest others."""
     below, above = d_model // heads * heads, (d_model // heads + 1) * heads
     fitting = f"{below} or {above}" if below else str(above)
-    return f"d_model {d_model} can't be shared evenly by {heads} heads; give a multiple such as {fitting}"
+    return f"d_model {d_model} isn't a multiple of {heads} heads; use a multiple such as {fitting}"
 
 
 def check_sizes(**sizes: int) -> None:
     """Refuse impossible sizes by name."""
     for name, size in sizes.items():
         if type(size) is not int or size < 1:
-            raise ShapeError(f"{name} has to be a whole number, 1 or more; got {size!r}")
+            raise ShapeError(f"{name} must be a whole number, 1 or more; got {size!r}")
 
 
 def check_width(name: str, tensor: Tensor, width_name: str, width: int) -> None:
     """Refuse an input that a projection can't take."""
     if tensor.ndim < 2 or tensor.shape[-1] != width:
-        raise ShapeError(f"{name} has to be (…, n, {width_name}) with {width_name} {width}; got {tuple(tensor.shape)}")
+        raise ShapeError(f"{name} must be (…, n, {width_name}) with {width_name} {width}; got {tuple(tensor.shape)}")
 
 
 def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch.device) -> Tensor:
@@ -105,7 +105,7 @@ def positions(asked: slice | Sequence[int], count: int, axis: str, device: torch
     chosen = range(count)[asked] if isinstance(asked, slice) else asked
     for position in chosen:
         if not 0 <= position < count:
-            raise ShapeError(f"{axis} {position} was asked for; there are {count}, counted from 0")
+            raise ShapeError(f"no {axis} {position}; there are {count}, counted from 0")
     return torch.tensor([int(position) for position in chosen], dtype=torch.long, device=device)
 
 
@@ -150,6 +150,6 @@ def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] 
 def check_tensor(name: str, value: object) -> None:
     """Refuse tensors without readable numbers."""
     if not isinstance(value, Tensor):
-        raise ShapeError(f"{name} has to be a tensor; got {type(value).__name__}")
+        raise ShapeError(f"{name} must be a tensor; got {type(value).__name__}")
     if value.layout != torch.strided or value.is_meta:
-        raise ShapeError(f"{name} has to be a dense tensor with numbers; got one of {value.layout} on {value.device}")
+        raise ShapeError(f"{name} must be a dense tensor with numbers; got {value.layout} on {value.device}")

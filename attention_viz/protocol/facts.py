@@ -8,24 +8,24 @@ from attention_viz.trace.kind import InputKind
 
 __all__ = ["UNKNOWN_COUNT", "ModelFacts"]
 
-# Of layers and heads of a model that nobody has loaded yet: any number that is asked for may turn out to be right.
+# Layers and heads of a model that isn't loaded yet: any requested number may turn out to be right.
 UNKNOWN_COUNT = 10_000
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a model is and can do.
+    """A model's properties.
 
     Attributes:
-        heads: of each stream, the heads of each layer; empty as long as nobody has loaded the model.
-        predicts: whether its output tells how likely each token is.
+        heads: for each stream, the heads of each layer; empty until the model is loaded.
+        predicts: whether its output scores each token.
         has_chat_template: whether its tokenizer has a template for chats.
         adds_special_tokens: whether its tokenizer adds special tokens around a text.
-        numbers: of a stream, the model's own numbers of the layers in `heads`, unless these are 0, 1, 2 …
-        without: of a stream, the numbers of the layers that do something else than attention, as in hybrids.
-        left_out: modules that attend beside these streams and aren't recorded, and the means by which they do.
-        trained: whether its weights were learnt; random ones say nothing that could be asked about.
-        reads: what it reads: "text", "picture", "sound", or "tensors" of names of its own.
+        numbers: for a stream, the model's own numbers of the layers in `heads`, unless these are 0, 1, 2 …
+        without: for a stream, the numbers of the layers without attention, as in hybrids.
+        left_out: modules outside these streams that attend and aren't recorded, and how they do it.
+        trained: whether its weights were learned.
+        reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -45,7 +45,7 @@ class ModelFacts:
 
     @property
     def is_encoder_decoder(self) -> bool:
-        """Whether it reads one text and says another."""
+        """Whether it reads one text and generates another."""
         return "cross" in self.heads
 
     @property
@@ -55,29 +55,29 @@ class ModelFacts:
 
     @property
     def continues_text(self) -> bool:
-        """Whether it can go on with a text."""
+        """Whether it can continue a text."""
         return self.streams == ("decoder",) and self.predicts
 
     def layer_count(self, stream: str | None) -> int:
-        """How many layers a stream has, by default the first; `UNKNOWN_COUNT` before the model is loaded."""
+        """Return a stream's number of layers, by default the first's; `UNKNOWN_COUNT` before the model is loaded."""
         heads = self._heads_of(stream)
         return UNKNOWN_COUNT if heads is None else len(heads)
 
     @property
     def layers_without_attention(self) -> tuple[str, ...]:
-        """The model's own numbers of layers that do something else, as text; of all streams together."""
+        """The model's own numbers of layers without attention, as text, for all streams together."""
         return tuple(map(str, sorted({number for numbers in self.without.values() for number in numbers})))
 
     def layer_numbers(self, stream: str | None) -> Sequence[int]:
-        """The numbers of a stream's attention layers, by default the first's; any number before the model is loaded."""
+        """Return the numbers of a stream's attention layers, by default the first's; any before the model is loaded."""
         heads = self._heads_of(stream)
         stream = stream if stream in self.heads else next(iter(self.heads), "")
         return range(UNKNOWN_COUNT) if heads is None else self.numbers.get(stream or "", range(len(heads)))
 
     def head_count(self, stream: str | None, layer: int) -> int:
-        """How many heads a layer of a stream has; `UNKNOWN_COUNT` before the model is loaded.
+        """Return a layer's number of heads; `UNKNOWN_COUNT` before the model is loaded.
 
-        For a layer that isn't there, those of the next one that is.
+        A missing layer counts as the next one.
         """
         heads = self._heads_of(stream)
         if heads is None:

@@ -36,17 +36,17 @@ class Model(ABC):
     @property
     @abstractmethod
     def limit(self) -> int | None:
-        """How many tokens it can read at once; None if unknown."""
+        """The number of tokens it can read at once; None if unknown."""
 
     @property
     @abstractmethod
     def facts(self) -> ModelFacts:
-        """What it is and can do."""
+        """Its properties."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """How many bytes its parameters and buffers take in memory."""
+        """The bytes that its parameters and buffers take in memory."""
 
     @property
     @abstractmethod
@@ -93,9 +93,9 @@ class Model(ABC):
 
     @abstractmethod
     def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
-        """Count the tokens of a text, behind another sentence if there is one."""
+        """Count the tokens of a text, after another sentence if there is one."""
 
-    # A model that predicts no words keeps what follows.
+    # Models that don't predict words keep these defaults.
 
     def run_batch(self, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None) -> list[Tensor] | None:
         """Return the outputs under each list of edits from one batch; None if the model has no batches."""
@@ -115,7 +115,7 @@ class Model(ABC):
         Raises:
             UnsupportedModel: the model predicts no words.
         """
-        raise UnsupportedModel(f"{self.name} predicts no words, so it can't go on with a text")
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't continue a text; use a decoder")
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Continue a trace of this model, one trace per token.
@@ -123,7 +123,7 @@ class Model(ABC):
         Raises:
             UnsupportedModel: the model predicts no words.
         """
-        raise UnsupportedModel(f"{self.name} predicts no words, so it can't go on from a trace")
+        raise UnsupportedModel(f"{self.name} predicts no words, so it can't continue a trace; use a decoder")
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """Return the likeliest tokens at a position: columns token, id, probability, written.
@@ -131,12 +131,12 @@ class Model(ABC):
         Raises:
             UnsupportedModel: the model predicts no words.
         """
-        raise UnsupportedModel(f"{self.name} has no head that chooses tokens")
+        raise UnsupportedModel(f"{self.name} has no unembedding; use a model that predicts tokens")
 
-    # Every model has what follows.
+    # Every model has these.
 
     def verify(self, text: str) -> Fidelity:
-        """Return how far the model's output with our attention is from its output without, on this text."""
+        """Return the difference between the model's output with our attention and without, on this text."""
         return self.trace(text).fidelity
 
     def fit(
@@ -151,14 +151,14 @@ class Model(ABC):
         """Return the part of a text that the model can read at once, and the rest.
 
         Args:
-            text: what to read.
+            text: the text to read.
             limit: a lower limit than the model's own, in tokens; words for our own module.
-            before: for a second sentence, the first, which is read whole.
+            before: if `text` is a second sentence, the first, which is read whole.
             special_tokens: as in `trace`.
             chat: as in `trace`.
 
         Raises:
-            UnusableText: no tokenizer to read it with, or another sentence or a chat template for our own module.
+            UnusableText: no tokenizer, or another sentence or a chat template for our own module.
         """
 
         def count(part: str) -> int:
@@ -171,14 +171,14 @@ class Model(ABC):
     def streams(self) -> tuple[str, ...]:
         """The kinds of attention its traces have.
 
-        ("encoder",) if tokens see the whole text, ("decoder",) if they see only what came before, ("encoder",
+        ("encoder",) if tokens see the whole text, ("decoder",) if they see only earlier ones, ("encoder",
         "decoder", "cross") if it reads one text and writes another.
         """
         return self.facts.streams
 
     @property
     def stream(self) -> str:
-        """The first of its streams; most models have but one."""
+        """The first of its streams; most models have only one."""
         return self.streams[0]
 
     @property
@@ -188,31 +188,31 @@ class Model(ABC):
 
     @property
     def predicts(self) -> bool:
-        """Whether its output is a number for each token: the next one, or the one behind a mask."""
+        """Whether its output scores each token, as the next one or the masked one."""
         return self.facts.predicts
 
     @property
     def reads(self) -> InputKind:
-        """What it reads, equal to "text", "picture", "sound", or "tensors" of the names that its example has."""
+        """Its input: "text", "picture", "sound", or "tensors" with the names in its example."""
         return self.facts.reads
 
     @property
     def layer_count(self) -> int:
-        """How many attention layers its first stream has."""
+        """The number of attention layers in its first stream."""
         return self.facts.layer_count(self.stream)
 
     def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
-        """Return the model's own numbers of a stream's attention layers, rising, as traces and edits name them.
+        """Return the model's own numbers of a stream's attention layers, rising, as in traces and edits.
 
         Args:
-            stream: which; None for the only one there is.
+            stream: its name; None for the only one.
 
         Raises:
-            ShapeError: there is no such stream, or none was named and there are several.
+            ShapeError: the stream doesn't exist, or the model has several and none was named.
         """
         if stream not in self.streams and (stream is not None or len(self.streams) > 1):
-            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
-            raise ShapeError(f"{asked}; the model has {', '.join(self.streams)}")
+            problem = "the model has several streams" if stream is None else f"unknown stream {stream!r}"
+            raise ShapeError(f"{problem}; choose one of {', '.join(self.streams)}")
         return tuple(self.facts.layer_numbers(stream))
 
     @property
@@ -223,10 +223,10 @@ class Model(ABC):
 
     @property
     def layers_without_attention(self) -> tuple[str, ...]:
-        """The model's own numbers of the layers that do something else instead, as in hybrids."""
+        """The model's own numbers of the layers without attention, as in hybrids."""
         return self.facts.layers_without_attention
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The modules that attend beside its streams, such as a head that pools, and aren't in its traces."""
+        """The modules outside its streams that attend and aren't in its traces, such as a pooling head."""
         return self.facts.left_out

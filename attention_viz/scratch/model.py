@@ -35,7 +35,7 @@ _LONGEST_TEXT = 1024
 
 _STREAM = "encoder"
 
-# A sign that is read as one word, and that hardly anybody types.
+# A sign that counts as one word and is hardly ever typed.
 _PADDING = "▢"
 
 
@@ -53,10 +53,10 @@ def scratch(
     Args:
         text: split into words by `split_words`.
         d_model: width of a word's vector.
-        heads: how many heads share it.
-        seed: another seed, other vectors and other weights.
-        positions: "sinusoidal" adds each word's place to its vector, "none" doesn't.
-        allowed: True where a query may look at a key; (query, key), or with the heads before them. With
+        heads: number of heads that share it.
+        seed: seed of the vectors and weights.
+        positions: "sinusoidal" adds each word's position to its vector, "none" doesn't.
+        allowed: True where a query may attend to a key; (query, key), or with the heads before them. With
             `masks.causal` the trace is that of a decoder.
 
     Raises:
@@ -68,12 +68,12 @@ def scratch(
 
 @dataclass(frozen=True)
 class Scratch(Model):
-    """Our own module in the place of a pretrained model: one layer of multi-head attention, weights from a seed.
+    """Our own module instead of a pretrained model: one layer of multi-head attention with seeded weights.
 
     Attributes:
         d_model: width of a word's vector, up to 1024.
-        heads: how many heads share it.
-        seed: another seed, other vectors and other weights.
+        heads: number of heads that share it.
+        seed: seed of the vectors and weights.
         positions: "sinusoidal" or "none".
     """
 
@@ -86,13 +86,13 @@ class Scratch(Model):
         """Refuse impossible sizes by name."""
         check_sizes(d_model=self.d_model, heads=self.heads)
         if self.d_model > _LARGEST_WIDTH:
-            raise ShapeError(f"d_model {self.d_model} was asked for; {self.name} goes up to {_LARGEST_WIDTH}")
+            raise ShapeError(f"{self.name} takes d_model up to {_LARGEST_WIDTH}; got {self.d_model}")
         if self.d_model % self.heads:
             raise ShapeError(uneven(self.d_model, self.heads))
         if type(self.seed) is not int:
-            raise ShapeError(f"seed has to be a whole number; got {self.seed!r}")
+            raise ShapeError(f"seed must be a whole number; got {self.seed!r}")
         if self.positions not in POSITIONS:
-            raise ShapeError(f"positions {self.positions!r} was asked for; there are {', '.join(POSITIONS)}")
+            raise ShapeError(f"unknown positions {self.positions!r}; choose {', '.join(POSITIONS)}")
 
     def trace(
         self,
@@ -105,29 +105,29 @@ class Scratch(Model):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
-        """Run a text through the module and keep what it computed.
+        """Run a text through the module and record it.
 
         Args:
-            text: what to read, up to `limit` words.
-            second_text: refused, as this model reads one sentence.
-            target: refused, as this model has no decoder to say it.
-            edits: changes made inside, such as `Allow`. A run with others than masks, which torch's own module can't be
-                given, carries the fidelity of the run without them.
-            layers: which layers are kept: the only one, 0, as by default.
-            special_tokens: either way nothing is added: this model has no such tokens.
-            chat: refused, as this model has no chat template.
+            text: the text to read, up to `limit` words.
+            second_text: refused: this model reads one sentence.
+            target: refused: this model has no decoder.
+            edits: changes made inside, such as `Allow`. Torch's own module can take masks only; with other edits,
+                fidelity is that of the run without them.
+            layers: the layers to keep: the only one, 0, as by default.
+            special_tokens: ignored: this model has no such tokens.
+            chat: refused: this model has no chat template.
 
         Raises:
             UnusableText: nothing visible in the text, a second one, or a chat template.
             TextTooLong: more words than `limit`.
             UnsupportedModel: a target.
-            ShapeError: an edit that doesn't fit, or for another layer than the only one; or another layer to keep.
+            ShapeError: an edit that doesn't fit, or a layer other than 0 to edit or keep.
         """
         if layers is not None:
             _ = chosen_layers(layers, {self.stream: KeptLayers.first(self.layer_count)})
         self._check_one_text(second_text, chat)
         if target is not None:
-            raise UnsupportedModel(f"a target was given, and {self.name} is no encoder–decoder: it has an encoder only")
+            raise UnsupportedModel(f"{self.name} has an encoder only, so it takes no target; use an encoder–decoder")
         check_text(text)
         count = len(split_words(text))
         if count > self.limit:
@@ -143,7 +143,7 @@ class Scratch(Model):
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Trace:
-        """Run a text with so many words of padding after it, which every word sees; else as `trace`."""
+        """Run a text with this many words of padding after it, visible to every word; else as `trace`."""
         trace = self.trace(text + f" {_PADDING}" * padding, edits=edits, special_tokens=special_tokens, chat=chat)
         tokens = trace.query_tokens()
         tokens = tokens.padded_after(len(tokens) - padding)
@@ -152,16 +152,16 @@ class Scratch(Model):
     def run(
         self, text: str, allowed: Bool[Tensor, "*#head #query #key"] | None = None, edits: Sequence[Edit] = ()
     ) -> Trace:
-        """As `trace`, at any length and with a mask of the module's own; causal, it makes this a decoder.
+        """Run a text of any length, with a mask for the module; a causal mask makes it a decoder. Else as `trace`.
 
         Raises:
             UnusableText: nothing visible in the text.
-            ShapeError: a mask that doesn't fit, or an edit for another layer than the only one.
+            ShapeError: a mask that doesn't fit, or an edit for a layer other than 0.
         """
         check_text(text)
         words = split_words(text)
         if not words:
-            problem = "holds only characters that aren't seen" if text.strip() else "is empty"
+            problem = "has only invisible characters" if text.strip() else "is empty"
             raise UnusableText(f"the text {problem}: type at least one word")
         if allowed is not None:
             check_tensor("allowed", allowed)
@@ -185,35 +185,35 @@ class Scratch(Model):
 
     @property
     def name(self) -> str:
-        """What it is called, in messages and in its traces."""
+        """Its name in messages and traces."""
         return "scratch"
 
     @property
     def limit(self) -> int:
-        """How many words it reads at once."""
+        """The number of words it reads at once."""
         return _LONGEST_TEXT
 
     @property
     def facts(self) -> ModelFacts:
-        """What it is and can do: one layer that looks at the whole text, and nothing else."""
+        """Its properties: one layer that attends to the whole text."""
         return ModelFacts({_STREAM: (self.heads,)}, trained=False)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it keeps in memory: none, since its weights are worked out for each run."""
+        """The bytes that it keeps in memory: 0, since each run computes its weights."""
         return 0
 
     def behind(self, door: AbstractContextManager[object]) -> "Scratch":
-        """The module as it is: its runs are too small to wait for one another."""
+        """Return the module itself: its runs are too small to wait for one another."""
         return self
 
     @property
     def mask_id(self) -> int | None:
-        """The id of the token behind which an encoder guesses: there is none."""
+        """None: it has no mask token."""
         return None
 
     def labels(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The ids as text, since a word can't be had back from its id."""
+        """Return the ids as text, since an id doesn't give its word back."""
         return tuple(str(number) for number in ids)
 
     def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
@@ -223,37 +223,37 @@ class Scratch(Model):
 
     def _check_one_text(self, other_text: str | None, chat: bool) -> None:
         if other_text:
-            raise UnusableText(f"a second sentence was given, and {self.name} reads one sentence only")
+            raise UnusableText(f"{self.name} reads one sentence only; leave out the second")
         if chat:
-            raise UnusableText(f"a chat template was asked for, and {self.name} has none")
+            raise UnusableText(f"{self.name} has no chat template; leave out chat")
 
     def embed(self, words: Sequence[str]) -> Float[Tensor, "word d_model"]:
-        """What enters the attention: each word's vector, with its place added where positions are on."""
+        """Return the attention's input: each word's vector, with its position added if positions are on."""
         vectors = word_vectors(words, self.d_model, self.seed)
         return vectors + sinusoidal(len(words), self.d_model) if self.positions == "sinusoidal" else vectors
 
     def module(self) -> MultiHeadAttention:
-        """The module with its seeded weights; it has no bias, as in Vaswani et al. 2017, section 3.2.2."""
+        """Return the module with its seeded weights and no bias, as in Vaswani et al. 2017, section 3.2.2."""
         module = MultiHeadAttention(self.d_model, self.heads, bias=False)
-        # As large as they come in, so that scores spread by more than 1 and rows have favourites: torch's own start
-        # makes queries and keys a third as large, and untrained attention looks uniform.
+        # Keep the input's size, so that scores spread by more than 1. Torch's own initialization makes queries and keys
+        # a third as large, and untrained attention looks uniform.
         module.load_state_dict({name: self._matrix(name) / math.sqrt(self.d_model) for name in module.state_dict()})
         return module.eval()
 
     def projections(self, layer: int = 0, stream: str | None = None) -> dict[str, Projection]:
-        """The module's four matrices by name: "query", "key", "value" and "output".
+        """Return the module's four matrices by name: "query", "key", "value" and "output".
 
         Args:
             layer: the only one, 0.
-            stream: the only one: "encoder", or "decoder" where a mask of its own made the module one.
+            stream: the only one: "encoder", or "decoder" if a causal mask made the module one.
 
         Raises:
-            ShapeError: another layer or stream than the only one.
+            ShapeError: another layer or stream.
         """
         if stream not in (None, "encoder", "decoder"):
-            raise ShapeError(f"the stream {stream!r} was asked for; {self.name} has one stream, {self.stream}")
+            raise ShapeError(f"unknown stream {stream!r}; {self.name} has one stream, {self.stream}")
         if layer != 0:
-            raise ShapeError(f"layer {layer} was asked for; {self.name} has one layer, 0")
+            raise ShapeError(f"no layer {layer}; {self.name} has one layer, 0")
         weights = self.module().state_dict()
         return {name.removesuffix(".weight"): Projection(weight.mT) for name, weight in weights.items()}
 

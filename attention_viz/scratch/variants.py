@@ -33,13 +33,13 @@ def run_variant(scratch: Scratch, text: str, variant: str) -> tuple[Trace, dict[
         The trace, and the layer's matrices by name.
     """
     if variant not in VARIANTS:
-        raise ShapeError(f"the variant {variant!r} was asked for; there are {', '.join(VARIANTS)}")
+        raise ShapeError(f"unknown variant {variant!r}; choose {', '.join(VARIANTS)}")
     if variant == "multi":
         return scratch.trace(text), scratch.projections()
     whole = scratch.trace(text)
     x = whole.layer(0).embeddings
     if x is None:
-        raise ShapeError("our own module recorded no embeddings")
+        raise ShapeError("scratch recorded no embeddings")
     known = _matrices(scratch, variant)
     with torch.no_grad():
         call = attend(x, x, x, scale=1.0) if variant == "plain" else _head(scratch.d_model, known).attention(x)

@@ -1,4 +1,4 @@
-"""Threads per model, shared by all: loads, which end if nobody waits, and downloads."""
+"""Threads per model, shared by all: loads, which end if no thread waits, and downloads."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ class _Load(Generic[_Model]):
     left: float = 0.0
 
     def abandoned(self) -> bool:
-        """Return whether nobody has waited for a while."""
+        """Return whether no thread has waited for a while."""
         return self.waiting == 0 and time.monotonic() - self.left > GRACE
 
 

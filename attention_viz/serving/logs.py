@@ -15,7 +15,7 @@ from attention_viz.errors import AttentionVizWarning
 
 _log = logging.getLogger(__name__)
 
-_LEFT_OUT = "message left out, since it may quote a visitor; ATTENTION_VIZ_LOG_MESSAGES=on has it written"
+_LEFT_OUT = "message left out, since it may quote a visitor; ATTENTION_VIZ_LOG_MESSAGES=on logs it"
 
 
 def without_message(error: BaseException) -> str:
@@ -39,7 +39,7 @@ def keep_messages_out() -> None:
     def record(*given: Any, **named: Any) -> logging.LogRecord:
         made = make(*given, **named)
         if made.exc_info and made.exc_info[1] is not None:
-            made.exc_text = without_message(made.exc_info[1])  # what every formatter writes, where it is there
+            made.exc_text = without_message(made.exc_info[1])  # every formatter writes this text if it is set
         return made
 
     logging.setLogRecordFactory(record)

@@ -76,7 +76,7 @@ def find(name: str) -> ModelFiles:
         return replace(_checked(allowed.display_name(name), folder, None), state=before)
     plan = plan_of(name)
     if not plan.complete:
-        raise ModelNotFound(f"{name} has to be downloaded first")
+        raise ModelNotFound(f"{name} isn't on this machine; download it first")
     from attention_viz.sources import download
 
     return _checked(plan.name, download(plan), plan.commit)
@@ -94,7 +94,7 @@ def refresh(name: str) -> None:
         return
     from attention_viz.sources.folders import state_of
 
-    # Whoever takes it out of what was seen is the one who lets go.
+    # Only the thread that removes the entry drops the model.
     if state_of(Path(allowed.canonical_name(name))) != seen and _states.pop(name, None) is not None:
         forget_facts(name)
         discard_everywhere(lambda key: _is_of(name, key))
@@ -135,8 +135,8 @@ def check_room(name: str, needed: int) -> None:
     """Refuse a model that wouldn't fit even alone."""
     if needed > SETTINGS.model_memory * 1_000_000:
         raise UnsupportedModel(
-            f"{name} takes {needed / 1e6:,.0f} MB of memory, and models may take {SETTINGS.model_memory:,} MB here; "
-            "the operator sets that by ATTENTION_VIZ_MODEL_MEMORY"
+            f"{name} needs {needed / 1e6:,.0f} MB of memory; at most {SETTINGS.model_memory:,} MB are allowed here "
+            "(ATTENTION_VIZ_MODEL_MEMORY)"
         )
 
 

@@ -1,4 +1,4 @@
-"""The operator's rules on which models outside the catalogue visitors may open.
+"""The operator's rules for opening models outside the catalogue.
 
 Folders must be, links followed, inside allowed ones with all contents. No message reveals anything outside, not even
 existence.
@@ -14,13 +14,13 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
 
 # What the picker offers besides the catalogue.
-FOLDER, HUB = "a folder on this machine", "a hub id"
+FOLDER, HUB = "Local folder", "Hub id"
 
 _OFF = {
-    "folder": "folders on this machine are switched off here, by the operator",
-    "hub": "ids on the hub are switched off here, by the operator",
+    "folder": "the operator switched off folders on this machine; choose another model",
+    "hub": "the operator switched off hub ids; choose another model",
 }
-# How far below an allowed folder models are looked for, and at how many places at most.
+# How far below an allowed folder to search for models, and the most places to search.
 _DEEPEST, _MOST_PLACES = 3, 2_000
 
 
@@ -63,16 +63,14 @@ def folder(name: str) -> Path:
     if not inside:
         leads_out = any(True for _ in _candidates(name))
         raise ModelNotFound(
-            f"{_short(name)} leads out of the folders that may be read here"
+            f"{_short(name)} leads out of the allowed folders; choose one inside"
             if leads_out
-            else f"there is no folder {_short(name)} inside those that may be read here"
+            else f"no folder {_short(name)} in the allowed folders; check the name"
         )
     path = inside[0].resolve()
     stray = next((file for file in _within(path) if not _allowed(file)), None)
     if stray is not None:
-        raise ModelNotFound(
-            f"{_short(name)} holds {stray.name}, a link that leads out of the folders that may be read here"
-        )
+        raise ModelNotFound(f"{_short(name)} holds {stray.name}, a link out of the allowed folders; remove it")
     return path
 
 

@@ -39,8 +39,8 @@ class Preloading(threading.Thread):
             _load(self.request, self._warm, self._modules)
             self._done = True
         except AttentionVizError as error:
-            _log.warning("%s was not loaded beforehand: %s", self.request.model, error)
-        # Only now: a process that imports torch, too, would have kept the first visitors waiting.
+            _log.warning("Could not preload %s: %s", self.request.model, error)
+        # Only now: another process that imports torch would have delayed the first visitors.
         if SETTINGS.models or SETTINGS.hub:
             prepare()
 
@@ -61,7 +61,7 @@ def readiness(preloading: Preloading) -> Readiness:
 
 
 def begin(request: Request, warm: Callable[[Run], object] = lambda _: None, modules: Sequence[str] = ()) -> Preloading:
-    """Import, load, run and compare in the background; errors reach whoever requests the model."""
+    """Import, load, run and compare in the background; errors reach the visitors who request the model."""
     preloading = Preloading(request, warm, modules)
     preloading.start()
     return preloading

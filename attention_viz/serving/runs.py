@@ -151,7 +151,7 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
     if model.facts.reads in MEDIA:
         return _show(model, request, edits)
     if model.facts.reads_pairs and request.second.strip() and not request.text.strip():
-        raise UnusableText("the first sentence is empty: the second is only read together with it")
+        raise UnusableText("the first sentence is empty; type one, since the second is only read with it")
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
     with long_text(fit.count):
         return _trace(model, request, fit, limit, edits)
@@ -173,7 +173,7 @@ def _trace(model: "Model", request: Request, fit: "Fit", limit: int | None, edit
 def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
     from attention_viz.models.model import AttentionModel
 
-    assert isinstance(model, AttentionModel), "no other model reads pictures or sounds"
+    assert isinstance(model, AttentionModel), "no other model reads images or audio"
     target = request.target if model.answers and request.target.strip() else None
     trace = model.trace(thing_of(model.facts.reads, request.shown), target=target, edits=edits)
     return Run(trace, Fit("", "", 0, None))

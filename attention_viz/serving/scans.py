@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from attention_viz.corpus.scan import Scan
     from attention_viz.protocol.model import Model
 
-# So many folders are looked into at most, and so many bytes of opened scans are kept.
+# The most folders to search, and the most bytes of opened scans to cache.
 _MOST, _ROOM = 500, 100_000_000
 
 
@@ -97,7 +97,7 @@ def examples_of(request: Request, path: Path, place: Place, metric: str) -> tupl
 def _made(request: Request, path: Path, place: Place, metric: str) -> tuple[Example, ...]:
     scan = opened(path)
     rows = records_of(scan.of(place[0]).examples(*place[1:], metric))
-    # Of a translation the words that ask are the model's own, which no tokenizer tells of the text.
+    # In a translation, the query words are the model's own output, so tokenizing the text doesn't give them.
     own = len(scan.streams) > 1
     said = [str(row["said"]) for row in rows]
     tokens = [()] * len(said) if own else ask(request, lambda model: _tokens(model, said))

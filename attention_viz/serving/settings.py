@@ -65,7 +65,7 @@ class Settings:
 
 def _whole(variable: str, content: str) -> int:
     if not content.isdecimal() or int(content) < 1:
-        raise ValueError(f"{variable} was set to {content!r}; it has to be a whole number, 1 or more")
+        raise ValueError(f"{variable} must be a whole number, 1 or more; got {content!r}")
     return int(content)
 
 
@@ -77,7 +77,7 @@ def _folders(_variable: str, content: str) -> tuple[Path, ...]:
 
 def _switch(variable: str, content: str) -> bool:
     if content.strip().lower() not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
-        raise ValueError(f"{variable} was set to {content!r}; it has to be on or off")
+        raise ValueError(f"{variable} must be on or off; got {content!r}")
     return content.strip().lower() in ("on", "1", "true", "yes")
 
 
@@ -85,8 +85,8 @@ def _sites(variable: str, content: str) -> str:
     for site in content.split():
         if not re.fullmatch(r"https?://(\*\.)?[\w.-]+(:\d+)?", site, re.ASCII):
             raise ValueError(
-                f"{variable} was set to {content!r}; it has to be addresses of sites with blanks between them, such as "
-                "https://learn.example.org"
+                f"{variable} must be URLs of sites, separated by blanks, such as https://learn.example.org; got "
+                f"{content!r}"
             )
     return " ".join(content.split())
 

@@ -24,9 +24,9 @@ _Value = TypeVar("_Value")
 
 # Before the name of an upload, so that none is that of a sample.
 _OWN = "own-"
-# The runs of all uploads together that are kept, in bytes; of one alone some, without and with a change or two.
+# Bytes of cached runs of all uploads together; one upload has a few, without and with a change or two.
 _ROOM = SETTINGS.trace_memory * 1_000_000
-# So many answers of a kind are kept with it.
+# The most answers of a kind that are cached with it.
 _ANSWERS = 200
 
 
@@ -111,7 +111,7 @@ def is_upload(name: str) -> bool:
 
 
 def upload_of(name: str) -> Upload | None:
-    """Return the upload of that name while somebody holds it."""
+    """Return the upload of that name while a page holds it."""
     return _uploads.get(name)
 
 
@@ -129,9 +129,7 @@ def thing_of(kind: InputKind, name: str) -> "Medium":
         return _opened(kind, SAMPLES[name].path)
     upload = upload_of(name)
     if upload is None or upload.kind != kind:
-        raise kind.error(
-            f"the {kind} is gone, since it is kept only as long as the page that took it; bring it once more"
-        )
+        raise kind.error(f"the {kind} is gone, since it is kept only while its page is open; upload it again")
     return upload.thing
 
 

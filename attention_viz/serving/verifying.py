@@ -12,7 +12,7 @@ from attention_viz.serving.run import Run
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-# Seconds between two looks at who still waits for a comparison.
+# Seconds between two checks whether a visitor still waits for a comparison.
 _MOMENT = 0.2
 
 
@@ -27,7 +27,7 @@ def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> Non
     while comparison.is_alive():
         comparison.join(_MOMENT)
         still_wanted()
-    _ = trace.fidelity  # known by now, or the error is raised to whoever asked
+    _ = trace.fidelity  # known by now, or raises the error
 
 
 class _Verification(threading.Thread):

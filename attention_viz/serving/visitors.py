@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# Seconds that a place is kept for somebody whose connection was lost: a browser connects again within them.
+# Seconds that a lost connection keeps its place: a browser reconnects within them.
 _GRACE = 20.0
 # Seconds after which a tab that waits takes the place of another that left its browser: a page that is loaded again is
 # there within them, and has its own.

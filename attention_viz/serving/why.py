@@ -196,7 +196,7 @@ def pretrained(model: "Model") -> "AttentionModel":
     from attention_viz.models.model import AttentionModel
 
     if not isinstance(model, AttentionModel):
-        raise UnsupportedModel(f"{model.name} is our own module: nobody trained its random weights to say anything")
+        raise UnsupportedModel(f"{model.name} has random weights, never trained; choose a pretrained model")
     return model
 
 

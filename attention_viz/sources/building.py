@@ -14,10 +14,10 @@ from attention_viz.sources.huggingface import AutoConfig, AutoModel, PreTrainedC
 
 # While transformers builds it changes what holds for all threads, such as torch's default precision.
 _building = threading.Lock()
-# What is silent meanwhile, for all threads as well: by load, what it found.
+# The log settings that each load found; muting also holds for all threads.
 _silence = threading.Lock()
 _silenced: list[tuple[bool, int]] = []
-# How many seconds pass between two looks at whether to go on waiting.
+# Seconds between two checks whether to go on waiting.
 _LOOK = 0.25
 
 
@@ -51,7 +51,7 @@ def named_class(config: Mapping[str, Any]) -> type[PreTrainedModel] | None:
 def loading_failure(folder: CheckedFolder, error: Exception) -> ModelNotFound:
     """Return the error with another library's reason, with the folder's name instead of its path."""
     kind = str(folder.config["model_type"])[:100]
-    return ModelNotFound(f"{folder.name} can't be loaded as {kind}: {folder.reason(error)}")
+    return ModelNotFound(f"can't load {folder.name} as {kind}: {folder.reason(error)}")
 
 
 def taking_turns(
@@ -89,22 +89,22 @@ def refuse_misfits(name: str, report: Mapping[str, Any], model: nn.Module) -> No
         key, found, wanted = wrong[0]
         raise ModelNotFound(
             f"the weights of {name} don't fit its config.json: {len(wrong)} have another shape, such as {key}, "
-            f"{tuple(found)} in the file and {tuple(wanted)} by config.json"
+            f"{tuple(found)} in the file but {tuple(wanted)} in config.json"
         )
     # A pooler sums up a text beside the way to the last hidden state; many folders leave it out.
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key.split("."))
     if missing:
         raise ModelNotFound(
-            f"the weights of {name} are incomplete: {len(missing)} are missing, such as {missing[0]}; "
-            "what is missing would be random numbers"
+            f"the weights of {name} lack {len(missing)} tensors, such as {missing[0]}, which would be random; get the "
+            "complete weights"
         )
-    # A head for another task may stay unused; a layer may not: the picture would be of a shorter model.
+    # A head for another task may stay unused; a layer may not, or the page would show a shorter model.
     alike = {re.sub(r"\d+", "#", key) for key in model.state_dict()}
     unused = sorted(key for key in report["unexpected_keys"] if re.sub(r"\d+", "#", key) in alike)
     if unused:
         raise ModelNotFound(
-            f"the weights of {name} don't fit its config.json: the file has layers that config.json leaves out, such "
-            f"as {unused[0]}"
+            f"the weights of {name} don't fit its config.json: the file has layers that config.json lacks, such as "
+            f"{unused[0]}"
         )
 
 
@@ -122,7 +122,7 @@ def in_turn(check: Callable[[], None]) -> Generator[None]:
 
 @contextlib.contextmanager
 def quietly() -> Generator[None]:
-    """Silence transformers' logs, process-wide: the first load silences them, the last restores them."""
+    """Mute transformers' logs, process-wide: the first load mutes them, the last restores them."""
     logging: Any = transformers.utils.logging
     with _silence:
         _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))
@@ -132,7 +132,7 @@ def quietly() -> Generator[None]:
         yield
     finally:
         with _silence:
-            # What the first load found is given back last, whichever load that is.
+            # Restore the first load's settings last, whichever load ends last.
             shown, verbosity = _silenced.pop()
             logging.set_verbosity(verbosity)
             if shown:

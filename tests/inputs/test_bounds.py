@@ -74,14 +74,14 @@ def test_a_tokenizer_that_breaks_down_is_told_as_an_error_of_ours() -> None:
     def panic() -> None:
         raise PanicException("called `Result::unwrap()` on an `Err` value")
 
-    with pytest.raises(av.UnusableText, match="one's tokenizer broke down over this text"):
+    with pytest.raises(av.UnusableText, match="one's tokenizer failed on this text"):
         with_tokenizer("one", word_tokenizer(), "text", panic)
 
 
 def test_a_tokenizer_whose_longest_text_is_no_number_is_told_as_an_error_of_ours() -> None:
     tokenizer = word_tokenizer()
     tokenizer.model_max_length = []
-    with pytest.raises(av.UnusableText, match="one's tokenizer broke down over this text: TypeError: "):
+    with pytest.raises(av.UnusableText, match="one's tokenizer failed on this text: TypeError: "):
         read("one", tokenizer, "the bank")
 
 
@@ -95,7 +95,7 @@ def test_a_tokenizer_that_breaks_down_as_it_is_read_is_told_as_an_error_of_ours(
         raise PanicException("index out of bounds")
 
     monkeypatch.setattr(reading.AutoTokenizer, "from_pretrained", panic)
-    with pytest.raises(av.ModelNotFound, match="the tokenizer of one can't be loaded: index out of bounds"):
+    with pytest.raises(av.ModelNotFound, match=r"tokenizer of one.*: index out of bounds"):
         reading.read_tokenizer(check_folder(tmp_path, "one"), lambda: None, apart=False)
 
 
@@ -116,12 +116,12 @@ def test_a_tokenizer_s_own_timeout_is_told_as_an_error_of_ours() -> None:
     def give_up() -> None:
         raise TimeoutError("no word for it")
 
-    with pytest.raises(av.UnusableText, match="broke down over this text: TimeoutError: no word for it"):
+    with pytest.raises(av.UnusableText, match="failed on this text: TimeoutError: no word for it"):
         with_tokenizer("one", word_tokenizer(), "text", give_up)
 
 
 def test_a_text_longer_than_any_model_reads_is_refused_unread() -> None:
-    with pytest.raises(av.UnusableText, match=r"2,000,001 characters; one's tokenizer is given at most 2,000,000"):
+    with pytest.raises(av.UnusableText, match=r"2,000,001 characters; .* the 2,000,000 that one's tokenizer takes"):
         read("one", word_tokenizer(), "a" * 2_000_001)
 
 

@@ -49,19 +49,19 @@ def test_a_masked_pronoun_is_told_by_the_noun() -> None:
 
 def test_a_position_that_is_not_there_is_refused() -> None:
     model = shipped("induction")
-    with pytest.raises(av.ShapeError, match="position 99 was asked for; the text has positions -7 to 6"):
+    with pytest.raises(av.ShapeError, match="no position 99; the text has positions -7 to 6"):
         model.candidates(model.trace(REPEATED), 99)
 
 
 def test_a_model_that_predicts_nothing_says_so() -> None:
     model = shipped("all-MiniLM-L6-v2")
     trace = model.trace("the river")
-    with pytest.raises(av.UnsupportedModel, match="predicts nothing"):
+    with pytest.raises(av.UnsupportedModel, match="predicts no tokens"):
         model.candidates(trace)
     assert torch.isfinite(trace.output).all()
 
 
 def test_another_models_trace_is_refused() -> None:
     trace = shipped("lists").trace("copy c a f :")
-    with pytest.raises(av.UnsupportedModel, match="a trace of lists was given; induction knows only its own"):
+    with pytest.raises(av.UnsupportedModel, match=r"lists.*induction|induction.*lists"):
         shipped("induction").candidates(trace)

@@ -54,7 +54,7 @@ def test_a_tokenizer_of_another_model_is_told_by_the_ids_it_makes() -> None:
     model = av.wrap(build("gpt2"), byte_tokenizer())
     with pytest.raises(
         av.UnusableText,
-        match=rf"“·?\w+” is token \d+, .* knows the ids 0 to {VOCABULARY - 1}: .*resize_token_embeddings\(",
+        match=rf"“·?\w+” is token \d+, .* knows the ids 0 to {VOCABULARY - 1}\. .*resize_token_embeddings\(",
     ):
         model.trace("the river")
 
@@ -130,7 +130,7 @@ def test_a_configuration_that_speaks_of_several_texts_says_nothing(monkeypatch: 
 @pytest.mark.parametrize("text", [b"bytes", 7, None, "half a \ud83d"])
 @pytest.mark.usefixtures("unchecked")
 def test_what_is_no_text_is_refused(minilm: AttentionModel, text: Any) -> None:
-    with pytest.raises(av.UnusableText, match=r"a text has to be a str|half a character at place 7"):
+    with pytest.raises(av.UnusableText, match=r"a text must be a str|half a character .* index 7"):
         read("mine", minilm.tokenizer, text)
 
 
@@ -166,7 +166,7 @@ def test_a_chat_template_stands_around_the_text_and_is_marked_as_added() -> None
 
 
 def test_a_chat_is_refused_where_there_is_no_template(minilm: AttentionModel) -> None:
-    with pytest.raises(av.UnusableText, match="tokenizer has none"):
+    with pytest.raises(av.UnusableText, match="tokenizer has no chat template"):
         minilm.trace("the bank", chat=True)
     with pytest.raises(av.UnusableText, match="the text is empty"):
         chatty().trace(" ", chat=True)

@@ -16,7 +16,7 @@ from attention_viz.models.model import AttentionModel
 def test_what_is_offered_for_a_word_of_several_tokens_can_be_asked_for(smollm2: AttentionModel, word: str) -> None:
     tokenizer = smollm2.tokenizer
     logits = torch.zeros(len(tokenizer))
-    with pytest.raises(av.UnusableText, match=r"ask for one of them, such as '.+'$") as refused:
+    with pytest.raises(av.UnusableText, match=r"choose one of them, such as '.+'$") as refused:
         token_of(smollm2.name, tokenizer, logits, word)
     offered = re.search(r"such as '(.+)'$", str(refused.value))
     assert offered
@@ -28,10 +28,10 @@ def test_a_space_that_is_a_token_of_its_own_is_not_offered() -> None:
     letters = Tokenizer(models.BPE(vocab={"<unk>": 0, "▁": 1, "e": 2, "l": 3}, merges=[], unk_token="<unk>"))
     letters.pre_tokenizer, letters.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters, unk_token="<unk>")
-    with pytest.raises(av.UnusableText, match=r"ask for one of them, such as 'e'$"):
+    with pytest.raises(av.UnusableText, match=r"choose one of them, such as 'e'$"):
         token_of("letters", tokenizer, torch.zeros(4), "el")
     # Of nothing but spaces it is offered by the tokenizer's own label, which can be asked for.
-    with pytest.raises(av.UnusableText, match=r"ask for one of them, such as '▁'$"):
+    with pytest.raises(av.UnusableText, match=r"choose one of them, such as '▁'$"):
         token_of("letters", tokenizer, torch.zeros(4), "  ")
     assert token_of("letters", tokenizer, torch.zeros(4), "▁") == 1
 
@@ -42,7 +42,7 @@ def test_what_is_left_of_a_word_whose_letters_are_dropped_is_not_taken_for_it() 
     letters.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=letters)
     assert tokenizer.encode("Mary") == [0]
-    with pytest.raises(av.UnusableText, match=r"has no token 'Mary': its tokenizer reads no more of it than a$"):
+    with pytest.raises(av.UnusableText, match=r"has no token 'Mary'; its tokenizer keeps only a$"):
         token_of("letters", tokenizer, torch.zeros(3), "Mary")
     assert token_of("letters", tokenizer, torch.zeros(3), "a") == 0
     # What the vocabulary has by that name can be asked for, whatever the tokenizer makes of its letters.

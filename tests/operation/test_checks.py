@@ -69,25 +69,25 @@ WORDS = rows(3, 2)
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: av.attend([1], WORDS, WORDS), "query has to be a tensor; got list"),
-        (lambda: av.attend(WORDS, WORDS, WORDS.to_sparse()), "value has to be a dense tensor"),
-        (lambda: av.attend(WORDS, WORDS, WORDS, scale=10**400), "scale has to be a finite number; got one far beyond"),
-        (lambda: av.attend(WORDS, WORDS, WORDS, scale=10**5000), "scale has to be a finite number; got one far beyond"),
-        (lambda: av.attend(WORDS, WORDS, WORDS, softcap=10**400), "softcap has to be a finite number above 0, or None"),
-        (lambda: av.attend(WORDS, WORDS, WORDS, scale=True), "scale has to be a number; got True"),
+        (lambda: av.attend([1], WORDS, WORDS), "query must be a tensor; got list"),
+        (lambda: av.attend(WORDS, WORDS, WORDS.to_sparse()), "value must be a dense tensor"),
+        (lambda: av.attend(WORDS, WORDS, WORDS, scale=10**400), "scale must be a finite number; got one too large"),
+        (lambda: av.attend(WORDS, WORDS, WORDS, scale=10**5000), "scale must be a finite number; got one too large"),
+        (lambda: av.attend(WORDS, WORDS, WORDS, softcap=10**400), "softcap must be a finite number above 0, or None"),
+        (lambda: av.attend(WORDS, WORDS, WORDS, scale=True), "scale must be a number; got True"),
         (
             lambda: av.attend(WORDS, WORDS, WORDS, torch.ones(3, 3, dtype=torch.bool, device="meta")),
-            "allowed has to be on the query's device, cpu; got one on meta",
+            "allowed must be on the query's device, cpu; got meta",
         ),
-        (lambda: av.attend(WORDS, WORDS.to("meta"), WORDS), "key has to be on the query's device, cpu"),
-        (lambda: av.masks.sliding_window(3, float("nan")), "a window of nan was asked for"),
-        (lambda: av.masks.prefix(3, 1.5), "a prefix of 1.5 was asked for"),
-        (lambda: recognise(rows(3, 3).abs() + 0.1), "allowed has to be boolean"),
-        (lambda: recognise(torch.ones(2, 3, 3, dtype=torch.bool)), "allowed has to be boolean, .* got torch.bool"),
-        (lambda: av.scratch("a b").attention("0"), "layer '0' was asked for"),
-        (lambda: av.scratch("a b").weights(0, "1"), "head '1' was asked for"),
-        (lambda: av.scratch("a b").weights(0, 1.0), "head 1.0 was asked for"),
-        (lambda: av.scratch(5), "a text has to be a str; got int"),
+        (lambda: av.attend(WORDS, WORDS.to("meta"), WORDS), "key must be on the query's device, cpu"),
+        (lambda: av.masks.sliding_window(3, float("nan")), "window must be .*; got nan"),
+        (lambda: av.masks.prefix(3, 1.5), "prefix must be .*; got 1.5"),
+        (lambda: recognise(rows(3, 3).abs() + 0.1), "allowed must be boolean"),
+        (lambda: recognise(torch.ones(2, 3, 3, dtype=torch.bool)), "allowed must be boolean, .* got torch.bool"),
+        (lambda: av.scratch("a b").attention("0"), "layer '0'"),
+        (lambda: av.scratch("a b").weights(0, "1"), "head '1'.* 2 heads"),
+        (lambda: av.scratch("a b").weights(0, 1.0), "head 1.0.* 2 heads"),
+        (lambda: av.scratch(5), "text .* str; got int"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_in_our_words(ask: Callable[[], object], message: str) -> None:
@@ -99,5 +99,5 @@ def test_what_cannot_be_computed_is_refused_in_our_words(ask: Callable[[], objec
 def test_a_softcap_that_is_text_is_refused_after_the_same_number_too() -> None:
     for _ in range(2):
         assert av.attend(WORDS, WORDS, WORDS, softcap=50.0).weights.shape == (3, 3)
-    with pytest.raises(av.ShapeError, match=r"softcap has to be a number; got '50\.0'"):
+    with pytest.raises(av.ShapeError, match=r"softcap must be a number; got '50\.0'"):
         av.attend(WORDS, WORDS, WORDS, softcap="50.0")  # pyright: ignore[reportArgumentType]

@@ -89,14 +89,14 @@ def test_combining_is_and_in_any_order_and_changes_none_of_its_parts(rows: list[
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: masks.causal(-1), "queries is a number of positions, 0 or more; got -1"),
-        (lambda: masks.causal(3, -2), "keys is a number of positions, 0 or more; got -2"),
+        (lambda: masks.causal(-1), "queries must be a whole number, 0 or more; got -1"),
+        (lambda: masks.causal(3, -2), "keys must be a whole number, 0 or more; got -2"),
         (lambda: masks.sliding_window(-3, 2), "queries"),
-        (lambda: masks.sliding_window(3, 0), "a window of 0 was asked for; it has to be 1"),
-        (lambda: masks.prefix(4, -1), "a prefix of -1 was asked for; it has to be from 0 to the 4"),
-        (lambda: masks.prefix(4, 5), "a prefix of 5 was asked for; it has to be from 0 to the 4"),
+        (lambda: masks.sliding_window(3, 0), "window must be a whole number, 1 .*; got 0"),
+        (lambda: masks.prefix(4, -1), "prefix must be a whole number from 0 to the 4 positions; got -1"),
+        (lambda: masks.prefix(4, 5), "prefix must be a whole number from 0 to the 4 positions; got 5"),
         (lambda: masks.combine(), "at least one mask"),
-        (lambda: masks.combine(masks.causal(3), masks.causal(4)), r"broadcast together; got \(3, 3\), \(4, 4\)"),
+        (lambda: masks.combine(masks.causal(3), masks.causal(4)), r"broadcast together; got shapes \(3, 3\), \(4, 4\)"),
     ],
 )
 def test_what_makes_no_mask_is_refused_by_name(make: object, message: str) -> None:
@@ -106,7 +106,7 @@ def test_what_makes_no_mask_is_refused_by_name(make: object, message: str) -> No
 
 
 def padded(n: int, left: int, right: int) -> torch.Tensor:
-    """True for the keys that are no padding."""
+    """Return True for the keys that aren't padding."""
     keys = torch.ones(n, dtype=torch.bool)
     keys[:left] = keys[n - right :] = False
     return keys
@@ -137,17 +137,17 @@ def of_pattern(pattern: masks.Pattern, n: int) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("allowed", "name", "words"),
     [
-        (None, "full", "everyone may look at everyone"),
-        (torch.ones(3, 5, dtype=torch.bool), "full", "everyone"),
-        (masks.causal(7), "causal", "nobody looks ahead"),
-        (masks.causal(3, 5), "causal", "nobody looks ahead"),
+        (None, "full", "every query may attend to every key"),
+        (torch.ones(3, 5, dtype=torch.bool), "full", "every key"),
+        (masks.causal(7), "causal", "no query attends to a later key"),
+        (masks.causal(3, 5), "causal", "no query attends to a later key"),
         (masks.sliding_window(7, 3), "window", "a sliding window of 3"),
         (masks.combine(masks.causal(7), masks.sliding_window(7, 3)), "causal window", "itself and up to 2 before"),
         (masks.prefix(7, 3), "prefix", "the first 3 keys"),
-        (masks.padding(torch.tensor([5, 5, 5, 0, 0]), 0).expand(5, 5), "full", "2 positions of padding"),
-        (masks.causal(5) & padded(5, 1, 0), "causal", "1 position of padding"),
+        (masks.padding(torch.tensor([5, 5, 5, 0, 0]), 0).expand(5, 5), "full", "2 positions of padding are blocked"),
+        (masks.causal(5) & padded(5, 1, 0), "causal", "1 position of padding is blocked"),
         (torch.zeros(3, 3, dtype=torch.bool), "nothing", "everything is blocked"),
-        (torch.eye(4, dtype=torch.bool).flip(0), "other", "no name"),
+        (torch.eye(4, dtype=torch.bool).flip(0), "other", "without a name"),
     ],
 )
 def test_a_mask_is_named_in_words(allowed: torch.Tensor | None, name: str, words: str) -> None:

@@ -26,10 +26,10 @@ def trace() -> av.Trace:
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("name", CALLS)
 def test_a_trace_in_place_of_a_model_is_refused_with_the_way_to_the_model(name: str, trace: av.Trace) -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"a trace of .* was given, which doesn't hold the model: load"):
+    with pytest.raises(av.UnsupportedModel, match=r"got a trace of .*, which doesn't hold the model\..* av\.load"):
         CALLS[name](trace, trace)
 
 
 def test_anything_else_in_place_of_a_model_is_named(trace: av.Trace) -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"a model is needed here, from av.load or av.wrap; got str"):
+    with pytest.raises(av.UnsupportedModel, match=r"model from av\.load or av\.wrap; got str"):
         CALLS["effects"]("SmolLM2-135M-Instruct", trace)

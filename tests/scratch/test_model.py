@@ -156,12 +156,12 @@ def test_an_odd_width_takes_positions_too() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"d_model": 0}, "d_model has to be a whole number, 1 or more; got 0"),
-        ({"d_model": -8}, "d_model has to be a whole number, 1 or more; got -8"),
-        ({"heads": 0}, "heads has to be a whole number, 1 or more; got 0"),
-        ({"d_model": 8, "heads": 3}, "d_model 8 can't be shared evenly by 3 heads"),
-        ({"d_model": 2048}, "d_model 2048 was asked for; scratch goes up to 1024"),
-        ({"positions": "learned"}, "positions 'learned' was asked for; there are sinusoidal, none"),
+        ({"d_model": 0}, "d_model must be a whole number, 1 or more; got 0"),
+        ({"d_model": -8}, "d_model must be a whole number, 1 or more; got -8"),
+        ({"heads": 0}, "heads must be a whole number, 1 or more; got 0"),
+        ({"d_model": 8, "heads": 3}, "d_model 8 isn't a multiple of 3 heads"),
+        ({"d_model": 2048}, "d_model up to 1024; got 2048"),
+        ({"positions": "learned"}, "unknown positions 'learned'; choose sinusoidal, none"),
     ],
 )
 def test_settings_that_make_no_module_are_refused_by_name(settings: dict[str, Any], message: str) -> None:
@@ -175,7 +175,7 @@ def test_a_mask_of_the_wrong_size_is_refused() -> None:
         scratch(TEXT, allowed=masks.causal(6))
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "is empty"), (" \n\t", "is empty"), ("\u200b\x00", "aren't seen")])
+@pytest.mark.parametrize(("text", "message"), [("", "is empty"), (" \n\t", "is empty"), ("\u200b\x00", "invisible")])
 def test_a_text_with_nothing_to_see_is_refused(text: str, message: str) -> None:
     for ask in (scratch, Scratch().trace, Scratch().verify):
         with pytest.raises(UnusableText, match=message):
@@ -193,7 +193,7 @@ def test_a_model_reads_up_to_its_limit_and_names_it(monkeypatch: pytest.MonkeyPa
     assert Scratch().limit == 1024
     monkeypatch.setattr(Scratch, "limit", 11)
     model, text = Scratch(), "word " * 12
-    with pytest.raises(TextTooLong, match="scratch reads at most 11 tokens at once and this text has 12") as raised:
+    with pytest.raises(TextTooLong, match=r"scratch .* 11 tokens.* 12") as raised:
         model.trace(text)
     assert raised.value.count == 12 and raised.value.limit == 11
     fit = model.fit(text)
@@ -217,7 +217,7 @@ def test_a_model_takes_edits_and_says_so() -> None:
 def test_what_the_model_has_no_place_for_is_refused_by_name() -> None:
     with pytest.raises(UnusableText, match="scratch reads one sentence only"):
         Scratch().trace(TEXT, "And another")
-    with pytest.raises(UnsupportedModel, match="scratch is no encoder–decoder"):
+    with pytest.raises(UnsupportedModel, match="scratch has an encoder only, so it takes no target"):
         Scratch().trace(TEXT, target="Die Bank")
     for second in (None, ""):
         assert Scratch().trace(TEXT, second).streams == ("encoder",)
@@ -267,7 +267,7 @@ def test_the_matrices_of_the_module_make_its_query_and_join_its_heads() -> None:
     query = layer.embeddings @ known["query"].weight
     assert_close(query[:, 2:4], layer.attention.query[1])
     assert_close(layer.attention.output.transpose(0, 1).flatten(1) @ known["output"].weight, layer.joined)
-    with pytest.raises(ShapeError, match="layer 1 was asked for"):
+    with pytest.raises(ShapeError, match="no layer 1; scratch has one layer"):
         Scratch().projections(1)
 
 
@@ -302,7 +302,7 @@ def test_edits_leave_the_module_as_it_was_and_carry_its_fidelity() -> None:
     assert torch.equal(model.trace(TEXT).output, before.output)
     assert after.fidelity.ok and after.fidelity.reference == f"{before.fidelity.reference}, before the edits"
     assert after.fidelity.output_error == before.fidelity.output_error
-    with pytest.raises(ShapeError, match="head 2 was asked for"):
+    with pytest.raises(ShapeError, match="head 2"):
         model.trace(TEXT, edits=[Ablate(0, 2)])
 
 

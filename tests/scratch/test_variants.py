@@ -42,5 +42,5 @@ def test_several_heads_are_the_module_itself() -> None:
 
 
 def test_a_variant_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(av.ShapeError, match="variant 'double' was asked for"):
+    with pytest.raises(av.ShapeError, match="unknown variant 'double'"):
         run_variant(Scratch(), TEXT, "double")

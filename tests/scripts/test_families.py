@@ -147,7 +147,7 @@ def test_a_table_is_read_as_what_its_rows_say_but_for_notes_reasons_and_rounding
 
 def test_what_comes_out_otherwise_is_told_and_what_is_wrong_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert tell(BEFORE, BEFORE.replace("3e-07", "4e-07").replace("it has none", "none"), whole=True) == 0
-    told = "0 of 3 came out otherwise than with transformers 5.23.0 and torch 2.13.0+cpu.\n0 are wrong.\n"
+    told = "0 of 3 differ from transformers 5.23.0 and torch 2.13.0+cpu.\n0 are wrong.\n"
     assert capsys.readouterr().out == told
     lines = BEFORE.replace("interface |  | 3e-07", "interception |  | no: it").splitlines()
     (gone,) = (line for line in lines if "GPT2Model" in line)

@@ -72,5 +72,5 @@ def test_a_folder_that_burns_keeps_nobody_else_s_model_waiting(rooms: Path, monk
         assert not burning.done()
         refused = burning.exception(120)
     assert isinstance(refused, av.UnsupportedModel)
-    assert "burning can't be loaded: what its config.json asks for takes" in str(refused)
+    assert "burning" in str(refused) and "takes" in str(refused)
     assert serving.is_loaded("honest") and serving.is_loaded("lists")

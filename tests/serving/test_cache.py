@@ -146,7 +146,7 @@ def test_a_model_larger_than_the_room_is_refused_before_it_is_loaded(
 ) -> None:
     monkeypatch.setattr(sources, "SETTINGS", Settings(models=(rooms,), model_memory=0))
     monkeypatch.setattr(serving, "open_source", pytest.fail)
-    with pytest.raises(av.UnsupportedModel, match="one takes 0 MB of memory, and models may take 0 MB here"):
+    with pytest.raises(av.UnsupportedModel, match="one needs 0 MB of memory; at most 0 MB are allowed here"):
         serving.load_model(str(rooms / "one"))
 
 

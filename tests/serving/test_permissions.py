@@ -52,23 +52,23 @@ def test_a_folder_inside_may_be_named_from_the_allowed_one_or_wholly(root: Path,
 )
 def test_what_lies_outside_is_refused_as_if_it_were_not_there(root: Path, name: str) -> None:
     reason = allowed.refusal(name)
-    assert reason == f"there is no folder “{name}” inside those that may be read here"
+    assert reason == f"no folder “{name}” in the allowed folders; check the name"
     assert reason.replace(name, "").find(str(root.parent)) == -1
 
 
 def test_a_whole_path_outside_is_refused_whether_it_exists_or_not(root: Path) -> None:
     for name in (root.parent / "outside/secret", root.parent / "outside/nothing", root.parent / "allowed-not"):
-        assert "there is no folder" in (allowed.refusal(str(name)) or "")
+        assert "in the allowed folders" in (allowed.refusal(str(name)) or "")
 
 
 def test_a_link_that_leads_out_is_refused_and_one_inside_is_followed(root: Path) -> None:
     (root / "out").symlink_to(root.parent / "outside/secret")
     (root / "alias").symlink_to(root / "tiny")
     (root / "circle").symlink_to(root / "circle")
-    assert allowed.refusal("out") == "“out” leads out of the folders that may be read here"
+    assert allowed.refusal("out") == "“out” leads out of the allowed folders; choose one inside"
     assert allowed.folder("alias") == root / "tiny"
     assert str(root / "out") not in allowed.folders()
-    with pytest.raises(ModelNotFound, match="there is no folder"):
+    with pytest.raises(ModelNotFound, match=r"no folder .* in the allowed folders"):
         allowed.folder("circle")
 
 
@@ -79,7 +79,7 @@ def test_a_file_in_a_folder_that_leads_out_is_refused_by_name(root: Path, where:
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(root.parent / "outside/secret/config.json")
     reason = allowed.refusal("tiny") or ""
-    assert reason == f"“tiny” holds {link.name}, a link that leads out of the folders that may be read here"
+    assert reason == f"“tiny” holds {link.name}, a link out of the allowed folders; remove it"
 
 
 def test_an_allowed_folder_that_is_a_link_itself_serves(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_an_allowed_folder_that_is_a_link_itself_serves(root: Path, monkeypatch:
 
 @pytest.mark.parametrize("name", ["x" * 5000, "a\x00b", "tiny\x00", "", "a b", "a/b@../../x", "-x/y"])
 def test_what_is_no_name_at_all_is_refused(root: Path, name: str) -> None:
-    assert "was asked for" in (allowed.refusal(name) or "")
+    assert "isn't a " in (allowed.refusal(name) or "")
 
 
 def test_an_id_is_taken_with_its_revision(root: Path) -> None:
@@ -109,10 +109,10 @@ def test_either_way_can_be_switched_off(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(allowed, "SETTINGS", Settings(models=(), hub=False))
     assert allowed.other_sources() == ()
     assert allowed.folders() == []
-    for name, words in ((str(root / "tiny"), "folders on this machine are"), ("owner/name", "ids on the hub are")):
+    for name, words in ((str(root / "tiny"), "folders on this machine"), ("owner/name", "hub ids")):
         state, notices = read_address({"model": name})
         assert state == State()
-        assert f"{words} switched off here, by the operator" in notices[0]
+        assert f"the operator switched off {words}" in notices[0]
     assert read_address({"model": "scratch"})[1] == []
 
 

@@ -49,7 +49,7 @@ def test_one_that_can_t_be_had_is_a_line_in_the_log_and_no_more(caplog: pytest.L
         preloading = preload.begin(Request("../nowhere"))
         preloading.join()
     assert preloading.state == "failed"
-    assert "../nowhere was not loaded beforehand" in caplog.text
+    assert "Could not preload ../nowhere" in caplog.text
 
 
 def test_the_server_begins_as_the_process_that_loads_its_first_model(

@@ -34,7 +34,7 @@ def test_an_upload_is_there_as_long_as_somebody_holds_it() -> None:
     del upload
     gc.collect()
     assert held() is None and upload_of(name) is None and title_of(name) == "gone"
-    with pytest.raises(UnusablePicture, match="kept only as long as the page that took it"):
+    with pytest.raises(UnusablePicture, match="kept only while its page is open"):
         thing_of(InputKind.PICTURE, name)
 
 
@@ -116,10 +116,10 @@ def test_nothing_that_comes_late_of_an_upload_is_kept_with_what_everybody_has() 
 @pytest.mark.parametrize(
     ("kind", "content", "words"),
     [
-        (InputKind.PICTURE, b"<svg xmlns='http://www.w3.org/2000/svg'/>", r"drawing \(SVG\)"),
+        (InputKind.PICTURE, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "SVG"),
         (InputKind.PICTURE, b"", "empty"),
         (InputKind.PICTURE, picture()[:60], "broken"),
-        (InputKind.SOUND, b"RIFF", r"can't be read as a sound: [^<>.]+; read are"),
+        (InputKind.SOUND, b"RIFF", r"can't be read as audio \([^<>]+\); use"),
         (InputKind.SOUND, b"\x00\x00\x00\x20ftypisom" + bytes(60), "is a video"),
     ],
 )

@@ -59,7 +59,7 @@ def test_our_own_module_is_loaded_by_name_like_any_other() -> None:
 )
 def test_an_unknown_name_is_told_what_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    there_is = re.escape(f"in the catalogue ({', '.join(av.CATALOGUE)}) and no folder of that name; the")
+    there_is = re.escape(", ".join(av.CATALOGUE))
     with pytest.raises(av.ModelNotFound, match=there_is):
         av.load(name)
 
@@ -68,19 +68,19 @@ def test_an_unknown_name_is_told_what_there_is(name: str, monkeypatch: pytest.Mo
 def test_of_a_path_it_is_said_first_that_no_such_folder_is_there(name: str) -> None:
     with pytest.raises(av.ModelNotFound) as told:
         av.load(name)
-    assert str(told.value).startswith(f"there is no folder {name!r}; a model is asked for by its folder, by an id")
+    assert repr(name) in str(told.value).partition(";")[0] and "folder" in str(told.value).partition(";")[0]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"")
-    with pytest.raises(av.ModelNotFound, match=r"model.safetensors' is a file, and no folder; a model is asked for by"):
+    with pytest.raises(av.ModelNotFound, match=r"model.safetensors' is a file"):
         av.load(str(tmp_path / "model.safetensors"))
 
 
 def test_a_revision_of_what_has_only_one_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(av.UnsupportedModel, match=f"the revision 'main' of {tmp_path} was asked for"):
+    with pytest.raises(av.UnsupportedModel, match=f"('main'.*{tmp_path}|{tmp_path}.*'main')"):
         av.load(str(tmp_path), revision="main")
-    with pytest.raises(av.UnsupportedModel, match="the revision 'main' of all-MiniLM-L6-v2 was asked for"):
+    with pytest.raises(av.UnsupportedModel, match=r"('main'.*all-MiniLM-L6-v2|all-MiniLM-L6-v2.*'main')"):
         av.load("all-MiniLM-L6-v2", revision="main")
 
 
@@ -88,7 +88,7 @@ def test_a_model_whose_package_is_missing_says_how_to_get_it(monkeypatch: pytest
     entry = replace(av.CATALOGUE["all-MiniLM-L6-v2"], package="a_package_that_is_not_there")
     monkeypatch.setitem(av.CATALOGUE, "absent", entry)
     assert not av.catalogue().loc["absent", "available"]
-    with pytest.raises(av.ModelNotFound, match="not on this machine; install it with: attention-viz models --install"):
+    with pytest.raises(av.ModelNotFound, match=r"not on this machine; .*attention-viz models --install"):
         av.load("absent")
 
 
@@ -96,5 +96,5 @@ def test_another_file_under_a_catalogue_name_is_refused(tmp_path: Path) -> None:
     entry = av.CATALOGUE["all-MiniLM-L6-v2"]
     (tmp_path / "config.json").write_bytes((entry.path / "config.json").read_bytes())
     (tmp_path / "model.safetensors").write_bytes((entry.path / "model.safetensors").read_bytes()[:-4] + b"\0\0\0\0")
-    with pytest.raises(av.ModelNotFound, match="the file is damaged or another's"):
+    with pytest.raises(av.ModelNotFound, match="damaged"):
         load_folder(tmp_path, "all-MiniLM-L6-v2", sha256=entry.sha256)

@@ -21,7 +21,7 @@ def written(path: Path, tensors: dict[str, list[int]]) -> Path:
 
 def test_more_tensors_than_any_model_has_are_refused(tmp_path: Path) -> None:
     file = written(tmp_path / "model.safetensors", {f"t{number}": [0] for number in range(50_001)})
-    with pytest.raises(av.UnsupportedModel, match=r"many: its weights are 50,001 tensors; at most 50,000 are read"):
+    with pytest.raises(av.UnsupportedModel, match=r"weights of many are 50,001 tensors; at most 50,000 are allowed"):
         read_headers([file], "many")
 
 
@@ -39,7 +39,7 @@ def test_a_tensor_of_many_axes_is_refused(tmp_path: Path) -> None:
     file = written(tmp_path / "model.safetensors", {"one": [0] * 8})
     assert read_headers([file], "deep") == ({"one": (0,) * 8}, {"one": "F32"})
     written(file, {"one": [0] * 9})
-    with pytest.raises(av.UnsupportedModel, match="deep: a tensor of its weights has 9 axes; at most 8"):
+    with pytest.raises(av.UnsupportedModel, match="tensor of deep has 9 axes; at most 8"):
         read_headers([file], "deep")
 
 
@@ -50,5 +50,5 @@ def test_a_file_that_memory_is_short_for_is_named(tmp_path: Path, monkeypatch: p
         raise MemoryError
 
     monkeypatch.setattr(declarations, "safe_open", short)
-    with pytest.raises(av.UnsupportedModel, match=r"large: there isn't enough memory to open model\.safetensors"):
+    with pytest.raises(av.UnsupportedModel, match=r"not enough memory to open model\.safetensors of large"):
         read_headers([file], "large")

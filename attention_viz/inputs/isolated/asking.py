@@ -17,7 +17,7 @@ from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.bounded.limits import Limits
 from attention_viz.sources.bounded.process import Broken, NotStarted, Process, ProcessEnded, prepare
 
-# How often who waits looks whether to go on, in seconds.
+# How often a waiting thread checks whether to go on, in seconds.
 _LOOK = 0.25
 
 
@@ -40,7 +40,7 @@ class ProcessSlots:
         self.begin()
 
     def begin(self) -> None:
-        """Start with none in use, and nobody waiting."""
+        """Start with none in use and none waiting."""
         self._users = weakref.WeakSet[Resting]()
         self._waiting = 0
         self._changed = threading.Condition()
@@ -89,9 +89,9 @@ class ProcessSlots:
 LONGEST_TEXT = 2_000_000
 # An honest tokenizer took 200 MB for a text of a million letters.
 LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
-# How long a text may take; to load the largest published vocabularies takes longer on a busy machine.
+# How long a text may take; loading the largest published vocabularies takes longer on a busy machine.
 SECONDS = 20.0
-# What ended a process so many times, each within so many seconds of the one before, is refused for as long.
+# After ending a process this many times within this many seconds, the same request is refused for as long.
 _ENDS, _PAUSE = 2, 60.0
 
 _MODULE = "attention_viz.inputs.isolated.answering"
@@ -163,15 +163,15 @@ class TextProcess:
         until = time.monotonic() + within
         if not self._turn.acquire(timeout=within):
             raise UnusableText(
-                f"{subject} was busy with other texts for {within:g} seconds: try it again, or take another model"
+                f"{subject} was busy with other texts for {within:g} seconds; try again or choose another model"
             )
         try:
             with self._slot():
                 return self._answer(subject, thing, Message({"do": do, **values}, content), until, within, longest)
         except NotStarted as error:
-            raise UnusableText(f"{subject} {error}: try it again") from None
+            raise UnusableText(f"{subject} {error}; try again") from None
         except Broken as error:
-            how = "refuses" if do == "template" else "broke down over"
+            how = "refuses" if do == "template" else "failed on"
             raise UnusableText(f"{subject} {how} this {thing}: {self._without_path(error)}") from None
         finally:
             self._turn.release()
@@ -180,10 +180,10 @@ class TextProcess:
         self, subject: str, thing: str, request: Message, until: float, seconds: float, longest: int | None
     ) -> Message:
         do, asked = str(request.values["do"]), hash((json.dumps(request.values, sort_keys=True), request.content))
-        self._check_pause(asked, f"{subject} was ended {_ENDS} times over this {thing}")
-        # One that answered something isn't refused as a whole: others may go on while somebody's texts end it.
+        self._check_pause(asked, f"{subject} was stopped {_ENDS} times on this {thing}")
+        # A process that answered something isn't refused as a whole: other visitors may go on.
         if do not in self._answered:
-            self._check_pause(do, f"{subject} was ended by {_ENDS} of the first {thing}s that it got")
+            self._check_pause(do, f"{subject} was stopped on {_ENDS} of its first {thing}s")
         process = self._reloaded(subject, until - time.monotonic())
         try:
             answer = process.ask(request, seconds=seconds, longest=longest)
@@ -192,26 +192,24 @@ class TextProcess:
         except ProcessEnded as error:
             if self._count_end(asked, str(error)) == 1:
                 self._count_end(do, str(error))
-            helps = "shorten it" if thing == "text" else "take a smaller one"
-            raise UnusableText(f"{subject} {error} for this {thing}: {helps}, or take another model") from None
+            helps = "shorten it" if thing == "text" else "use a smaller one"
+            raise UnusableText(f"{subject} {error} for this {thing}; {helps} or choose another model") from None
         self._answered.add(do)
         self._ends.pop(asked, None)
         return answer
 
     def _reloaded(self, subject: str, seconds: float) -> Process:
         """Return the process with its tokenizer loaded; if loading fails, say why."""
-        self._check_pause("load", f"{subject} was ended {_ENDS} times while it was loaded again")
+        self._check_pause("load", f"{subject} was stopped {_ENDS} times while reloading")
         try:
             return self._running(seconds)
         except NotStarted:
             raise
         except ProcessEnded as error:
             self._count_end("load", str(error))
-            raise UnusableText(
-                f"{subject} {error} while it was loaded again: try it again, or take another model"
-            ) from None
+            raise UnusableText(f"{subject} {error} while reloading; try again or choose another model") from None
         except Broken as error:
-            raise UnusableText(f"{subject} can't be loaded again: {self._without_path(error)}") from None
+            raise UnusableText(f"{subject} can't be reloaded: {self._without_path(error)}") from None
 
     def _running(self, seconds: float, check: Callable[[], None] = lambda: None) -> Process:
         """Return the process with its tokenizer loaded; start it if it doesn't run."""
@@ -219,7 +217,7 @@ class TextProcess:
         if self._process is None or not self._process.alive:
             if not SLOTS.take(self, seconds, check):
                 raise NotStarted(
-                    f"can't be started: all {SLOTS.most} processes were at work for {max(seconds, 0):.1f} seconds"
+                    f"can't start because all {SLOTS.most} processes were busy for {max(seconds, 0):.1f} seconds"
                 )
             self._process = Process(self._module, self.limits, image=self._image)
             if self._folder is not None:
@@ -248,14 +246,15 @@ class TextProcess:
         if self._described is None:
             self._described = described
         elif described != self._described:
-            raise UnusableText(f"files of {self.name} changed since the model was loaded: load the model again")
+            raise UnusableText(f"files of {self.name} changed since the model was loaded; load it again")
 
     def _check_pause(self, key: int | str, what: str) -> None:
         now = time.monotonic()
         self._ends = {one: end for one, end in self._ends.items() if end.until > now}
         end = self._ends.get(key)
         if end is not None and end.count >= _ENDS:
-            raise UnusableText(f"{what}, as it {end.why}: wait {end.until - now:.0f} seconds, or take another model")
+            wait = f"wait {end.until - now:.0f} seconds or choose another model"
+            raise UnusableText(f"{what} because it {end.why}; {wait}")
 
     def _count_end(self, key: int | str, why: str) -> int:
         """Count an end of the process, and return how many the same cause had."""

@@ -21,7 +21,7 @@ def unpack_rows(names: Sequence[str], count: int, content: bytes) -> tuple[dict[
     """Return rows of `count` numbers each, and the bytes that follow."""
     size = count * _NUMBERS.itemsize
     if count < 0 or len(content) < size * len(names):
-        raise UnusableText("the answer about a text can't be read: fewer numbers came than were announced")
+        raise UnusableText("can't read the tokenizer's answer: it has fewer numbers than announced")
     rows = {name: np.frombuffer(content, _NUMBERS, count, at * size).astype(np.int64) for at, name in enumerate(names)}
     return rows, content[size * len(names) :]
 
@@ -36,11 +36,11 @@ def unpack_pieces(count: int, content: bytes) -> list[str | None]:
     """Return `count` texts."""
     size = count * _LENGTHS.itemsize
     if count < 0 or len(content) < size:
-        raise UnusableText("the answer about a text can't be read: fewer lengths came than were announced")
+        raise UnusableText("can't read the tokenizer's answer: it has fewer lengths than announced")
     lengths: list[int] = np.frombuffer(content, _LENGTHS, count).tolist()
     text = content[size:].decode(_AS, _HALVES)
     if sum(max(length, 0) for length in lengths) != len(text):
-        raise UnusableText("the answer about a text can't be read: the pieces aren't as long as their lengths say")
+        raise UnusableText("can't read the tokenizer's answer: its pieces and lengths don't match")
     pieces, at = list[str | None](), 0
     for length in lengths:
         pieces.append(None if length < 0 else text[at : at + length])

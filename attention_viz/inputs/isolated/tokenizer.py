@@ -13,11 +13,11 @@ from attention_viz.inputs.isolated.asking import LIMITS, LONGEST_TEXT, TextProce
 from attention_viz.inputs.isolated.packing import unpack_pieces, unpack_rows
 from attention_viz.sources.huggingface import BatchEncoding
 
-# An answer about a text has so many bytes for each of the text's, and so many more, at most.
+# The most bytes of an answer for each byte of the text, and the most besides.
 _BYTES_A_BYTE, _BYTES_AROUND = 1_000, 2_000_000
 _NOT_HERE = (
-    "the tokenizer of a folder or the hub works in a process of its own, on one text at a time; transformers' own "
-    "tokenizer comes from AutoTokenizer.from_pretrained(folder)"
+    "this tokenizer runs in its own process, on one text at a time; for transformers' own, use "
+    "AutoTokenizer.from_pretrained(folder)"
 )
 
 
@@ -61,7 +61,7 @@ class IsolatedTokenizer:
         """Return an entry of the process's description."""
         described = self.__dict__.get("_described", {})
         if name.startswith("_") or name not in described:
-            raise AttributeError(f"{name} isn't known here: {_NOT_HERE}")
+            raise AttributeError(f"no attribute {name}, since {_NOT_HERE}")
         return described[name]
 
     def num_special_tokens_to_add(self) -> int:
@@ -97,7 +97,7 @@ class IsolatedTokenizer:
         first = text_target if target else text
         texts: tuple[object, ...] = (first, text_pair or "")
         if not all(isinstance(one, str) for one in texts) or return_tensors not in (None, "pt"):
-            raise TypeError(f"got {', '.join(type(one).__name__ for one in texts)}: {_NOT_HERE}")
+            raise TypeError(f"can't take {', '.join(type(one).__name__ for one in texts)}, since {_NOT_HERE}")
         assert first is not None
         # As transformers has it, an empty second text is none for a fast tokenizer.
         pair = text_pair is not None and not (self.is_fast and not text_pair)
@@ -112,7 +112,7 @@ class IsolatedTokenizer:
 
     def _about(self, content: bytes, values: Mapping[str, Any]) -> Any:
         if len(content) > 4 * LONGEST_TEXT:
-            raise UnusableText(f"the text has {len(content):,} bytes; at most {4 * LONGEST_TEXT:,} are read")
+            raise UnusableText(f"the text has {len(content):,} bytes; shorten it to {4 * LONGEST_TEXT:,}")
         longest = min(LIMITS.answer, _BYTES_AROUND + _BYTES_A_BYTE * len(content))
         return self.process.ask("encode", values, content, longest=longest)
 
@@ -197,7 +197,7 @@ def _request(first: str, second: str, *, pair: bool, target: bool) -> tuple[dict
         one, other = first.encode(), second.encode()
     except UnicodeEncodeError as error:
         raise UnusableText(
-            f"the text holds half a character at place {error.start}, which no tokenizer reads"
+            f"the text has half a character (a lone surrogate) at index {error.start}; remove it"
         ) from None
     return {"first": len(one), "pair": pair, "target": target}, one + other
 
@@ -209,5 +209,5 @@ def _bytes_of(ids: Sequence[int]) -> bytes:
 def _where(numbers: Sequence[int], most: int | None) -> list[int | None]:
     """Return numbers, with None for −1."""
     if any(number < -1 or (most is not None and number > most) for number in numbers):
-        raise UnusableText("the tokenizer says something impossible of its tokens")
+        raise UnusableText("the tokenizer gives its tokens impossible words or sentences")
     return [None if number < 0 else number for number in numbers]

@@ -16,7 +16,7 @@ from attention_viz.trace.tokens import check_text
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-# Where models take words, by the name of that in their forward.
+# The name of the words in a model's forward.
 IDS = "input_ids"
 
 
@@ -30,7 +30,7 @@ class Beside:
     @classmethod
     def of(cls, text: object, picture: object) -> "Beside":
         """Check a user's text and image."""
-        check_text(text, "a text beside a picture")
+        check_text(text, "a text with an image")
         if not isinstance(picture, Picture):
             raise UnusablePicture(f"picture= takes av.Picture(path); got {type(picture).__name__}")
         return cls(str(text), picture)
@@ -57,8 +57,8 @@ class BesideReader(Reader):
         """Keep a processor."""
         if "decoder_input_ids" in _named(model):
             raise UnsupportedModel(
-                f"{name} reads a text beside a picture and says another text; which of its positions are which isn't "
-                "laid out here; needed: a model of one text, or tensors by name, inputs="
+                f"can't assign positions of {name}, which reads a text with an image and generates another text. "
+                "Use a model of one text, or pass tensors by name with inputs="
             )
         self._name, self._processor = name, processor
         self._pictures = PictureReader(name, processor.image_processor)
@@ -68,12 +68,11 @@ class BesideReader(Reader):
         """Prepare a text and its image."""
         if not isinstance(thing, Beside):
             raise UnusableText(
-                f"{self._name} has a processor of both, and reads a text beside a picture: "
-                f"trace(text, picture=av.Picture(path)); got {_what(thing)} alone. Wrapped with its tokenizer, or "
-                "loaded with alone=True, it reads text alone"
+                f"{self._name} reads a text with an image, but got {_what(thing)} alone. Use "
+                "trace(text, picture=av.Picture(path)); for text alone, load it with alone=True or wrap its tokenizer"
             )
         if not thing.text.strip():
-            raise UnusableText("the text beside the picture is empty: type at least one word")
+            raise UnusableText("the text with the image is empty: type at least one word")
         text, notes = self._with_place(thing.text)
         given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
         return replace(given, notes=(*given.notes, *notes))
@@ -90,8 +89,8 @@ class BesideReader(Reader):
         if place is None or (count := text.count(place)) == 1:
             return text, ()
         if count:
-            raise UnusableText(f"the text has {count} places for a picture, {place}, and one picture was given")
-        return f"{place}{text}", (f"The text says nothing of where the picture stands, so {place} was put before it.",)
+            raise UnusableText(f"the text has {count} places for an image ({place}), but got one image; keep one")
+        return f"{place}{text}", (f"The text has no place for the image, so {place} was put before it.",)
 
     def _tensors(self, text: str, picture: Picture) -> dict[str, Tensor]:
         from PIL import Image
@@ -100,7 +99,7 @@ class BesideReader(Reader):
             made = self._processor(text=text, images=Image.fromarray(picture.pixels), return_tensors="pt")
         except Exception as error:
             raise UnusablePicture(
-                f"{self._name}'s processor can't read this text beside {picture.name} ({picture.size}): "
+                f"{self._name}'s processor can't read this text with {picture.name} ({picture.size}): "
                 f"{first_line(error)}"
             ) from error
         tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
@@ -108,9 +107,8 @@ class BesideReader(Reader):
         shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, PICTURE)}
         if (len(shapes[IDS]), len(shapes[PICTURE])) != (2, 4) or shapes[IDS][:1] + shapes[PICTURE][:1] != (1, 1):
             raise UnsupportedModel(
-                f"{self._name}'s processor makes {IDS} of shape {shapes[IDS]} and {PICTURE} of shape {shapes[PICTURE]} "
-                "from a text and a picture: it cuts the picture into tiles or patches of its own, whose places aren't "
-                "known here; needed: (1, tokens) and (1, colours, rows, columns)"
+                f"{self._name}'s processor cuts the image into tiles or patches of unknown places; it makes {IDS} "
+                f"{shapes[IDS]} and {PICTURE} {shapes[PICTURE]}, not (1, tokens) and (1, colours, rows, columns)"
             )
         return tensors
 
@@ -120,4 +118,4 @@ def _named(model: "PreTrainedModel") -> frozenset[str]:
 
 
 def _what(thing: object) -> str:
-    return "a text" if isinstance(thing, str) else "a picture" if isinstance(thing, Picture) else type(thing).__name__
+    return "a text" if isinstance(thing, str) else "an image" if isinstance(thing, Picture) else type(thing).__name__

@@ -15,11 +15,11 @@ from attention_viz.trace.provenance import renamed
 
 __all__ = ["MOST_PIXELS", "Picture"]
 
-# What is read: formats of dots whose readers are part of Pillow itself.
+# Raster formats that Pillow itself reads.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
-# So many are decoded at most, by what the file says of itself: 50 million take 0.15 GB.
+# The most pixels decoded, by the file's header: 50 million take 0.15 GB.
 MOST_PIXELS = 50_000_000
-# Of which side by how many a picture has something to look at.
+# The smallest side of an image, in pixels.
 _SMALLEST = 8
 # A strip of 8 × 6,000,000 pixels, of which a processor makes 256 × 192,000,000, would take all memory there is.
 _LONGEST_FOR_WIDTH = 50
@@ -61,7 +61,7 @@ class Picture:
             self.pixels = _in_colours(opened, notes)
         except MemoryError:
             raise
-        except Exception as error:  # readers of broken files raise what they happen to stumble over
+        except Exception as error:  # readers raise all kinds of errors on broken files
             raise UnusablePicture(f"{self.name} is broken: {error}") from error
         self.pixels.flags.writeable = False
         self.notes = tuple(notes)
@@ -83,29 +83,27 @@ def _content(path: str) -> bytes:
     try:
         size = Path(path).stat().st_size
         if size > _LARGEST_FILE:
-            raise UnusablePicture(f"{Path(path).name} has {size:,} bytes; at most {_LARGEST_FILE:,} are read")
+            raise UnusablePicture(f"{Path(path).name} has {size:,} bytes; use at most {_LARGEST_FILE:,}")
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
         if isinstance(error, UnusablePicture):
             raise
-        raise UnusablePicture(f"there is no picture at {path[:200]!r} that can be read: {error}") from None
+        raise UnusablePicture(f"can't read an image at {path[:200]!r}: {error}") from None
 
 
 def _opened(content: bytes, name: str) -> Image.Image:
     """Open the file's image; only its header is read yet."""
     if b"<svg" in content[:2000].lower():
-        raise UnusablePicture(f"{name} is a drawing (SVG), which has no pixels; save it as PNG first")
+        raise UnusablePicture(f"{name} is an SVG file, which has no pixels; save it as PNG first")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # our own limit is lower
             return Image.open(io.BytesIO(content), formats=FORMATS)
     except Image.DecompressionBombError:
-        raise UnusablePicture(
-            f"{name} says that it has far more pixels than the {MOST_PIXELS:,} that are read"
-        ) from None
+        raise UnusablePicture(f"{name} has far more pixels than the {MOST_PIXELS:,} allowed; make it smaller") from None
     except UnidentifiedImageError:
-        what = "empty" if not content else "broken, or no picture in a format that is read"
-        raise UnusablePicture(f"{name} is {what}; read are {', '.join(FORMATS)}") from None
+        what = "empty" if not content else "broken or in an unknown format"
+        raise UnusablePicture(f"{name} is {what}; use {', '.join(FORMATS)}") from None
     except MemoryError:
         raise
     except Exception as error:  # likewise of its head
@@ -116,18 +114,22 @@ def _of_array(source: Any) -> Image.Image:
     numbers = np.asarray(source) if hasattr(source, "__array__") else None
     if numbers is None:
         raise UnusablePicture(
-            f"a picture is a path, the bytes of a file, a picture of Pillow's or an array; got {type(source).__name__}"
+            f"an image must be a path, a file's bytes, a Pillow image or an array; got {type(source).__name__}"
         )
     if numbers.ndim not in (2, 3) or (numbers.ndim == 3 and numbers.shape[2] not in (3, 4)):
-        raise UnusablePicture(f"a picture's array is (row, column) or (row, column, 3 or 4); got {numbers.shape}")
+        raise UnusablePicture(f"an image array must be (row, column) or (row, column, 3 or 4); got {numbers.shape}")
     if numbers.size and numbers.dtype.kind == "f":
         if not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.max() <= 1):
-            raise UnusablePicture("a picture's array of floating numbers has them from 0 to 1; others came")
+            found = f"{numbers.min():g} to {numbers.max():g}"
+            raise UnusablePicture(f"a floating-point image array must be from 0 to 1; got {found}")
         numbers = np.round(numbers * 255)
-    elif numbers.dtype.kind not in "iub" or (numbers.size and (numbers.min() < 0 or numbers.max() > 255)):
-        raise UnusablePicture(f"a picture's array has whole numbers from 0 to 255; got {numbers.dtype}")
+    elif numbers.dtype.kind not in "iub":
+        raise UnusablePicture(f"an image array must hold floats or whole numbers; got {numbers.dtype}")
+    elif numbers.size and (numbers.min() < 0 or numbers.max() > 255):
+        found = f"{numbers.min()} to {numbers.max()} in {numbers.dtype}"
+        raise UnusablePicture(f"a whole-number image array must be from 0 to 255; got {found}")
     if not numbers.size:
-        raise UnusablePicture(f"the picture has no pixels: its array is {numbers.shape}")
+        raise UnusablePicture(f"the image has no pixels; its array is {numbers.shape}")
     return Image.fromarray(np.ascontiguousarray(numbers, np.uint8))
 
 
@@ -135,17 +137,13 @@ def _check_size(picture: Image.Image, name: str) -> None:
     width, height = picture.size
     if width * height > MOST_PIXELS:
         raise UnusablePicture(
-            f"{name} is {width:,} × {height:,} pixels, {width * height:,} in all; at most {MOST_PIXELS:,} are decoded"
+            f"{name} is {width:,} × {height:,} pixels, {width * height:,} in all; use at most {MOST_PIXELS:,}"
         )
     if min(width, height) < _SMALLEST:
-        raise UnusablePicture(
-            f"{name} is {width} × {height} pixels, in which there is nothing to look at; needed: {_SMALLEST} × "
-            f"{_SMALLEST} or more"
-        )
+        raise UnusablePicture(f"{name} is only {width} × {height} pixels; use at least {_SMALLEST} × {_SMALLEST}")
     if max(width, height) > _LONGEST_FOR_WIDTH * min(width, height):
         raise UnusablePicture(
-            f"{name} is {width:,} × {height:,} pixels, one side more than {_LONGEST_FOR_WIDTH} times the other: cut "
-            "it, as processors enlarge a picture until its shorter side fits"
+            f"{name} is {width:,} × {height:,} pixels, one side more than {_LONGEST_FOR_WIDTH} times the other; crop it"
         )
 
 
@@ -157,15 +155,15 @@ def _in_colours(picture: Image.Image, notes: list[str]) -> NDArray[np.uint8]:
         picture.seek(0)
     turned = ImageOps.exif_transpose(picture)
     if turned.size != picture.size or picture.getexif().get(0x0112, 1) != 1:
-        notes.append("It was turned as the camera noted.")
+        notes.append("It was rotated as the camera noted.")
     if turned.mode.startswith(("I", "F")):
         turned = _from_deep(turned, notes)
     if turned.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in turned.info:
-        notes.append("What is transparent was put on white.")
+        notes.append("Transparent parts were put on white.")
         above = turned.convert("RGBA")
         turned = Image.alpha_composite(Image.new("RGBA", above.size, "white"), above)
     elif turned.mode not in ("RGB", "L", "P", "1"):
-        notes.append(f"Its colours were turned from {turned.mode} to red, green and blue, without a profile.")
+        notes.append(f"Its colours were converted from {turned.mode} to red, green and blue, without a profile.")
     return np.array(turned.convert("RGB"))
 
 

@@ -77,10 +77,10 @@ def _tensors(metadata: list[tuple[str, str, list[Any]]], content: bytes) -> dict
     found, at = dict[str, Tensor](), 0
     for name, kind, shape in metadata:
         if kind not in _KINDS or any(type(size) is not int or not 0 <= size <= _LARGEST_SIZE for size in shape):
-            raise UnusableText(f"the processor makes {name} of the kind {kind!r} and shape {shape}, which isn't read")
+            raise UnusableText(f"the processor makes {name} of unsupported type {kind!r} and shape {shape}")
         count = math.prod(shape)
         if at + count * np.dtype(kind).itemsize > len(content):
-            raise UnusableText(f"the processor makes fewer numbers than the shape {shape} of {name} has")
+            raise UnusableText(f"the processor makes too few numbers for {name} of shape {shape}")
         numbers = np.frombuffer(content, np.dtype(kind), count, at).reshape(shape)
         found[str(name)] = torch.from_numpy(numbers.copy())
         at += numbers.nbytes

@@ -25,7 +25,7 @@ class InputField:
 
     Attributes:
         notes: changes made to it, in sentences.
-        seconds: of the sound, without the silence that fills it up.
+        seconds: length of the sound, without padding.
     """
 
     tensors: Mapping[str, Tensor]
@@ -35,10 +35,10 @@ class InputField:
     seconds: float = 0.0
 
 
-# How code hands over what is read in place of a text.
+# The classes for inputs other than text.
 Medium = Picture | Sound
 CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
-# Where models take pictures and sounds, by the name of that in their forward.
+# The names of images and sounds in a model's forward.
 PICTURE = "pixel_values"
 SPEECH = ("input_features", "input_values")
 
@@ -71,7 +71,7 @@ class PictureReader(Reader):
     def read(self, thing: object) -> InputField:
         """Prepare an image."""
         if not isinstance(thing, Picture):
-            raise UnusablePicture(f"{self._model} reads pictures: av.Picture(path); got {type(thing).__name__}")
+            raise UnusablePicture(f"{self._model} reads images, av.Picture(path); got {type(thing).__name__}")
         return self.of(thing, self._tensors(thing))
 
     def of(self, picture: Picture, tensors: dict[str, Tensor]) -> InputField:
@@ -99,8 +99,8 @@ class PictureReader(Reader):
         shape = tuple(tensors[PICTURE].shape) if PICTURE in tensors else ()
         if len(shape) != 4 or shape[0] != 1:
             raise UnsupportedModel(
-                f"{self._model}'s processor makes {PICTURE} of shape {shape} from one picture: it cuts it into "
-                "tiles or patches of its own, whose places aren't known here; needed: (1, colours, rows, columns)"
+                f"{self._model}'s processor cuts an image into tiles or patches of unknown places; it makes {PICTURE} "
+                f"{shape}, not (1, colours, rows, columns)"
             )
         return tensors
 
@@ -139,19 +139,19 @@ class SoundReader(Reader):
     def read(self, thing: object) -> InputField:
         """Prepare a sound; cut it to the model's longest input."""
         if not isinstance(thing, Sound):
-            raise UnusableSound(f"{self._model} reads sounds: av.Sound(path); got {type(thing).__name__}")
+            raise UnusableSound(f"{self._model} reads audio, av.Sound(path); got {type(thing).__name__}")
         notes, samples = list(thing.notes), thing.at(self._rate)
         if thing.rate != self._rate:
-            notes.append(f"Its {thing.rate:,} samples a second were made {self._rate:,}.")
+            notes.append(f"It was resampled from {thing.rate:,} to {self._rate:,} samples per second.")
         most = round(self._most * self._rate)
         if len(samples) > most:
             notes.append(
-                f"{self._model} hears {self._most:g} s at once: those from {thing.start:,.2f} s on were read, and the "
-                "rest cut; av.Sound(…, start=…) chooses others."
+                f"{self._model} reads {self._most:g} s at once: those from {thing.start:,.2f} s on were read, and the "
+                "rest was cut. Choose others with av.Sound(…, start=…)."
             )
             samples = samples[:most]
         if thing.is_silent:
-            notes.append(f"It is silent, so whatever the model says of it is made up: {NO_TIMES}")
+            notes.append(f"It is silent, so the model invents any words: {NO_TIMES}")
         tensors = self._tensors(samples, thing)
         seen = Seen(sound=torch.tensor(samples), rate=self._rate)
         named = {InputKind.SOUND: f"{thing.name}, {thing.seconds:.2f} s"}
@@ -171,8 +171,8 @@ class SoundReader(Reader):
             ) from error
         if not isinstance(found := dict(made).get(self.main), Tensor) or found.shape[0] != 1:
             raise UnsupportedModel(
-                f"{self._model} takes {self.main}, and its feature extractor makes {', '.join(dict(made))} in one or "
-                "several windows; needed: one window a sound"
+                f"{self._model} needs {self.main} in one window per sound; its feature extractor makes "
+                f"{', '.join(dict(made))}, in one or several windows"
             )
         return {self.main: found}
 
@@ -192,13 +192,13 @@ class TensorReader(Reader):
         """Check the tensors."""
         if not isinstance(thing, Mapping):
             raise UnsupportedModel(
-                f"{self._model} was wrapped with an example of its inputs, and reads such: a dict of "
-                f"{', '.join(self._example)}; got {type(thing).__name__}"
+                f"{self._model} reads a dict of {', '.join(self._example)}, as in its example; got "
+                f"{type(thing).__name__}"
             )
         named = cast("Mapping[str, Any]", thing)
         if set(named) != set(self._example):
             raise UnsupportedModel(
-                f"{self._model} reads {', '.join(self._example)}, as its example; got {', '.join(map(str, named))}"
+                f"{self._model} reads {', '.join(self._example)}, as in its example; got {', '.join(map(str, named))}"
             )
         return InputField(self._checked(named))
 
@@ -215,7 +215,7 @@ class TensorReader(Reader):
 def _tensor(model: str, name: str, value: object, *, is_row: bool) -> Tensor:
     if not isinstance(value, Tensor) or value.ndim < 2 or (is_row and value.shape[0] != 1):
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-        raise UnsupportedModel(f"{model}'s inputs are tensors of one row each, (1, …); {name} is {got}")
+        raise UnsupportedModel(f"{model}'s inputs must be tensors of one row, (1, …); {name} is {got}")
     return value
 
 
@@ -234,9 +234,8 @@ def reader_of(name: str, model: "PreTrainedModel", processor: Any) -> Reader:
     if main in SPEECH and hasattr(sounds, "sampling_rate"):
         return SoundReader(name, sounds, main)
     raise UnsupportedModel(
-        f"{name} takes {main}, and its processor is {kind_of(processor)}: read are pictures ({PICTURE}, an image "
-        f"processor) and sounds ({' or '.join(SPEECH)}, a feature extractor); others can be wrapped with "
-        "inputs=, tensors of one row by name"
+        f"can't prepare {main} for {name} with {kind_of(processor)}; use an image processor for {PICTURE}, a feature "
+        f"extractor for {' or '.join(SPEECH)}, or wrap it with inputs=, tensors of one row by name"
     )
 
 

@@ -14,14 +14,14 @@ from attention_viz.trace.provenance import renamed
 
 __all__ = ["LONGEST", "SILENCE", "Sound"]
 
-# So many seconds are kept of a longer one: no model here reads more at once.
+# The most seconds kept: no model here reads more at once.
 LONGEST = 600.0
-# Nothing louder than this, where 1 is the loudest there is, is silence: the last bit of 16 is 3e-5.
+# Samples up to this count as silent; 1 is the loudest, and the last of 16 bits is 3e-5.
 SILENCE = 1e-4
 FORMATS = ("WAV", "WAVEX", "FLAC", "OGG", "MP3", "AIFF")
 _RATES = (1_000, 768_000)
 _MOST_CHANNELS = 64
-# Samples that are decoded at most, those of all channels counted: 0.4 GB.
+# The most samples decoded, over all channels: 0.4 GB.
 _MOST_SAMPLES = 100_000_000
 _LARGEST_FILE = 2_000_000_000
 
@@ -58,24 +58,24 @@ class Sound:
         notes = list[str]()
         self.name = "sound"
         if type(start) not in (int, float) or not 0 <= start < float("inf"):
-            raise UnusableSound(f"a sound begins at a second from 0 on; got {start!r}")
+            raise UnusableSound(f"start must be a finite number of seconds, 0 or more; got {start!r}")
         if isinstance(source, str | PathLike):
             self.name = Path(source).name
             source = _existing(fspath(source))
         if isinstance(source, Path | bytes):
             if rate is not None:
-                raise UnusableSound(f"{self.name} says its rate itself; {rate!r} was given beside it")
+                raise UnusableSound(f"{self.name} has its own rate; leave out rate={rate!r}")
             samples, self.rate, self.whole = _decoded(source, self.name, start)
         else:
             samples, self.rate, self.whole = _of_array(source, rate, start)
         if samples.shape[1] > 1:
-            notes.append(f"The mean of its {samples.shape[1]} channels was taken.")
+            notes.append(f"Its {samples.shape[1]} channels were averaged.")
         self.samples: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
         self.samples.flags.writeable = False
         self.start = float(start)
         if self.start or self.seconds < self.whole - 1e-6:
             end = self.start + self.seconds
-            notes.append(f"Of its {self.whole:,.2f} s those from {self.start:,.2f} to {end:,.2f} were read.")
+            notes.append(f"Seconds {self.start:,.2f} to {end:,.2f} of {self.whole:,.2f} were read.")
         self.notes = tuple(notes)
 
     told = renamed("told", "notes")
@@ -101,20 +101,20 @@ class Sound:
 
     def __repr__(self) -> str:
         """Return its name, length and rate."""
-        return f"Sound({self.name!r}, {self.seconds:.2f} s at {self.rate:,} samples a second)"
+        return f"Sound({self.name!r}, {self.seconds:.2f} s at {self.rate:,} samples per second)"
 
 
 def _existing(path: str) -> Path:
     try:
         found = Path(path)
         if not found.is_file():
-            raise UnusableSound(f"there is no sound at {path[:200]!r}")
+            raise UnusableSound(f"no audio file at {path[:200]!r}; check the path")
         if (size := found.stat().st_size) > _LARGEST_FILE:
-            raise UnusableSound(f"{found.name} has {size:,} bytes; at most {_LARGEST_FILE:,} are read")
+            raise UnusableSound(f"{found.name} has {size:,} bytes; use at most {_LARGEST_FILE:,}")
     except (OSError, ValueError) as error:
         if isinstance(error, UnusableSound):
             raise
-        raise UnusableSound(f"there is no sound at {path[:200]!r} that can be read: {error}") from None
+        raise UnusableSound(f"can't read audio at {path[:200]!r}: {error}") from None
     return found
 
 
@@ -124,12 +124,12 @@ def _decoded(source: Path | bytes, name: str, start: float) -> tuple[NDArray[np.
 
     head = source[:64] if isinstance(source, bytes) else _head(source)
     if head[4:8] == b"ftyp" or head[:4] == b"\x1aE\xdf\xa3" or head[8:12] == b"AVI ":
-        raise UnusableSound(f"{name} is a video, or a sound packed as one; save its sound as WAV or FLAC first")
+        raise UnusableSound(f"{name} is a video, or audio packed as one; save its audio as WAV or FLAC first")
     try:
         with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
             rate, frames, channels = int(file.samplerate), int(file.frames), int(file.channels)
             if file.format not in FORMATS:
-                raise UnusableSound(f"{name} is in the format {file.format}; read are WAV, FLAC, Ogg, MP3 and AIFF")
+                raise UnusableSound(f"{name} is in the format {file.format}; use WAV, FLAC, Ogg, MP3 or AIFF")
             _check(name, rate, channels)
             first = round(start * rate)
             if 0 < first < frames:
@@ -141,49 +141,47 @@ def _decoded(source: Path | bytes, name: str, start: float) -> tuple[NDArray[np.
             raise
         # The library's own sentence, without the object that it read from.
         reason = str(getattr(error, "error_string", error)).rstrip(". ")
-        what = "is empty" if not head else f"can't be read as a sound: {reason}"
-        raise UnusableSound(f"{name} {what}; read are WAV, FLAC, Ogg, MP3 and AIFF") from error
+        what = "is empty" if not head else f"can't be read as audio ({reason})"
+        raise UnusableSound(f"{name} {what}; use WAV, FLAC, Ogg, MP3 or AIFF") from error
     return _present(samples[:0] if first >= frames else samples, name, start, frames / rate), rate, frames / rate
 
 
 def _of_array(source: Any, rate: int | None, start: float) -> tuple[NDArray[np.float32], int, float]:
     if not hasattr(source, "__array__"):
-        raise UnusableSound(f"a sound is a path, the bytes of a file or an array; got {type(source).__name__}")
+        raise UnusableSound(f"audio must be a path, a file's bytes or an array; got {type(source).__name__}")
     if not isinstance(rate, int):
-        raise UnusableSound(
-            f"an array of samples came without its rate: how many a second, a whole number; got {rate!r}"
-        )
+        raise UnusableSound(f"an array needs rate=, a whole number of samples per second; got {rate!r}")
     numbers = np.asarray(source)
     if numbers.ndim not in (1, 2):
-        raise UnusableSound(f"a sound's array is (sample,) or (sample, channel); got {numbers.shape}")
+        raise UnusableSound(f"an audio array must be (sample,) or (sample, channel); got {numbers.shape}")
     if numbers.dtype.kind == "i":
         numbers = numbers / float(np.iinfo(numbers.dtype).max)
     elif numbers.dtype.kind != "f":
-        raise UnusableSound(f"samples are floating numbers from -1 to 1 or signed whole numbers; got {numbers.dtype}")
+        raise UnusableSound(f"samples must be floats from -1 to 1 or signed whole numbers; got {numbers.dtype}")
     samples = (numbers[:, None] if numbers.ndim == 1 else numbers).astype(np.float32)
-    _check("the sound", rate, samples.shape[1])
+    _check("the audio", rate, samples.shape[1])
     first = round(start * rate)
     part = samples[first : first + round(LONGEST * rate)]
-    return _present(part, "the sound", start, len(samples) / rate), rate, len(samples) / rate
+    return _present(part, "the audio", start, len(samples) / rate), rate, len(samples) / rate
 
 
 def _check(name: str, rate: int, channels: int) -> None:
     least, most = _RATES
     if not least <= rate <= most:
-        raise UnusableSound(f"{name} has {rate:,} samples a second; allowed are {least:,} to {most:,}")
+        raise UnusableSound(f"{name} has {rate:,} samples per second; use {least:,} to {most:,}")
     if not 1 <= channels <= _MOST_CHANNELS:
-        raise UnusableSound(f"{name} has {channels} channels; allowed are 1 to {_MOST_CHANNELS}")
+        raise UnusableSound(f"{name} has {channels} channels; use 1 to {_MOST_CHANNELS}")
 
 
 def _present(samples: NDArray[np.float32], name: str, start: float, whole: float) -> NDArray[np.float32]:
     if not len(samples):
-        wanted = f"begins at {start:g} s of {whole:.2f}" if whole else "is 0 s long"
-        raise UnusableSound(f"{name} {wanted}, so there is nothing to hear")
+        fix = f"{whole:.2f} s long; use a start before that, not {start:g} s" if whole else "0 s long; use longer audio"
+        raise UnusableSound(f"{name} is {fix}")
     if not bool(np.isfinite(samples).all()):
-        raise UnusableSound(f"{name} holds samples that are no numbers")
+        raise UnusableSound(f"{name} has samples that aren't finite numbers; remove NaN and infinity")
     loudest = float(np.abs(samples).max())
     if loudest > 8:
-        raise UnusableSound(f"{name} holds samples up to {loudest:.3g}, where they go from -1 to 1")
+        raise UnusableSound(f"{name} has samples up to {loudest:.3g}; scale them to -1 to 1")
     return samples
 
 

@@ -1,4 +1,4 @@
-"""Keep a process with everything imported, from which bounded processes are forked in milliseconds.
+"""Keep a process with everything imported, and fork bounded processes from it in milliseconds.
 
 It runs as a program, whose argument is the module to import. Each datagram on its standard input, a socket, orders a
 fork: it holds the answering module and the limits, and brings two sockets. The first is the new process's channel. The
@@ -44,7 +44,7 @@ class _Forker:
         signal.signal(signal.SIGCHLD, _go_on)  # any function has the descriptor written to
 
     def run(self) -> None:
-        """Work until nobody can order any more."""
+        """Work until no more orders can come."""
         while True:
             for key, _ in self._selector.select():
                 if key.fileobj is self._orders:

@@ -22,9 +22,9 @@ __all__ = ["Broken", "NotStarted", "Process", "ProcessEnded", "isolates", "prepa
 
 # How long a process may take to be there, imports included, on a busy machine.
 _STARTING = 90.0
-# How often who waits looks whether to go on, in seconds.
+# How often a waiting thread checks whether to go on, in seconds.
 _LOOK = 0.25
-# The signals by which Linux ends what takes too much of something.
+# The signals by which Linux ends a process that exceeds a limit.
 _ABORTED, _TOO_MUCH_TIME, _KILLED = -6, -24, -9
 _SWITCH = "ATTENTION_VIZ_ISOLATE"
 
@@ -33,7 +33,7 @@ def isolates() -> bool:
     """Return whether untrusted files are opened in separate processes; ATTENTION_VIZ_ISOLATE=off disables it."""
     content = os.environ.get(_SWITCH, "on").strip().lower()
     if content not in ("on", "off", "1", "0", "true", "false", "yes", "no"):
-        raise ValueError(f"{_SWITCH} was set to {content!r}; it has to be on or off")
+        raise ValueError(f"{_SWITCH} must be on or off; got {content!r}")
     return content in ("on", "1", "true", "yes")
 
 
@@ -167,7 +167,7 @@ class Process:
 
 
 def _not_started(number: int | None) -> NotStarted:
-    return NotStarted(f"can't be started ({os.strerror(number) if number else 'the system refused'})")
+    return NotStarted(f"can't start ({os.strerror(number) if number else 'the system refused'})")
 
 
 def _checked(values: Any, answer: Message) -> Message:
@@ -181,7 +181,7 @@ def _checked(values: Any, answer: Message) -> Message:
     raise Broken(str(reason))
 
 
-# Those of our errors that a message is all of.
+# Our errors that need no more than a message.
 _PASSED_ON: tuple[type[AttentionVizError], ...] = (
     errors.ModelNotFound,
     *(kind.error for kind in InputKind),

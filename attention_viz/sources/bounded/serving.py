@@ -13,7 +13,7 @@ from attention_viz.sources.bounded.framing import Message, TooLong, pack, receiv
 from attention_viz.sources.bounded.limits import Limits, give_time, impose, leave_network
 
 Answering = Callable[[Message], Message]
-"""Answers one request. A module that is run in a bounded process has a function `start` that returns such."""
+"""Answers one request. A module that is run in a bounded process has a function `start` that returns one."""
 
 # A request of the process that watches is its own affair; this only keeps a broken one from taking everything.
 _LONGEST_REQUEST = 1_000_000_000

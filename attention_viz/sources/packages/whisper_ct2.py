@@ -45,10 +45,10 @@ class CTranslate2File:
             with path.open("rb") as file:
                 version, model, _revision, count = _whole(file), _text(file), _whole(file), _whole(file)
                 if version != _VERSION:
-                    raise UnsupportedModel(f"{path.name} is of version {version}; {_VERSION} is read")
+                    raise UnsupportedModel(f"{path.name} has version {version}; use version {_VERSION}")
                 places = dict(_place(file) for _ in range(count))
         except (struct.error, UnicodeDecodeError, IndexError) as error:
-            raise UnsupportedModel(f"{path.name} is no file of CTranslate2 that can be read") from error
+            raise UnsupportedModel(f"{path.name} isn't a readable CTranslate2 file; get it again") from error
         return cls(path, model, places)
 
     @property
@@ -64,7 +64,7 @@ class CTranslate2File:
         """Return a tensor's numbers, in its shape."""
         place = self._places[name]
         if place.kind not in _KINDS:
-            raise UnsupportedModel(f"{self.path.name}: {name} is of type {place.kind}; read are {sorted(_KINDS)}")
+            raise UnsupportedModel(f"{name} in {self.path.name} has type {place.kind}; use one of {sorted(_KINDS)}")
         numbers: NDArray[Any] = np.fromfile(self.path, _KINDS[place.kind], prod(place.shape), offset=place.offset)
         return numbers.reshape(place.shape).astype(np.float32)
 
@@ -128,7 +128,7 @@ def convert(source: Path, folder: Path, progress: Progress) -> None:
     """Write config.json, the generation, audio and tokenizer files, and model.safetensors."""
     file = CTranslate2File.open(source)
     if file.model != _KIND:
-        raise UnsupportedModel(f"{source.name} holds {file.model!r}; converted is {_KIND}")
+        raise UnsupportedModel(f"{source.name} holds {file.model!r}; only {_KIND} can be converted")
     metadata = _json_of(source.with_name("config.json"))
     ids = {one["content"]: one["id"] for one in _json_of(source.with_name(_TOKENIZER))["added_tokens"]}
     shutil.copyfile(source.with_name(_TOKENIZER), folder / _TOKENIZER)

@@ -146,7 +146,7 @@ def test_a_tokenizer_that_runs_away_on_a_text_is_refused(name: str, tmp_path: Pa
 
 def test_one_that_runs_away_while_it_is_loaded_is_no_model(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "bomb", {"normalizer": REPLACE, "added_tokens": added()})
-    with pytest.raises(av.ModelNotFound, match=r"the tokenizer of one can't be loaded: it takes (more|longer) than"):
+    with pytest.raises(av.ModelNotFound, match=r"tokenizer of one.*takes (more|longer) than"):
         read_tokenizer(check_folder_without_weights(folder), lambda: None, apart=True)
 
 
@@ -185,7 +185,7 @@ def test_one_that_ends_over_the_first_two_texts_is_refused_for_a_while(tmp_path:
         with pytest.raises(av.UnusableText, match="takes"):
             asked(tokenizer, text)
     begun = time.monotonic()
-    with pytest.raises(av.UnusableText, match=r"ended by 2 of the first texts that it got, .*: wait (59|60) seconds"):
+    with pytest.raises(av.UnusableText, match=r"stopped on 2 of its first texts because .*; wait (59|60) seconds"):
         asked(tokenizer, "bnk")
     assert time.monotonic() - begun < 0.5
     tokenizer.process._ends.clear()
@@ -196,11 +196,13 @@ def test_texts_that_end_one_are_refused_themselves_and_no_others(tmp_path: Path)
     tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "bomb", {"normalizer": REPLACE}), "one")
     assert len(asked(tokenizer, "bnk").tokens) == 1
     for text in (TEXT, f"{TEXT}!", TEXT):
-        with pytest.raises(av.UnusableText, match=r"takes .* for this text: shorten it"):
+        with pytest.raises(av.UnusableText, match=r"takes .* for this text; shorten it"):
             asked(tokenizer, text)
     assert len(asked(tokenizer, "bnk").tokens) == 1
     begun = time.monotonic()
-    with pytest.raises(av.UnusableText, match=r"ended 2 times over this text, as it takes .*: wait (59|60) seconds"):
+    with pytest.raises(
+        av.UnusableText, match=r"stopped 2 times on this text because it takes .*; wait (59|60) seconds"
+    ):
         asked(tokenizer, TEXT)
     assert time.monotonic() - begun < 0.5
     assert len(asked(tokenizer, "b n k").tokens) == 3
@@ -213,7 +215,7 @@ def test_what_runs_away_while_it_is_loaded_again_is_not_blamed_on_the_text(
     tokenizer.process.rest()
     monkeypatch.setattr(tokenizer.process, "limits", Limits(seconds=0.001))
     with pytest.raises(
-        av.UnusableText, match=r"^one's tokenizer takes longer than 0\.001 seconds while it was loaded again: try"
+        av.UnusableText, match=r"^one's tokenizer takes longer than 0\.001 seconds while reloading; try again"
     ):
         asked(tokenizer, "a bank")
     monkeypatch.undo()
@@ -225,7 +227,7 @@ def test_no_process_for_a_text_is_said_and_the_next_text_is_read() -> None:
     assert process.ask("", {"echo": 1}).values == {"said": 1}
     process.rest()
     with pytest.raises(
-        av.UnusableText, match=r"^one's tokenizer can't be started \(Resource temporarily unavailable\): try it again$"
+        av.UnusableText, match=r"^one's tokenizer can't start \(Resource temporarily unavailable\); try again$"
     ):
         process.ask("", {"echo": 2})
     assert process.ask("", {"echo": 3}).values == {"said": 3}
@@ -290,7 +292,7 @@ def test_one_that_finds_no_slot_in_time_says_so(monkeypatch: pytest.MonkeyPatch)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(busy.ask, "", {"sleep": 1.2})
         time.sleep(0.3)
-        with pytest.raises(av.UnusableText, match=r"^other's tokenizer can't be started: all 1 processes were at work"):
+        with pytest.raises(av.UnusableText, match=r"^other's tokenizer can't start because all 1 processes were busy"):
             other.ask("", {"echo": 2}, seconds=0.3)
         assert answer.result().values == {}
     assert other.ask("", {"echo": 2}).values == {"said": 2}
@@ -311,7 +313,7 @@ def test_files_that_changed_meanwhile_are_refused(tmp_path: Path) -> None:
     tokenizer: Any = IsolatedTokenizer.load(folder, "one")
     tokenizer.process.rest()
     folder_of(folder, {"model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "a": 1, "bank": 2}, "unk_token": "[UNK]"}})
-    with pytest.raises(av.UnusableText, match="files of one changed since the model was loaded: load the model again"):
+    with pytest.raises(av.UnusableText, match="files of one changed since the model was loaded; load it again"):
         asked(tokenizer, "a bank")
 
 
@@ -346,7 +348,7 @@ def test_a_text_longer_than_any_model_reads_is_refused_unsent(honest: Any, monke
         raise AssertionError("it was asked")
 
     monkeypatch.setattr(honest.process, "ask", never)
-    with pytest.raises(av.UnusableText, match=r"2,000,001 characters; honest's tokenizer is given at most 2,000,000"):
+    with pytest.raises(av.UnusableText, match=r"2,000,001 characters; .* the 2,000,000 that honest's tokenizer takes"):
         read("honest", honest, "a" * 2_000_001)
     with pytest.raises(av.UnusableText, match="half a character"):
         with_tokenizer("honest", honest, "\ud800", lambda: honest.encode("\ud800"))

@@ -58,7 +58,7 @@ def test_path_bytes_array_and_pillow_give_the_same(tmp_path: Path) -> None:
     ("make", "told", "pixel"),
     [
         (lambda: as_bytes(RED.convert("CMYK"), "TIFF"), "from CMYK", None),
-        (lambda: as_bytes(Image.new("RGBA", (20, 10), (0, 0, 0, 0))), "transparent", (255, 255, 255)),
+        (lambda: as_bytes(Image.new("RGBA", (20, 10), (0, 0, 0, 0))), "on white", (255, 255, 255)),
         (lambda: as_bytes(Image.new("L", (20, 10), 7)), None, (7, 7, 7)),
         (lambda: as_bytes(Image.fromarray(np.full((10, 20), 65535, np.uint16))), "more than 8 bits", (255, 255, 255)),
         (lambda: as_bytes(Image.new("F", (20, 10), 0.5), "TIFF"), "more than 8 bits", (128, 128, 128)),
@@ -88,7 +88,7 @@ def test_a_picture_is_turned_as_its_camera_was_held() -> None:
     found = av.Picture(as_bytes(left_blue, "PNG", exif=exif))
     assert found.pixels.shape == (20, 10, 3)
     assert tuple(found.pixels[0, 5]) == (0, 0, 255)
-    assert "turned as the camera noted" in " ".join(found.notes)
+    assert "rotated as the camera noted" in " ".join(found.notes)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +101,15 @@ def test_a_picture_is_turned_as_its_camera_was_held() -> None:
         (png_of(9_000, 9_000), "81,000,000 in all"),
         (b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', "SVG"),
         (b"", "empty"),
-        (b"no picture at all", "broken, or no picture"),
+        (b"no picture at all", "broken or in an unknown format; use PNG"),
         (as_bytes(Image.effect_noise((64, 64), 50))[:900], "broken"),
         (with_byte(as_bytes(RED, "TIFF"), 8, 8), "broken"),
-        ("/nowhere/cat.png", "no picture at"),
+        ("/nowhere/cat.png", "'/nowhere/cat.png'"),
         (np.zeros((10, 20, 5), np.uint8), "(10, 20, 5)"),
-        (np.full((10, 20, 3), 300), "0 to 255"),
-        (np.full((10, 20, 3), np.nan), "from 0 to 1"),
+        (np.full((10, 20, 3), 300), "0 to 255; got 300 to 300"),
+        (np.full((10, 20, 3), 2.0), "from 0 to 1; got 2 to 2"),
+        (np.full((10, 20, 3), np.nan), "from 0 to 1; got nan"),
+        (np.full((10, 20, 3), 1j), "got complex128"),
         (np.zeros((0, 20, 3), np.uint8), "no pixels"),
         (7, "got int"),
     ],

@@ -65,7 +65,7 @@ def test_one_that_enlarges_a_picture_without_bounds_is_refused(tmp_path: Path, m
     transformers.CLIPImageProcessor(size={"height": 30_000, "width": 30_000}).save_pretrained(tmp_path)
     apart = IsolatedProcessor.load(tmp_path, "one", image=IMAGE)
     begun = time.monotonic()
-    with pytest.raises(av.UnusablePicture, match=r"one's processor (takes (more|longer) than|broke down over)"):
+    with pytest.raises(av.UnusablePicture, match=r"one's processor (takes (more|longer) than|failed on)"):
         PictureReader("one", apart).read(PICTURE)
     assert time.monotonic() - begun < 20
 
@@ -79,5 +79,7 @@ def test_one_that_makes_more_numbers_than_are_read_is_refused(tmp_path: Path, mo
 
 @pytest.mark.parametrize("shape", [[2**32, 2**32], [-1], [1.5], ["2"], [True], [0, 2**62]])
 def test_a_shape_that_is_none_is_refused(shape: list[Any]) -> None:
-    with pytest.raises(av.UnusableText, match=r"the processor makes (pixels of the kind|fewer numbers)"):
+    with pytest.raises(
+        av.UnusableText, match=r"the processor makes (pixels of unsupported type|too few numbers for pixels)"
+    ):
         processor_apart._tensors([("pixels", "<f4", shape)], bytes(8))  # pyright: ignore[reportPrivateUsage]

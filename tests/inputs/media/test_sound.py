@@ -56,7 +56,7 @@ def test_of_a_long_sound_the_part_that_is_chosen_is_read_and_told() -> None:
     found = av.Sound(hour, 1000, start=2000)
     assert found.seconds == 600
     assert found.samples.min() == 0.5
-    assert "Of its 3,600.00 s those from 2,000.00 to 2,600.00" in " ".join(found.notes)
+    assert "Seconds 2,000.00 to 2,600.00 of 3,600.00" in " ".join(found.notes)
     late = av.Sound(as_bytes(np.concatenate([TONE * 0, TONE])), start=1.0)
     assert np.abs(late.samples).max() > 0.4
     assert late.seconds == 1
@@ -73,9 +73,9 @@ def test_silence_is_told_from_sound() -> None:
     [
         (np.zeros(0), RATE, "0 s long"),
         (as_bytes(TONE[:0]), None, "0 s long"),
-        (TONE, None, "without its rate"),
-        (TONE, 5, "5 samples a second"),
-        (np.full(RATE, np.nan), RATE, "no numbers"),
+        (TONE, None, "needs rate=, a whole number of samples per second; got None"),
+        (TONE, 5, "5 samples per second"),
+        (np.full(RATE, np.nan), RATE, "finite numbers"),
         (TONE * 1000, RATE, "up to 500"),
         (np.zeros((2, 2, 2)), RATE, "(2, 2, 2)"),
         (np.zeros(10, complex), RATE, "complex"),
@@ -83,8 +83,8 @@ def test_silence_is_told_from_sound() -> None:
         (b"nothing that sounds", None, "can't be read"),
         (as_bytes(TONE, kind="FLAC")[:60], None, "can't be read"),
         (b"\0\0\0\x18ftypmp42" + bytes(100), None, "video"),
-        (as_bytes(TONE), RATE, "says its rate itself"),
-        ("/nowhere/words.wav", None, "no sound at"),
+        (as_bytes(TONE), RATE, "leave out rate=16000"),
+        ("/nowhere/words.wav", None, "'/nowhere/words.wav'"),
         (7, RATE, "got int"),
     ],
 )
@@ -95,9 +95,9 @@ def test_what_can_not_be_read_is_said_by_name(source: Any, rate: int | None, say
 
 
 def test_a_beginning_behind_the_end_is_refused() -> None:
-    with pytest.raises(av.UnusableSound, match=r"begins at 5 s of 1\.00"):
+    with pytest.raises(av.UnusableSound, match=r"is 1\.00 s long; use a start before that, not 5 s"):
         av.Sound(TONE, RATE, start=5)
-    with pytest.raises(av.UnusableSound, match="from 0 on; got -1"):
+    with pytest.raises(av.UnusableSound, match="0 or more; got -1"):
         av.Sound(TONE, RATE, start=-1)
 
 

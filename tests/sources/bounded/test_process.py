@@ -171,7 +171,7 @@ def _own_image() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
 def test_a_fork_that_fails_is_said_and_ends_no_other_process() -> None:
     first, second = Process(UNFORKABLE, LIMITS), Process(UNFORKABLE, LIMITS)
     assert ask(first, echo=1).values == {"said": 1}
-    with pytest.raises(NotStarted, match=r"^can't be started \(Resource temporarily unavailable\)$"):
+    with pytest.raises(NotStarted, match=r"^can't start \(Resource temporarily unavailable\)$"):
         ask(second, echo=2)
     third = Process(UNFORKABLE, LIMITS)
     assert ask(first, echo=3).values == {"said": 3} and ask(third, echo=4).values == {"said": 4}
@@ -182,10 +182,10 @@ def _breaks(*_: object) -> starting.Started:
 
 
 def test_what_can_t_be_started_is_stopped_and_no_raw_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ProcessEnded, match=r"^can't be started \(Broken pipe\)$"):
+    with pytest.raises(ProcessEnded, match=r"^can't start \(Broken pipe\)$"):
         Process(MODULE, LIMITS, _breaks)
     monkeypatch.setattr(sys, "executable", "/nowhere/at/all")
-    with pytest.raises(NotStarted, match=r"^can't be started \(No such file or directory\)$"):
+    with pytest.raises(NotStarted, match=r"^can't start \(No such file or directory\)$"):
         Process(MODULE, LIMITS, start_alone)
 
 
@@ -270,5 +270,5 @@ def test_isolation_is_switched_off_by_the_environment(monkeypatch: pytest.Monkey
     monkeypatch.setenv("ATTENTION_VIZ_ISOLATE", "off")
     assert not isolates()
     monkeypatch.setenv("ATTENTION_VIZ_ISOLATE", "perhaps")
-    with pytest.raises(ValueError, match="it has to be on or off"):
+    with pytest.raises(ValueError, match="must be on or off"):
         isolates()
