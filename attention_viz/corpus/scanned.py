@@ -74,14 +74,14 @@ class Scanned:
     def roles(self) -> "pandas.DataFrame":
         """What each head mostly does, as `av.roles` of all the traces would say, and how often.
 
-        Index (layer, head): role, score, and of each role its share ("role previous"), in how many texts it could be
+        Index (layer, head): role, score, label, and each role's share ("role previous"), in how many texts it could be
         told ("_texts"), and in how many of them the head reached its threshold ("_holds").
 
         Raises:
             ScanError: the scan has several streams; name one with `of`.
         """
         table = self._alone("roles")
-        return table[["role", "score", *(name for name in table if str(name).startswith("role "))]]
+        return table[["role", "score", "label", *(name for name in table if str(name).startswith("role "))]]
 
     @property
     def deciles(self) -> "pandas.DataFrame":

@@ -70,7 +70,7 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
         read(serving.run_request(long.request), long)
     short = replace(state, text="The bank", reading="gradient")
     file = Run(serving.run_request(short.request).trace.detached())
-    with pytest.raises(TraceError, match="a trace from a file has no model any more"):
+    with pytest.raises(TraceError, match="needs a trained model; traces from files have none"):
         read(file, short)
 
 
@@ -99,7 +99,11 @@ def test_a_reading_is_explained_and_handed_out() -> None:
     trace = av.load("all-MiniLM-L6-v2").trace(PIECES)
     screen = Screen().open(f"/?reading=rollout&layer=3&head=4&text={PIECES.replace(' ', '+')}")
     assert "Verified" in screen.words
-    for part in ("mixed into a position after this layer", "It can’t tell: what single heads do", "head 4 is kept"):
+    for part in (
+        "share of a position after this layer",
+        "It can’t tell: single heads’ contributions",
+        "head 4 is kept",
+    ):
         assert part in screen.words
     assert abs(screen.weights() - av.rollout(trace)[3].numpy()).max() < 1e-5
     screen.pick("Reading", "gradient")
