@@ -165,7 +165,7 @@ STEPS: dict[str, Step] = {
     ),
     "allowed": Step(
         "Allowed",
-        "Which queries may attend to which keys: a blocked cell becomes −∞, so the softmax gives it exactly 0.",
+        "The mask blocks keys for each query: a blocked cell becomes −∞, so the softmax gives it exactly 0.",
         r"S'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
         r"E'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
         ("query", "key"),

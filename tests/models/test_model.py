@@ -304,10 +304,10 @@ def test_a_row_that_an_edit_leaves_with_nothing_gives_zeros_and_the_pass_goes_on
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (av.Allow(av.masks.causal(4)), r"\(4, 4\) was asked for; this text needs \(query, key\) = \(9, 9\)"),
-        (av.Allow(av.masks.causal(9), layer=6), "layer 6 was asked for; the model has layers 0 to 5"),
-        (av.Allow(av.masks.causal(9), layer=-1), "layer -1 was asked for"),
-        (av.Allow(av.masks.causal(9), head=12), "head 12 was asked for; layer 0 has heads 0 to 11"),
+        (av.Allow(av.masks.causal(4)), r"the shape \(query, key\) = \(9, 9\); got \(4, 4\)"),
+        (av.Allow(av.masks.causal(9), layer=6), "names layer 6; the model has layers 0 to 5"),
+        (av.Allow(av.masks.causal(9), layer=-1), "names layer -1"),
+        (av.Allow(av.masks.causal(9), head=12), "names head 12; layer 0 has heads 0 to 11"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused(minilm: AttentionModel, edit: av.Allow, message: str) -> None:

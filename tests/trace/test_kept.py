@@ -242,4 +242,4 @@ def test_what_needs_every_layer_is_refused_by_name() -> None:
             ask()
     with pytest.raises(TraceError, match="rollout needs every layer"):
         read("rollout", kept)
-    assert "only some are kept" in misfit(Change("zero", 1, 0), kept)
+    assert "keeps only some" in misfit(Change("zero", 1, 0), kept)

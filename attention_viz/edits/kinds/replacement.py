@@ -92,10 +92,9 @@ def _check_weights(value: Tensor) -> None:
         raise ShapeError(
             f"weights must be a floating-point matrix, (query, key); got {value.dtype} {tuple(value.shape)}"
         )
-    if not bool(value.isfinite().all()) or bool((value < 0).any()):
-        raise ShapeError(
-            f"weights must be finite and non-negative; got {float(value[~(value.isfinite() & (value >= 0))][0]):g}"
-        )
+    broken = value[~value.isfinite() | (value < 0)]
+    if len(broken):
+        raise ShapeError(f"weights must be finite and non-negative; got {float(broken[0]):g}")
     sums = value.double().sum(dim=-1)
     wrong = (((sums - 1).abs() > REORDERED) & (sums != 0)).nonzero()
     if len(wrong):

@@ -71,7 +71,7 @@ def test_a_token_of_another_text_is_no_position_of_this(
 ) -> None:
     screen.back_to(f"/heads?{OWN}")
     screen.pick("Change", "block")
-    label = "Who may not look" if key == "edit-query" else "At whom"
+    label = "Blocked query" if key == "edit-query" else "Blocked key"
     assert leave(key, stale).picker(label).value == 1
 
 
@@ -83,5 +83,5 @@ def test_a_position_of_a_longer_text_gives_way_to_the_last_of_this(
     screen.back_to(f"/heads?{OWN}")
     screen.pick("Change", "block")
     screen.app.session_state["visit"].memories[widgets.Drafts].values[key] = held
-    label = "Who may not look" if key == "edit-query" else "At whom"
+    label = "Blocked query" if key == "edit-query" else "Blocked key"
     assert screen.run().picker(label).value == shown
