@@ -242,9 +242,9 @@ def test_flow_gives_just_the_layers_and_queries_asked_for(pair: Pair) -> None:
     assert flow(trace, layers=[2, 0], queries=[5, 1]).equal(whole[[2, 0]][:, [5, 1]])
     assert flow(trace, layers=[]).shape == (0, *whole.shape[1:])
     assert flow(trace, queries=[]).shape == (len(whole), 0, whole.shape[2])
-    with pytest.raises(TraceError, match=f"layer {len(whole)} was asked for; the .* has layers 0 to {len(whole) - 1}"):
+    with pytest.raises(TraceError, match=f"no layer {len(whole)}; the .* has layers 0 to {len(whole) - 1}"):
         flow(trace, layers=[0, len(whole)])
-    with pytest.raises(TraceError, match="layer -1 was asked for"):
+    with pytest.raises(TraceError, match="no layer -1"):
         flow(trace, layers=[-1])
     with pytest.raises(ShapeError, match="query 99 was asked for; there are"):
         flow(trace, queries=[99])
@@ -385,7 +385,7 @@ def test_norms_of_another_models_trace_are_refused(minilm: AttentionModel) -> No
 
 def test_norms_of_a_layer_or_stream_that_is_not_there_are_refused(minilm: AttentionModel) -> None:
     trace = minilm.trace(TEXT)
-    with pytest.raises(TraceError, match="layer 6 was asked for; the encoder has layers 0 to 5"):
+    with pytest.raises(TraceError, match="no layer 6; the encoder has layers 0 to 5"):
         norm_weighted(minilm, trace, 6)
-    with pytest.raises(TraceError, match="the stream 'cross' was asked for; this trace has encoder"):
+    with pytest.raises(TraceError, match="unknown stream 'cross'; this trace has encoder"):
         norm_weighted(minilm, trace, 0, "cross")

@@ -99,7 +99,7 @@ def test_a_part_that_is_none_is_told_and_the_rest_holds(part: str) -> None:
     assert found == (Change("zero", 3, 1), Change("block", detail=((1, 2),)))
     (notice,) = notices
     *first, last = (entry.example for entry in EDITS.values())
-    assert f"“{part}”" in notice and f"Allowed are {', '.join(first)} or {last}, each for all heads" in notice
+    assert f"“{part}”" in notice and f"Use {', '.join(first)} or {last}, each for all heads" in notice
 
 
 def test_more_changes_than_a_page_can_list_are_told() -> None:

@@ -74,7 +74,7 @@ def test_of_several_texts_it_is_made_once_and_of_some_layers_for_these(toy: av.A
 def test_what_has_no_such_test_says_so(toy: av.AttentionModel, tmp_path: object) -> None:
     toy.trace("moon cheese").save(f"{tmp_path}/moon.safetensors")
     for trace in (Trace.load(f"{tmp_path}/moon.safetensors"), av.scratch("moon cheese")):
-        with pytest.raises(TraceError, match="random tokens were to be said twice to the model behind"):
+        with pytest.raises(TraceError, match="random tokens need a model behind"):
             av.head_table(trace, repeated_random=True)
     with pytest.raises(UnsupportedModel, match="translation reads one text and says another"):
         model_of("translation").repeated_random()

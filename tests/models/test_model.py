@@ -145,7 +145,7 @@ def test_a_text_of_which_the_tokenizer_leaves_nothing_is_told_so(minilm: Attenti
 
 def test_a_text_too_long_names_the_limit_and_its_own_length(minilm: AttentionModel) -> None:
     assert minilm.limit == 512
-    with pytest.raises(av.TextTooLong, match="reads at most 512 tokens at once and this text has 3002") as caught:
+    with pytest.raises(av.TextTooLong, match="reads at most 512 tokens, and this text has 3002") as caught:
         minilm.trace("word " * 3000)
     assert (caught.value.limit, caught.value.count) == (512, 3002)
     assert len(minilm.trace("word " * 510).query_tokens()) == 512
@@ -179,8 +179,8 @@ def test_what_fits_is_told_word_by_word_and_nothing_is_lost(minilm: AttentionMod
         (([[5, 7]],), av.ShapeError, "got one with list in it"),
         (("57",), av.ShapeError, r"takes ids as a tensor, \(1, n\), or a list of n whole numbers; got str"),
         (([5, 10**30],), av.UnusableText, "a token 10{30}; all-MiniLM-L6-v2 knows the ids 0 to 30521"),
-        (([5] * 513,), av.TextTooLong, "at most 512 tokens at once and this text has 513"),
-        ((torch.ones(1, 513).long(),), av.TextTooLong, "at most 512 tokens at once and this text has 513"),
+        (([5] * 513,), av.TextTooLong, "at most 512 tokens, and this text has 513"),
+        ((torch.ones(1, 513).long(),), av.TextTooLong, "at most 512 tokens, and this text has 513"),
     ],
 )
 def test_ids_that_cannot_be_meant_are_refused_in_words(

@@ -243,9 +243,9 @@ def test_what_a_sound_is_to_be_written_down_as_can_be_given() -> None:
 
 def test_a_model_that_reads_something_else_says_what_it_reads() -> None:
     dino, text = shipped(DINO), shipped(MINILM)
-    with pytest.raises(av.UnusableText, match=r"dinov2-small reads pictures, no text; give it av\.Picture"):
+    with pytest.raises(av.UnusableText, match=r"dinov2-small reads images, no text; give it av\.Picture"):
         dino.trace("a cat")
-    with pytest.raises(av.UnusablePicture, match="reads pictures"):
+    with pytest.raises(av.UnusablePicture, match="reads images"):
         dino.trace(av.Sound(np.zeros(100), 16_000))
     with pytest.raises(av.UnusablePicture, match="reads text"):
         text.trace(av.Picture(SAMPLES["chelsea"].path))

@@ -87,7 +87,7 @@ WORDS = rows(3, 2)
         (lambda: av.scratch("a b").attention("0"), "layer '0' was asked for"),
         (lambda: av.scratch("a b").weights(0, "1"), "head '1' was asked for"),
         (lambda: av.scratch("a b").weights(0, 1.0), "head 1.0 was asked for"),
-        (lambda: av.scratch(5), "a text has to be a str; got int"),
+        (lambda: av.scratch(5), "a text must be a str; got int"),
     ],
 )
 def test_what_cannot_be_computed_is_refused_in_our_words(ask: Callable[[], object], message: str) -> None:

@@ -296,11 +296,15 @@ def test_in_half_precision_a_missed_bound_is_said_to_be_rounding_or_a_fault(monk
     monkeypatch.setitem(kernel.BOUNDS, torch.bfloat16, 2e-3)
     monkeypatch.setattr("attention_viz.trace.provenance.ROUNDED_BOUNDS", 250)
     rounding = compare(recorded, runner, inputs)
-    assert rounding.ok and rounding.rule.startswith("rounding: no further from a run in float32 than twice")
+    assert rounding.ok and rounding.rule.startswith("rounding: at most twice as far from a run in float32")
     assert not rounding.is_fault
     output = recorded.output[:] + 0.4 * recorded.output[:].abs().max()
     fault = compare(replace(recorded, output=output), runner, inputs)
-    assert not fault.ok and fault.is_fault and fault.rule.startswith("a fault: not within 2e-03; further from a run in")
+    assert (
+        not fault.ok
+        and fault.is_fault
+        and fault.rule.startswith("a fault: not within 2e-03; more than twice as far from a run in")
+    )
     assert {parameter.dtype for parameter in runner.model.parameters()} == {torch.bfloat16}
 
 

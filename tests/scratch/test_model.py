@@ -193,7 +193,7 @@ def test_a_model_reads_up_to_its_limit_and_names_it(monkeypatch: pytest.MonkeyPa
     assert Scratch().limit == 1024
     monkeypatch.setattr(Scratch, "limit", 11)
     model, text = Scratch(), "word " * 12
-    with pytest.raises(TextTooLong, match="scratch reads at most 11 tokens at once and this text has 12") as raised:
+    with pytest.raises(TextTooLong, match="scratch reads at most 11 tokens, and this text has 12") as raised:
         model.trace(text)
     assert raised.value.count == 12 and raised.value.limit == 11
     fit = model.fit(text)

@@ -74,7 +74,7 @@ def test_no_stream_stands_for_the_only_one_and_never_for_one_of_several() -> Non
 
 @pytest.mark.parametrize("number", [-1, 1, 99])
 def test_a_layer_that_is_not_there_is_refused_by_name(number: int) -> None:
-    with pytest.raises(TraceError, match=f"layer {number} was asked for; the encoder attends in layers 0 and 2"):
+    with pytest.raises(TraceError, match=f"no layer {number}; the encoder attends in layers 0 and 2"):
         trace().weights(number, 0, "encoder")
 
 
@@ -85,7 +85,7 @@ def test_a_head_that_is_not_there_is_refused_by_name(head: int) -> None:
 
 
 def test_a_stream_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(TraceError, match="the stream 'cross' was asked for; this trace has decoder"):
+    with pytest.raises(TraceError, match="unknown stream 'cross'; this trace has decoder"):
         one_stream().weights(0, 0, "cross")
 
 
@@ -251,7 +251,7 @@ def test_a_comparison_that_failed_is_made_anew() -> None:
 
 
 def test_a_trace_put_together_without_a_fidelity_says_so() -> None:
-    with pytest.raises(TraceError, match=r"give Trace\(…, fidelity=…\)"):
+    with pytest.raises(TraceError, match=r"pass Trace\(…, fidelity=…\)"):
         _ = trace(fidelity=None).fidelity
 
 

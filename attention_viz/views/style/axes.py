@@ -83,7 +83,7 @@ def label_axes(figure: go.Figure, colours: Palette, across: Axis, down: Axis) ->
 
 def pair_axes(queries: list[str], keys: list[str], colours: Palette) -> tuple[NamedAxis, NamedAxis]:
     """Return the axes of a matrix of weights: keys across, queries down."""
-    return (keys, "key: who is looked at", colours.key), (queries, "query: who is looking", colours.query)
+    return (keys, "key: attended token", colours.key), (queries, "query: attending token", colours.query)
 
 
 def lower(figure: go.Figure, height: int) -> go.Figure:

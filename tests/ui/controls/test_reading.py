@@ -120,7 +120,7 @@ def test_a_reading_is_explained_and_handed_out() -> None:
 
 def test_on_the_cross_attention_page_a_reading_that_there_is_not_is_told_in_its_place() -> None:
     screen = Screen().open("/cross?reading=rollout")
-    assert "Rollout was asked for cross-attention" in screen.words and "Verified" in screen.words
+    assert "Rollout needs self-attention" in screen.words and "Verified" in screen.words
     screen.pick("Reading", "norm")
     model = av.load("translation")
     assert isinstance(model, AttentionModel)
