@@ -42,7 +42,7 @@ class Blocks:
         return [(start, min(start + length, count) - 1) for start in range(0, count, length)]
 
     def turned(self) -> "Blocks":
-        """The matrix with rows and columns exchanged."""
+        """Return the matrix with rows and columns exchanged."""
         return Blocks(self.values.T, self.blocked.T, (self.shape[1], self.shape[0]), (self.size[1], self.size[0]))
 
 

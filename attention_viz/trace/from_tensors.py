@@ -272,7 +272,7 @@ _WHOLE, _ROWS = 2**20, 128
 
 
 def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
-    """Return the tokens along an axis; positions if there are no labels."""
+    """Return the tokens along an axis; positions without labels."""
     if labels is None:
         labels = [str(place) for place in range(count)]
     tokens = labels if isinstance(labels, Tokens) else Tokens.of_labels(labels)

@@ -14,7 +14,7 @@ def renamed(old: str, new: str) -> property:
 
     def read(self: Any) -> Any:
         name = type(self).__name__
-        warnings.warn(f"{name}.{old} is now called {name}.{new}", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{name}.{old} is called {name}.{new} now", DeprecationWarning, stacklevel=2)
         return getattr(self, new)
 
     return property(read)
@@ -107,7 +107,7 @@ class Provenance:
 
     @property
     def stored_in_words(self) -> str:
-        """What a file lost of the run's numbers, as a part of a sentence; empty if nothing."""
+        """The file's loss against the run's numbers, as a part of a sentence; empty if none."""
         *_, last = self.stored.split(", ")
         if last in ("", "terms"):
             return ""

@@ -71,7 +71,7 @@ def test_a_layer_that_is_not_kept_is_refused_with_those_that_are(number: int) ->
 def test_the_first_layers_alone_are_not_taken_for_all() -> None:
     first = some(whole(), (0, 1))
     assert first.layer_numbers() == (0, 1)
-    with pytest.raises(TraceError, match="rollout needs every layer of the decoder, and this trace keeps layers 0, 1"):
+    with pytest.raises(TraceError, match="rollout needs every layer of the decoder, but this trace keeps layers 0, 1"):
         rollout(first)
 
 
@@ -192,7 +192,7 @@ def test_tables_and_searches_give_the_numbers_of_the_whole_trace() -> None:
 
 def test_several_texts_of_other_layers_have_no_mean() -> None:
     for mean in (head_table, lambda traces: find_heads(traces, "12", "11")):
-        with pytest.raises(TraceError, match="different heads"):
+        with pytest.raises(TraceError, match="the same heads"):
             mean([some(whole(), (0, 1)), some(whole(), (2, 3))])
 
 
@@ -209,7 +209,7 @@ def test_two_runs_that_keep_the_same_layers_are_compared() -> None:
     assert compared_heads(one, other, apart, chosen=(3, 1)).layout.shapes[-1].y0 == 0.5
     shifted = some(after, (0, 1))
     for compare in (moved_weight, divergences):
-        with pytest.raises(TraceError, match=r"keep the same layers; got layers 1, 3 of .* and layers 0, 1 of"):
+        with pytest.raises(TraceError, match=r"needs the same layers; got layers 1, 3 of .* and layers 0, 1 of"):
             compare(one, shifted)
 
 

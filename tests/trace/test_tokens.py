@@ -22,7 +22,7 @@ def test_ids_alone_are_labelled_by_themselves() -> None:
 @pytest.mark.parametrize("field", ["ids", "words", "special", "padding", "sentence"])
 def test_rows_of_different_length_are_refused_by_name(field: str) -> None:
     rows = {"labels": ("a", "b"), "ids": (1, 2), field: (True, False, True)}
-    with pytest.raises(TraceError, match=f"needs 2 entries, one per token; got 3{field}"):
+    with pytest.raises(TraceError, match=f"{field} needs 2 entries, one per token; got 3"):
         Tokens(**rows)
 
 

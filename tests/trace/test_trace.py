@@ -92,7 +92,10 @@ def test_a_stream_that_is_not_there_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"queries": {"encoder": tokens(4), "decoder": tokens(3), "cross": tokens(3)}}, "encoder layer 0 .* are 4 × 5"),
+        (
+            {"queries": {"encoder": tokens(4), "decoder": tokens(3), "cross": tokens(3)}},
+            "encoder layer 0 .* for 4 × 5 tokens",
+        ),
         ({"queries": {"encoder": tokens(5)}}, "one of them is missing"),
         ({"layers": {}, "queries": {}, "keys": {}}, "got none"),
         ({"layers": {"vision": (layer(5, 5),)}}, "streams named picture, sound, encoder, decoder, cross; got vision"),
@@ -107,7 +110,7 @@ def test_parts_that_do_not_fit_together_make_no_trace(changes: dict[str, Any], m
 def test_an_attention_with_a_batch_axis_makes_no_trace() -> None:
     query = torch.randn(1, HEADS, TARGET, 4)
     rows = {"decoder": tokens(TARGET)}
-    with pytest.raises(TraceError, match=r"weights \(head, query, key\) = \(1, 2, 3, 3\)"):
+    with pytest.raises(TraceError, match=r"got \(head, query, key\) = \(1, 2, 3, 3\)"):
         trace(layers={"decoder": (Layer(attend(query, query, query), "0"),)}, queries=rows, keys=rows)
 
 
@@ -320,7 +323,7 @@ def test_a_derived_trace_keeps_what_it_was_not_given_and_says_what_its_fidelity_
     other = whole.derived(layers={"decoder": (layer(TARGET, TARGET),)}, before="something else")
     assert other.attention(0) is not whole.attention(0) and other.query_tokens() is whole.query_tokens()
     assert other.fidelity.reference == "itself, before something else" and not other.differentiable
-    with pytest.raises(TraceError, match="without a trained model behind it"):
+    with pytest.raises(TraceError, match="need a trained model behind the trace"):
         other.relevance()
 
 

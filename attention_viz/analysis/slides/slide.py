@@ -140,7 +140,7 @@ class Slide:
 
 
 def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """A sentence that begins with a capital."""
+    """Begin a sentence with a capital."""
     (text, role), *rest = parts
     return ((f"{text[:1].upper()}{text[1:]}", role), *rest)
 

@@ -79,7 +79,7 @@ def _numbers(weights: list[float], allowed: list[bool]) -> list[str]:
 
 
 def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:
-    """How far each token's output went, as bars: the length of the change over the length of the output before.
+    """Draw each token's change of output as bars: the norm of the change over the norm before.
 
     Raises:
         TraceError: the outputs have different shapes.

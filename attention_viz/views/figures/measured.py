@@ -19,7 +19,7 @@ __all__ = ["before_after", "cost", "saturation", "training"]
 
 
 def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "light") -> go.Figure:
-    """Two bars: what something took before, and after.
+    """Draw two bars: an amount before, and after.
 
     Args:
         before: not below 0.
@@ -57,7 +57,7 @@ _HEIGHT = 340
 
 
 def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: ThemeName = "light") -> go.Figure:
-    """Measured times against the number of tokens, both axes logarithmic, beside the line that n² predicts.
+    """Draw measured times against the number of tokens, both axes logarithmic, beside the line that n² predicts.
 
     The line goes through the longest text's time, where n² outweighs everything else.
 

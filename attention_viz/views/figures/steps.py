@@ -53,7 +53,7 @@ class Matrix:
 
 
 def numbers(tensor: Tensor) -> Float[numpy.ndarray, "row column"]:
-    """A tensor's numbers in float32."""
+    """Return a tensor's numbers in float32."""
     return tensor.detach().float().cpu().numpy()
 
 

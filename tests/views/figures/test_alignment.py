@@ -90,7 +90,7 @@ def test_blocked_cells_have_no_line() -> None:
 def test_hovering_says_who_looks_at_whom_and_how_much() -> None:
     trace = translated()
     (named,) = [one for one in alignment(trace, 0, 1).data if one.name == "links"]
-    assert f"garçon looks at boy: {trace.weights(0, 1, 'cross')[1, 1]:.6f}" in named.hovertext
+    assert f"garçon attends to boy: {trace.weights(0, 1, 'cross')[1, 1]:.6f}" in named.hovertext
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])

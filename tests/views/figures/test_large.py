@@ -127,7 +127,7 @@ def test_a_row_and_the_outputs_have_no_more_bars_than_can_be_seen_and_say_of_whi
     (bars,) = figure.data
     weights = trace.weights(0, 1)[700]
     assert len(bars.x) == 117 and bars.x[3] == pytest.approx(float(weights[18:24].max())) and bars.y[3] == 20.5
-    assert bars.hovertext[3].startswith("w700 looks at w18 … w23 (18–23): at most ")
+    assert bars.hovertext[3].startswith("w700 attends to w18 … w23 (18–23): at most ")
     assert "701 tokens, 6 a bar: the largest number of each" in figure.layout.title.text
     moved: Any = views.changed_outputs(*(replace_output(trace, output) for output in (1.0, 2.0)))
     assert len(moved.data[0].x) == 117 and set(moved.data[0].x) == {1.0}
