@@ -153,7 +153,7 @@ METRICS: dict[str, Metric] = {
     ),
     "distance": Metric(
         "Mean distance",
-        "How many tokens away the keys that a head attends to are, on average.",
+        "The mean distance, in tokens, from a query to the keys that it attends to.",
         r"\frac{1}{n}\sum_i\sum_j A_{ij}\,|i-j|",
         "tokens",
         "Vig and Belinkov 2019, Analyzing the Structure of Attention, section 4.2",

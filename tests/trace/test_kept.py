@@ -209,7 +209,7 @@ def test_two_runs_that_keep_the_same_layers_are_compared() -> None:
     assert compared_heads(one, other, apart, chosen=(3, 1)).layout.shapes[-1].y0 == 0.5
     shifted = some(after, (0, 1))
     for compare in (moved_weight, divergences):
-        with pytest.raises(TraceError, match=r"needs the same layers; got layers 1, 3 of .* and layers 0, 1 of"):
+        with pytest.raises(TraceError, match=r"the same layers; got layers 1, 3 of .* and layers 0, 1 of"):
             compare(one, shifted)
 
 
@@ -222,11 +222,11 @@ def test_pictures_of_heads_have_a_row_for_each_layer_that_is_kept() -> None:
     assert list(figure.layout.yaxis.ticktext) == ["1", "3"]
     assert figure.layout.shapes[-1].y0 == 0.5
     assert not head_grid(kept, "entropy", chosen=(0, 0)).layout.shapes
-    with pytest.raises(ShapeError, match="a table of other layers"):
+    with pytest.raises(ShapeError, match="must have the layers of the decoder: layers 1, 3 of 0 to 3"):
         head_grid(kept, "entropy", table=head_table(every))
     moved = head_table(every)["entropy"]
     assert list(head_effects(kept, moved.loc[[3]]).layout.yaxis.ticktext) == ["3"]
-    with pytest.raises(ShapeError, match="the decoder has layers 1, 3 of 0 to 3"):
+    with pytest.raises(ShapeError, match="the decoder, which has layers 1, 3 of 0 to 3"):
         head_effects(kept, moved.loc[[2]])
 
 

@@ -71,7 +71,7 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
         (f"{float(best.iloc[0]):.2f}", "number"),
         (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording(unit)[0]}”", ""),
     )
-    means = f"means over the {unit.plural} of this {unit.whole}"
+    means = f"means over the {unit.plural} of this {unit.whole.one.split()[-1]}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))
 
 

@@ -182,7 +182,7 @@ def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[
 
 
 def _terms(opened: OpenHead, query: int) -> tuple[ProductTerm, ...]:
-    """Return the row's terms; all blocked if it may look at nothing."""
+    """Return the row's terms; all blocked if it may attend to nothing."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
     return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)

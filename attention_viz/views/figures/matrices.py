@@ -81,13 +81,13 @@ def _printed(blocks: Blocks, most: int) -> bool:
 
 
 def _hover_texts(blocks: Blocks, queries: list[str] | None, keys: list[str] | None) -> numpy.ndarray:
-    looks = "looks" if blocks.size[0] == 1 else "look"
+    attends = "attends" if blocks.size[0] == 1 else "attend"
     most = "" if blocks.whole else "at most "
     return hover_texts(
         spans(blocks, 0, queries),
         spans(blocks, 1, keys),
         lambda query, key, i, j: (
-            f"{query} {looks} at {key}: " + ("blocked" if blocks.blocked[i, j] else f"{most}{blocks.values[i, j]:.6f}")
+            f"{query} {attends} to {key}: " + ("blocked" if blocks.blocked[i, j] else f"{most}{blocks.values[i, j]:.6f}")
         ),
     )
 

@@ -83,7 +83,7 @@ def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[
 def blocked_patches(
     trace: Trace, layer: int, head: int, position: int, *, column: bool = False
 ) -> Bool[np.ndarray, "row column"]:
-    """Return the patches a position may not look at; by column, those blocked from it."""
+    """Return the patches a position may not attend to; by column, those blocked from it."""
     stream = trace.stream(None)
     one, tokens = trace.attention(layer, stream).head(head), trace.key_tokens(stream)
     shut = np.zeros(len(tokens))

@@ -47,7 +47,7 @@ def test_layers_are_lists_and_rows_of_a_batch_are_named() -> None:
             ask()
     with pytest.raises(av.ShapeError, match="batch must be 0 to 1 for 2 rows; got 2"):
         av.Trace.from_qkv(Q, K, V, batch=2)
-    with pytest.raises(av.ShapeError, match="a list each"):
+    with pytest.raises(av.ShapeError, match="each a list"):
         av.Trace.from_qkv([*Q], K[0], V[0])
     crossing = av.Trace.from_qkv(Q[0, :, :2], K[0], V[0], labels=["x", "y"], key_labels=WORDS)
     assert crossing.streams == ("cross",) and crossing.key_tokens().labels == tuple(WORDS)
@@ -168,7 +168,7 @@ def test_swapped_axes_of_weights_are_refused_with_the_way_back() -> None:
     weights = torch.rand(4, 6, 6, generator=MADE).softmax(-1)
     with pytest.raises(av.ShapeError, match=r"may be \(…, query, head, key\). Pass weights.transpose\(-3, -2\)"):
         av.Trace.from_weights(weights.transpose(0, 1)[None])
-    with pytest.raises(av.TraceError, match=r"along axis -2, so the keys are there; pass weights.movedim\(-2, -1\)"):
+    with pytest.raises(av.TraceError, match=r"along axis -2, so its keys are there; pass weights.movedim\(-2, -1\)"):
         av.Trace.from_weights(weights.mT)
     with pytest.raises(av.TraceError, match=r"along axis -3, so .* weights.movedim\(-3, -1\)"):
         av.Trace.from_weights(weights.movedim(-1, 0))

@@ -160,7 +160,7 @@ def test_weights_that_layers_share_are_refused(tmp_path: Path) -> None:
 def test_an_output_of_other_rows_than_tokens_is_refused(saved: Path, shape: tuple[int, int]) -> None:
     header, ours, body = taken_apart(saved)
     header[ours["output"]]["shape"] = list(shape)
-    with pytest.raises(TraceError, match=f"the output has {shape[0]} rows for 1 or 5 tokens"):
+    with pytest.raises(TraceError, match=rf"one row per token \(1 or 5\), or one in all; got {shape[0]}"):
         Trace.load(put_together(saved.with_name("rows"), header, body))
 
 
