@@ -439,7 +439,7 @@ def test_findings_are_those_of_the_library(run: Run) -> None:
     ]
     _, out, err = run("findings", "queen", "--model", "coreference", "--format", "json")
     assert json.loads(out) == []
-    assert "nothing stands out in “queen”: the text has 1 word with a meaning of its own" in err
+    assert "nothing stands out in “queen”: the text has 1 content word" in err
 
 
 def test_find_ranks_as_the_library_does(run: Run) -> None:

@@ -189,7 +189,7 @@ def test_one_that_differs_on_longer_texts_alone_is_not_verified_there(
 def test_of_a_short_text_the_rule_says_that_eager_attention_gives_something_else_too() -> None:
     fidelity = av.wrap(model("sharp if long")).trace_ids(ids(LATE + 1)).fidelity
     assert fidelity.eager_from_own == pytest.approx(fidelity.output_error, rel=1e-3)
-    assert "eager attention gives an output" in fidelity.rule
+    assert "eager attention's output" in fidelity.rule
 
 
 def test_one_that_is_chosen_after_wrapping_is_what_the_output_is_compared_with() -> None:

@@ -117,7 +117,7 @@ def test_gpt_oss_names_the_sink_that_takes_its_share(opened: Opened) -> None:
     assert sinks is not None
     powers = found["masked"].exp()
     assert_close(powers / (powers.sum(-1, keepdim=True) + sinks[0].exp()), found["weights"], atol=1e-6, rtol=1e-5)
-    assert f"this head's sink: a learned number, {sinks[0].item():.3g}" in html.unescape(screen.words)
+    assert f"this head's attention sink: a learned number, {sinks[0].item():.3g}" in html.unescape(screen.words)
     assert "sink (dropped)" in screen.part("arithmetic")
     place = [screen.picker(label).value for label in ("Query token", "Key token")]
     assert total(screen) == pytest.approx(found["weights"][*place].item(), abs=1e-5)
