@@ -114,8 +114,8 @@ STEPS: dict[str, Step] = {
     ),
     "rotated": Step(
         "Rotated",
-        "Each position is turned into its query and key: pairs of numbers rotate by an angle that grows with the "
-        "position. So a score depends on the distance between two tokens. Rᵢ is the rotation at position i.",
+        "Queries and keys rotate by their position: pairs of numbers turn by an angle that grows with it. So a score "
+        "depends on the distance between two tokens. Rᵢ is the rotation at position i.",
         r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
         r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
         ("query", "d_k"),
@@ -166,12 +166,12 @@ STEPS: dict[str, Step] = {
     "allowed": Step(
         "Allowed",
         "The mask blocks keys for each query: a blocked cell becomes −∞, so the softmax gives it exactly 0.",
-        r"S'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
-        r"E'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+        r"S'_{ij} \to -\infty \;\text{ if query } i \text{ may not attend to key } j",
+        r"E'_{ij} \to -\infty \;\text{ if query } i \text{ may not attend to key } j",
         ("query", "key"),
         lambda opened: opened.attention.masked,
         step_changes.allowed,
-        keys_down=r"S'_{ji} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+        keys_down=r"S'_{ji} \to -\infty \;\text{ if query } i \text{ may not attend to key } j",
     ),
     "weights": Step(
         "Weights",
@@ -186,7 +186,7 @@ STEPS: dict[str, Step] = {
     ),
     "output": Step(
         "Output",
-        "Each query fetches a mixture of the values, weighted by its weights.",
+        "Each query fetches a mixture of the values, by its weights.",
         r"O = A V, \quad o_i = \sum_{j} A_{ij}\, v_j",
         r"C = A V^{\top}, \quad c_i = \sum_{j} A_{ij}\, v_j",
         ("query", "d_v"),
