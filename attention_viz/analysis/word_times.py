@@ -44,8 +44,8 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
     order. The heads with at least 0.9 of the best measure, at most 8, are averaged, and the mean is divided in the same
     way.
 
-    A pause belongs to no word: frames in which speech pauses for 0.3 s or more (see `pauses`) go to no token, and no
-    word contains a pause. The first word starts when it is spoken.
+    A pause belongs to no word: frames of a pause of 0.3 s or more (see `pauses`) go to no token, and no word contains a
+    pause. The first word starts when it is spoken.
 
     Source: Sakoe and Chiba 1978, "Dynamic programming algorithm optimization for spoken word recognition", for the
     division; the measure and the pauses are ours.

@@ -94,7 +94,7 @@ class Nothing:
         return change if detail is None else None
 
     def write(self, change: Change) -> str | None:
-        """Return None, because there is no detail."""
+        """Return None for no detail."""
         return None
 
 

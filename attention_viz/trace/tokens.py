@@ -50,7 +50,7 @@ class Tokens:
     """A row of tokens from a tokenizer; every field has one entry per position.
 
     Attributes:
-        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text if there is no tokenizer.
+        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text without a tokenizer.
         ids: the numbers the model reads; None if there are none, as for an image's patches.
         words: each piece's word in the text, from 0; None if it belongs to none.
         special: True for pieces the tokenizer added, such as [CLS].

@@ -119,7 +119,7 @@ def training(
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: there are no steps, or the two have different ones.
+        ShapeError: steps are missing, or the two have different ones.
     """
     if not measured or list(measured) != list(accuracy):
         raise ShapeError(
@@ -182,7 +182,7 @@ def saturation(
 
     Raises:
         TraceError: the layer or stream is missing.
-        ShapeError: the head is missing, or there is no trace.
+        ShapeError: the head is missing, or `traces` is empty.
     """
     if not traces:
         raise ShapeError("saturation needs at least one trace; got none")

@@ -200,7 +200,7 @@ _TOKENS, _LINKS, _LEAST = 24, 16, 0.1
 def queries_and_keys(
     trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """Draw each query and key of a head as a point, along the two directions in which they differ most.
+    """Draw each query and key of a head as a point, along their two main directions.
 
     See `attention_viz.analysis.plane.queries_and_keys_plane`; the title has these directions' share of the variance.
     Lines join each of up to 16 queries with its strongest key, the heaviest links.
