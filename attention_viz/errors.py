@@ -1,4 +1,4 @@
-"""Every error type of ours. Each message says what was asked, what came, and what is allowed."""
+"""All of this package's error types. Each message names the problem, the value and the fix."""
 
 __all__ = [
     "AttentionVizError",
@@ -19,43 +19,43 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What is there for others, as a prompt lists it."""
+    """List the public names."""
     return sorted(__all__)
 
 
 class AttentionVizError(Exception):
-    """The base of every error raised here on purpose: catch it to show the message instead of a traceback."""
+    """Base of every error raised here on purpose. Catch it to show the message instead of a traceback."""
 
 
 class AttentionVizWarning(UserWarning):
-    """What is worth knowing of work that goes on all the same: that it takes long, or that a file holds less."""
+    """A warning about work that still goes ahead: it takes long, or a file holds less than the run."""
 
 
 class ScanError(AttentionVizError):
-    """A scan that can't go on: its folder is another's or in use, can't be written, or isn't a scan."""
+    """A scan can't continue: its folder belongs to another scan, is in use, can't be written, or isn't a scan."""
 
 
 class ShapeError(AttentionVizError, ValueError):
-    """Tensors or sizes that don't fit together, or an index outside what there is."""
+    """Tensors or sizes don't fit together, or an index is out of range."""
 
 
 class ModelNotFound(AttentionVizError, LookupError):
-    """No model of that name: not in the catalogue, no usable folder, and not to be had from the hub."""
+    """No model has this name: it isn't in the catalogue, a usable folder, or on the hub."""
 
 
-# So many characters of a story are shown on either side of what is wrong with it.
+# The characters shown on either side of the error in a hypothesis.
 _SHOWN = 300
 
 
 class HypothesisError(AttentionVizError, ValueError):
-    """A story about heads that can't be read, or can't be tested.
+    """A hypothesis about heads that can't be read or tested.
 
     Attributes:
-        place: at which character of it, from 0.
+        place: the position of the error in the hypothesis, in characters from 0.
     """
 
     def __init__(self, message: str, said: str, place: int) -> None:
-        """Show the place within the story; of a long one, what is around it."""
+        """Show the position of the error in the hypothesis, or in a part of a long one."""
         before, after = said[:place], said[place:]
         before = before if len(before) <= _SHOWN else f"…{before[-_SHOWN:]}"
         after = after if len(after) <= _SHOWN else f"{after[:_SHOWN]}…"
@@ -64,55 +64,53 @@ class HypothesisError(AttentionVizError, ValueError):
 
 
 class LoadCancelled(AttentionVizError):
-    """Loading a model was stopped, because nobody waits for it any more."""
+    """Loading a model was cancelled, because its caller is gone."""
 
 
 class DownloadCancelled(AttentionVizError):
-    """A download that was stopped before its end; what had come of the file under way is thrown away."""
+    """A download was stopped before its end. The unfinished file is deleted."""
 
 
 class UnsupportedModel(AttentionVizError):
-    """A model whose attention can't be recorded exactly: refused by name rather than shown wrongly."""
+    """The model's attention can't be recorded exactly, so it isn't shown at all."""
 
 
 class UnusableText(AttentionVizError, ValueError):
-    """A text that leaves nothing to attend to, or that the model has no way to read."""
+    """The text leaves nothing to attend to, or the model can't read it."""
 
 
 class UnusablePicture(AttentionVizError, ValueError):
-    """A picture that can't be read, in which there is nothing to look at, or that the model has no way to read."""
+    """The image can't be read or has no content, or the model can't read images."""
 
 
 class UnusableSound(AttentionVizError, ValueError):
-    """A sound that can't be read, in which there is nothing to hear, or that the model has no way to read."""
+    """The audio can't be read or has no content, or the model can't read audio."""
 
 
 class TextTooLong(UnusableText):
-    """A text with more tokens than the model has positions.
+    """The text has more tokens than the model has positions.
 
     Attributes:
-        count: how many tokens the text has, special ones included.
-        limit: how many the model can take.
+        count: the text's tokens, special ones included.
+        limit: the model's largest number of tokens.
     """
 
     def __init__(self, model: str, count: int, limit: int, what: str = "text") -> None:
-        """Say by how much the text is over, and how to shorten it."""
-        alternative = ", or use model.fit(text), which says what fits and what is cut" if what == "text" else ""
-        super().__init__(
-            f"{model} reads at most {limit} tokens at once and this {what} has {count}. Shorten it{alternative}."
-        )
+        """Name the text's token count, the limit, and a way to shorten it."""
+        alternative = ", or call model.fit(text), which returns the part that fits" if what == "text" else ""
+        super().__init__(f"{model} reads at most {limit} tokens, and this {what} has {count}. Shorten it{alternative}.")
         self.count = count
         self.limit = limit
 
 
 class TraceError(AttentionVizError, ValueError):
-    """A trace that lacks what was asked of it, or a file that is not a trace of ours."""
+    """A trace lacks the requested data, or a file isn't a trace of ours."""
 
 
 def first_line(error: BaseException) -> str:
-    """What a foreign error says, without the advice for somebody else that often follows.
+    """Return a foreign error's first line, without the advice that often follows.
 
-    A line that ends in a colon announces the next one, which is said with it.
+    A line that ends in a colon is joined with the next one.
     """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
     said = next((at for at, line in enumerate(lines) if not line.endswith(":")), len(lines) - 1)

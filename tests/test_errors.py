@@ -35,7 +35,7 @@ def test_a_text_that_is_too_long_says_by_how_much_and_what_to_do() -> None:
     error = TextTooLong("a model", 600, 512)
     assert isinstance(error, UnusableText)
     assert (error.count, error.limit) == (600, 512)
-    assert str(error).startswith("a model reads at most 512 tokens at once and this text has 600.")
+    assert str(error).startswith("a model reads at most 512 tokens, and this text has 600.")
     assert "model.fit(text)" in str(error)
 
 

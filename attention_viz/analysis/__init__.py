@@ -1,1 +1,1 @@
-"""Traces in, numbers out: metrics, search, likeness, readings, and comparing two runs."""
+"""Traces in, numbers out: metrics, search, similarity, readings, and comparing two runs."""

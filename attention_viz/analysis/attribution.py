@@ -40,31 +40,29 @@ class Projecting(Protocol):
 
 @without_autocast()
 def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer query key"]:
-    """How much of each position's vector comes from each token of the text, if attention were all that mixes them.
+    """Return each input token's share of each position's vector, if attention alone mixed them.
 
-    Ã_l = A_l Ã_{l−1} from layer 0 up, where A_l = ½ W_l + ½ I is the layer's weights, averaged over its heads, and the
-    residual connection. Entry l is the rollout up to and including layer l; the last one is the whole depth. Rows sum
-    to 1: W + I is divided by its row's sum, so that a row whose heads leave something out (sinks, or nothing allowed)
-    gives that share to the residual connection.
+    Ã_l = A_l Ã_{l−1} from layer 0 up, where A_l = ½ W_l + ½ I is the layer's weights, averaged over its heads, plus the
+    residual connection. Entry l is the rollout up to and including layer l; the last entry covers all layers. Rows sum
+    to 1: W + I is divided by its row sum. If a row's heads leave something out (a sink, or nothing allowed), that share
+    goes to the residual connection.
 
-    Padding stays as rows and columns. No real position may look at padding, so the rows of real positions have exactly
-    0 there; what stands in the rows of padding is what the model computed there, and means nothing.
+    Padding keeps its rows and columns. Real positions can't look at padding, so their rows have exactly 0 there. The
+    rows of padding have the model's own numbers, which mean nothing.
 
-    Only what happens inside the stream counts: what a decoder takes in by cross-attention, and layers of hybrids that
-    do something else than attention, are left out.
+    Cross-attention into a decoder and layers without attention, as in hybrids, are left out.
 
     Source: Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3, eq. 1.
 
     Args:
-        trace: what was recorded.
-        stream: "encoder" or "decoder"; None for the only one there is.
+        trace: the run.
+        stream: "encoder" or "decoder"; None for the only one.
 
     Returns:
         Shares from 0 to 1, float32, computed in float64.
 
     Raises:
-        TraceError: there is no such stream, it is "cross", whose layers don't follow on each other, or the trace keeps
-            only some layers.
+        TraceError: the stream is missing or "cross", whose layers don't chain, or the trace keeps only some layers.
     """
     stream = _own(trace, stream, "rollout")
     trace.check_every_layer("rollout", stream)
@@ -83,35 +81,34 @@ def flow(
     layers: Sequence[int] | None = None,
     queries: Sequence[int] | None = None,
 ) -> Float[Tensor, "layer query key"]:
-    """The most that could come from each token of the text to each position, were weights the widths of pipes.
+    """Return the maximum flow from each input token to each position, with the weights as edge capacities.
 
-    The maximum flow from a position after layer l down to a token of the text, through a graph whose edges lead from
-    each layer's queries to its keys and hold as much as ½ W_l + ½ I says, the weights that `rollout` multiplies. Each
-    pair is a flow of its own, so rows are no shares: each number lies between that of `rollout` and 1, a row sums to 1
-    or more. Layer 0 is what `rollout` gives. Padding and other streams are treated as there.
+    The graph leads from a position after layer l down to an input token. Its edges join each layer's queries and keys;
+    their capacities are ½ W_l + ½ I, the matrices that `rollout` multiplies. Each pair is a flow of its own, so rows
+    aren't shares: each number is between that of `rollout` and 1, and a row sums to 1 or more. Layer 0 equals
+    `rollout`. Padding and other streams are treated as in `rollout`.
 
-    Costs layer · query · key flows, each over all edges below its layer; all of 6 layers and 64 tokens takes some ten
-    seconds, and time grows with the 4th power of the tokens. `layers` and `queries` leave out what isn't needed.
+    Computes layer · query · key flows, each over all edges below its layer. All of 6 layers and 64 tokens takes about
+    ten seconds, and time grows with the 4th power of the tokens. Use `layers` and `queries` to leave some out.
 
-    Capacities are rounded down to multiples of 2⁻³⁰, about 1e-9, and each edge of the narrowest cut loses less than
-    that: a flow is never too large, and too small by less than 2⁻³⁰ times layers · tokens².
+    Capacities are rounded down to multiples of 2⁻³⁰, about 1e-9. So a flow is never too large, and too small by less
+    than 2⁻³⁰ times layers · tokens².
 
     Source: Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3; by Dinic's algorithm.
 
     Args:
-        trace: what was recorded.
-        stream: "encoder" or "decoder"; None for the only one there is.
+        trace: the run.
+        stream: "encoder" or "decoder"; None for the only one.
         layers: only after the layers with these numbers; after all by default.
         queries: only from these positions, from 0; from all by default.
 
     Returns:
-        From 0 to 1, float32; the layers and queries asked for, in that order, and all keys.
+        From 0 to 1, float32; the chosen layers and queries in that order, and all keys.
 
     Raises:
-        TraceError: there is no such stream or layer, the stream is "cross", whose layers don't follow on each other,
-            the trace keeps only some layers, or it would take more than 2·10⁹ steps (flows times edges), which is a
-            minute and a half.
-        ShapeError: there is no such query.
+        TraceError: the stream or layer is missing, the stream is "cross", whose layers don't chain, the trace keeps
+            only some layers, or it would take more than 2·10⁹ steps (flows times edges), which is a minute and a half.
+        ShapeError: a query is missing.
     """
     stream = _own(trace, stream, "flow")
     trace.check_every_layer("flow", stream)
@@ -144,26 +141,26 @@ def flow_steps(layers: int, tokens: int) -> int:
 def norm_weighted(
     model: Projecting, trace: Trace, layer: int, stream: str | None = None
 ) -> Float[Tensor, "head query key"]:
-    """How long the vector is that each query fetches from each key: a large weight on a short vector moves little.
+    """Return the norm of the vector that each query fetches from each key.
 
-    ‖α_ij f(x_j)‖ with f(x) = (x W_V + b_V) W_O, W_O being the rows of this head. No b_O, which belongs to no head and
-    no key, no layer norm and no residual connection. Summed over keys and heads, the vectors themselves (not their
-    lengths) and b_O are what the layer's attention puts out.
+    A large weight on a short vector moves little. ‖α_ij f(x_j)‖ with f(x) = (x W_V + b_V) W_O, where W_O has the rows
+    of this head. b_O belongs to no head and no key, so it is left out, as are layer norm and residual connection. The
+    vectors themselves (not their norms), summed over keys and heads, plus b_O, are the output of the layer's attention.
 
     Source: Kobayashi et al. 2020, "Attention is Not Only a Weight", sections 2.2 and 3.
 
     Args:
-        model: the model that the trace is of.
-        trace: what was recorded; an edited run counts with the weights and values it had.
+        model: the model of the trace.
+        trace: the run; an edited run counts with the weights and values it had.
         layer: its number, the model's own.
-        stream: whose layer; None for the only stream there is.
+        stream: the layer's stream; None for the only one.
 
     Returns:
-        Euclidean lengths in the units of the layer's output, float32; 0 where a query may not look.
+        Euclidean norms in the units of the layer's output, float32; 0 for blocked keys.
 
     Raises:
-        TraceError: there is no such layer or stream, the model is another than the trace's by its name or
-            sizes or has changed since, or nothing tells W_O.
+        TraceError: the layer or stream is missing, the model differs from the trace's by name or size or has changed
+            since, or W_O isn't known.
     """
     stream = trace.stream(stream)
     call = trace.attention(layer, stream)
@@ -189,10 +186,10 @@ def _own(trace: Trace, stream: str | None, what: str) -> str:
     if name == "cross" or len(queries) != len(keys):
         fitting = [one for one in trace.streams if one != "cross"]
         whose = "cross-attention" if name == "cross" else f"the {name}"
-        instead = f"; ask for {' or '.join(fitting)}" if fitting and name == "cross" else ""
+        instead = f"; choose {' or '.join(fitting)}" if fitting and name == "cross" else ""
         raise TraceError(
-            f"{what} was asked for {whose}, whose {len(queries)} queries and {len(keys)} keys are tokens of two "
-            f"different rows, so that no layer goes on where the one below it ended{instead}"
+            f"{what} needs self-attention, whose layers chain; {whose} has {len(queries)} queries and {len(keys)} "
+            f"keys of two different rows{instead}"
         )
     return name
 
@@ -220,9 +217,8 @@ def _check_steps(layers: Sequence[LayerIndex], rows: int, count: int) -> None:
     steps = _steps(layers, rows, count)
     if steps > _MOST_STEPS:
         raise TraceError(
-            f"flow was asked for {len(layers)} × {rows} × {count} (layer, query, key), which takes {steps:.1e} steps "
-            f"(flows times edges), and at most {_MOST_STEPS:.0e} are done; name fewer layers or queries, or take a "
-            "shorter text"
+            f"flow for {len(layers)} × {rows} × {count} (layer, query, key) needs {steps:.1e} steps (flows times "
+            f"edges), over the limit of {_MOST_STEPS:.0e}; name fewer layers or queries, or shorten the text"
         )
 
 
@@ -238,7 +234,7 @@ def output_matrices(
     traced = trace.provenance.model
     name: object = getattr(model, "name", traced)
     if name != traced:
-        raise TraceError(f"a trace of {traced} was given, and the matrices are of {name}")
+        raise TraceError(f"the trace is of {traced}, but the matrices are of {name}; pass that model")
     # `Scratch` has one stream and no name for it.
     place = (layer,) if len(trace.streams) == 1 else (layer, stream)
     matrices = model.projections(*place)
@@ -246,13 +242,13 @@ def output_matrices(
     if output is None:
         missing: Mapping[str, str] = getattr(matrices, "missing", {})
         raise TraceError(
-            f"norms were asked for {stream} layer {layer} of {traced}, and they need W_O, the matrix that joins "
-            f"its heads, which isn't known: {missing.get('output', 'no single matrix makes what leaves it')}"
+            f"norms need W_O, the output matrix, of {stream} layer {layer} of {traced}, which isn't known: "
+            f"{missing.get('output', 'no single matrix makes its output')}"
         )
     heads, width = call.shape[0], call.value.shape[-1]
     if output.weight.shape[0] != heads * width:
         raise TraceError(
-            f"W_O of {stream} layer {layer} has {output.weight.shape[0]} rows, and the trace's {heads} heads of "
-            f"{width} values need {heads * width}: the trace is of another model"
+            f"W_O of {stream} layer {layer} has {output.weight.shape[0]} rows, but the trace's {heads} heads of "
+            f"{width} values need {heads * width}; pass the model of the trace"
         )
     return output.weight.detach().cpu().double().unflatten(0, (heads, width))

@@ -42,7 +42,7 @@ class Blocks:
         return [(start, min(start + length, count) - 1) for start in range(0, count, length)]
 
     def turned(self) -> "Blocks":
-        """The matrix with rows and columns exchanged."""
+        """Return the matrix with rows and columns exchanged."""
         return Blocks(self.values.T, self.blocked.T, (self.shape[1], self.shape[0]), (self.size[1], self.size[0]))
 
 
@@ -103,7 +103,7 @@ def matrix_blocks(
 
 
 def weights_of(call: Attention) -> Float[numpy.ndarray, "*head query key"]:
-    """A call's weights in float32."""
+    """Return a call's weights in float32."""
     return call.weights.detach().float().cpu().numpy()
 
 
@@ -116,7 +116,7 @@ def _sound_weights(call: Attention) -> Float[numpy.ndarray, "query key"]:
 def refuse_broken(weights: Float[numpy.ndarray, "row column"]) -> None:
     """Refuse numbers that were never computed, because blanks or zeros would mislead."""
     if not numpy.isfinite(weights).all():
-        raise TraceError("the head has weights that are not numbers; it can't be drawn")
+        raise TraceError("can't draw the head: some of its weights aren't finite numbers")
 
 
 def blocked_of(call: Attention) -> Bool[numpy.ndarray, "query key"]:

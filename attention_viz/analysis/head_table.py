@@ -41,48 +41,45 @@ def head_table(
     repeated_random: bool = False,
     progress: Progress | None = None,
 ) -> "pandas.DataFrame":
-    """Every metric of every head.
+    """Return every metric of every head.
 
-    What takes more than ten seconds says first how many weights it reads and how long it may take, and then on standard
-    error how far it is.
+    Work of more than ten seconds warns of its weight count and duration first, then prints its progress to standard
+    error.
 
     Args:
-        traces: one text's trace; or several texts' of one model, whose mean is taken over the texts that have what a
-            metric asks for, with its spread (standard deviation, population) in a column ending in "_spread".
-        stream: which attention; the only one there is, if none is named.
-        rows: from how many queries of each text the means are taken, spread over it and the same each time; "all" for
-            all of them. By default all, or 256 where a text has more than 2²⁹ weights in all heads together.
-        repeated_random: whether the model behind the (first) trace also reads 50 random tokens twice, the standard test
-            of induction: a last column "induction_random" has its score, and "induction_random_n" of how many tokens.
+        traces: one text's trace, or those of several texts and one model. Several are averaged over the texts that have
+            the metric; a column ending in "_spread" has the standard deviation (population).
+        stream: the attention type; None for the only one.
+        rows: how many queries of each text to use, spread over it and the same each time; "all" for all. By default
+            all, or 256 if a text has more than 2²⁹ weights in all heads together.
+        repeated_random: also run the standard test of induction: the model behind the (first) trace reads 50 random
+            tokens twice. The last columns are its score, "induction_random", and its token count, "induction_random_n".
             Source: Olsson et al. 2022, "In-context Learning and Induction Heads"; see `model.repeated_random`.
-        progress: told now and then which share of the work is done, from 0 to 1, in place of lines on standard error;
-            what it raises stops the work.
+        progress: called now and then with the share done, from 0 to 1, instead of printing; an exception from it stops
+            the work.
 
     Returns:
-        One row a head, index (layer, head), one column a metric, float64. NaN where no query has what is asked for;
-        of cross-attention, whose two axes are different texts, that is so for all that compares their positions.
-        A column ending in "_n" says from how many queries each mean is taken, over all texts: fewer than 5 say little.
-        `attrs["missing"]` says why, by the metric's name, where what was read can't have it: patches of a picture and
-        frames of a sound are no tokens of which two are the same, and a text has nothing above it.
-        `attrs["rows"]` says from how many queries the means were taken and `attrs["queries"]` how many there are; where
-        those are fewer, a column ending in "_error" has each mean's standard error, NaN where fewer than two queries
-        had what is asked for. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking a query from each
-        stretch of the text makes the true error no larger, as a rule smaller. Where a few queries make up nearly all of
-        a number, a sample may miss them, and its error then doesn't tell.
+        One row per head, index (layer, head), one column per metric, float64. NaN if no query qualifies.
+        Cross-attention has no metric that compares positions, because its axes are different texts. A column ending in
+        "_n" has the number of queries behind each mean, over all texts; means of fewer than 5 are weak evidence.
+        `attrs["missing"]` has the reason, by metric, if the input can't have it: image patches and audio frames have no
+        ids, and a text has nothing above a word. `attrs["rows"]` has the number of queries used, `attrs["queries"]` of
+        those there are. If fewer were used, a column ending in "_error" has each mean's standard error, NaN below two
+        queries. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking one query from each stretch of the
+        text makes the true error no larger, usually smaller. If a few queries make up nearly all of a number, a sample
+        may miss them, and the error then doesn't show it.
 
     Raises:
-        TraceError: no trace, or no such stream, or none named where there are several; or traces of different models or
-            heads; or repeated_random of a trace with no model behind it, or of an encoder–decoder's.
+        TraceError: no trace, a missing stream, several streams and none named, traces of different models or heads, or
+            `repeated_random` for a trace without a model or of an encoder–decoder.
         ShapeError: fewer rows than 1.
     """
     if rows not in (None, "all") and (not is_whole(rows) or int(rows) < 1):
-        raise ShapeError(f"{rows!r} rows were asked for; it has to be a whole number, 1 or more, “all”, or None")
-    several = together(traces, "a table of heads")
+        raise ShapeError(f"rows must be a whole number, 1 or more, “all” or None; got {rows!r}")
+    several = together(traces, "head_table")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
     count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
-    progress = ahead(
-        "head_table", cells, cells / WEIGHTS_A_SECOND, progress, "weights", "rows=… measures some rows only"
-    )
+    progress = ahead("head_table", cells, cells / WEIGHTS_A_SECOND, progress, "weights", "rows=… measures fewer rows")
     tables = [
         _table(trace, trace.stream(stream), rows, _part(progress, number, count))
         for number, trace in enumerate(several)
@@ -98,14 +95,14 @@ def together(traces: "Trace | Sequence[Trace]", what: str) -> list[Trace]:
     """Return traces of one model as a list."""
     several = [traces] if isinstance(traces, Trace) else list(traces)
     if not several:
-        raise TraceError(f"{what} was asked for without a trace; needed: one or more")
+        raise TraceError(f"{what} needs one or more traces; got none")
     names = sorted({one.provenance.model for one in several})
     weights = {one.provenance.sha256 for one in several}
     # By another name, such as its folder's, it is the same model where the weights are the same.
     if len(names) > 1 and (len(weights) > 1 or None in weights):
-        raise TraceError(f"{what} can't be told of several models together; got {listed(names)}")
+        raise TraceError(f"{what} needs traces of one model; got {listed(names)}")
     if len(weights - {None}) > 1:
-        raise TraceError(f"{what} can't be told of several models together; got {names[0]} with different weights")
+        raise TraceError(f"{what} needs traces of one model; got {names[0]} with different weights")
     return several
 
 
@@ -114,10 +111,10 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
     import pandas
 
     if not tables:
-        raise TraceError("the mean of several tables was asked for without a table; needed: one or more")
+        raise TraceError("mean_table needs one or more tables; got none")
     if any(not table.index.equals(tables[0].index) for table in tables):
         raise TraceError(
-            f"traces of different heads can't be averaged; got {sorted({len(table) for table in tables})} heads"
+            f"averaging needs traces with the same heads; got {sorted({len(table) for table in tables})} heads"
         )
     names = list(METRICS)
     numbers = torch.stack([torch.tensor(table[names].to_numpy(copy=True)) for table in tables])
@@ -181,8 +178,8 @@ def _missing(trace: Trace, stream: str) -> dict[str, str]:
     tokens = trace.query_tokens(stream)
     alike, patches = stream != "cross", tokens.unit is Unit.PATCH
     reasons = {
-        "ids": "" if tokens.ids is not None or not alike else "what it reads has no ids, so no two tokens are the same",
-        "patches": "" if patches and alike else "what it reads is no picture, in which patches have places",
+        "ids": "" if tokens.ids is not None or not alike else "its tokens have no ids, so no two are the same",
+        "patches": "" if patches and alike else "its input has no image patches",
     }
     return {name: reasons[metric.of] for name, metric in METRICS.items() if metric.of and reasons[metric.of]}
 

@@ -32,28 +32,28 @@ def divergence(one: Float[Tensor, "*rows key"], other: Float[Tensor, "*rows key"
 def similarity(
     trace: Trace, pattern: Float[Tensor, "query key"], stream: str | None = None
 ) -> Float[Tensor, "layer head"]:
-    """How much each head looks like a pattern: 1 − the mean Jensen–Shannon divergence of its rows from the pattern's.
+    """Return each head's similarity to a pattern: 1 − the mean Jensen–Shannon divergence of their rows.
 
     Args:
-        trace: one text's.
-        pattern: (query, key), not negative; each row is brought to sum to 1, and a row of zeros isn't compared.
-        stream: which attention.
+        trace: one text's trace.
+        pattern: (query, key), not negative; each row is divided by its sum, and rows of zeros aren't compared.
+        stream: the attention type; None for the only one.
 
     Returns:
         From 0, nothing in common, to 1, equal; NaN for heads that a layer doesn't have. The rows are the layers that
-        the trace keeps, `layer_numbers` of it.
+        the trace keeps, `trace.layer_numbers`.
 
     Raises:
-        ShapeError: the pattern has another shape, is negative or not finite, or has nothing but zeros.
+        ShapeError: the pattern has another shape, is negative or not finite, or has only zeros.
     """
     stream = trace.stream(stream)
     shape = (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tuple(pattern.shape) != shape:
-        raise ShapeError(f"a pattern of {tuple(pattern.shape)} was asked for; this text needs (query, key) = {shape}")
+        raise ShapeError(f"the pattern must have the shape (query, key) = {shape}; got {tuple(pattern.shape)}")
     pattern = pattern.double()
     compared = pattern.sum(dim=-1) > 0
     if not bool(torch.isfinite(pattern).all()) or bool((pattern < 0).any()) or not bool(compared.any()):
-        raise ShapeError("a pattern has to be finite and not negative, with more than zeros in it")
+        raise ShapeError("a pattern must be finite and non-negative, with a number above 0")
     wanted = pattern[compared] / pattern[compared].sum(dim=-1, keepdim=True)
     layers = trace.layer_numbers(stream)
     heads = max(trace.head_count(layer, stream) for layer in layers)

@@ -67,7 +67,7 @@ def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowW
 
 
 def looks_back(trace: Trace, stream: str) -> bool:
-    """Whether no query of a stream looks ahead."""
+    """Return whether no query of a stream looks ahead."""
     first = trace.attention(trace.layer_numbers(stream)[0], stream)
     return stream == "decoder" or (stream != "cross" and is_causal(first.allowed, first.shape[-2:]))
 

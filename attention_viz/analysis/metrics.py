@@ -1,4 +1,4 @@
-"""Head metrics: how spread, how far, to whom.
+"""Head metrics: spread, distance and target of attention.
 
 Each is a mean over a text's queries, without padding, special tokens or fully blocked rows. Position 0 is not special
 by itself. Without torch, because pages list metrics before any computation.
@@ -28,17 +28,17 @@ _TINY = 2.0**-126
 
 @dataclass(frozen=True)
 class Metric:
-    """One number for a head: the mean of what each query that counts has.
+    """One number per head: a mean over the queries that count.
 
     Attributes:
         label: its name on a page.
-        meaning: what it tells, in a sentence for somebody who sees the name for the first time.
+        meaning: its meaning, in a sentence for newcomers.
         formula: in LaTeX, tokens as rows, A the head's weights, n queries that count.
-        unit: what it is counted in.
-        source: where it comes from.
-        function: gives each query's number, (…, row), for weights (…, row, key) and what is known of the tokens; NaN
-            where a query hasn't what is asked for. Keys that no row looks at may be left out of the end.
-        of: what has it, where not everything does: "ids", tokens of which two can be the same; "patches" of a picture.
+        unit: its unit.
+        source: its publication.
+        function: returns each query's number, (…, row), from weights (…, row, key) and the tokens' facts; NaN for
+            queries without one. Trailing keys that no row looks at may be left out.
+        of: the input's requirement: "ids", if two tokens can be the same, or "patches" of an image; empty for anything.
     """
 
     label: str
@@ -50,7 +50,7 @@ class Metric:
     of: str = ""
 
     def mean(self, weights: "Float[Tensor, 'row key']", rows: "QueryRows") -> float:
-        """The metric of one head: the mean over the rows that count; NaN where none has what is asked for."""
+        """Return one head's metric: the mean over the rows that count, NaN without any."""
         return float(self.function(weights, rows)[rows.counted].double().nanmean())
 
 
@@ -104,7 +104,7 @@ _INDUCTION = "Olsson et al. 2022, In-context Learning and Induction Heads"
 METRICS: dict[str, Metric] = {
     "entropy": Metric(
         "Entropy",
-        "How far a head spreads its weight: 0 where each token looks at one other, more where at many.",
+        "How widely a head spreads its weight: 0 if each token attends to one token, more if to many.",
         r"-\frac{1}{n}\sum_i\sum_j A_{ij}\ln A_{ij}",
         "nats",
         f"{_PATTERNS} (3.3)",
@@ -112,7 +112,7 @@ METRICS: dict[str, Metric] = {
     ),
     "previous": Metric(
         "Previous token",
-        "How much each token looks at the one before it; in a picture each patch at the one to its left.",
+        "The weight that each token puts on the token before it; in an image, on the patch to its left.",
         r"\frac{1}{n}\sum_i A_{i,i-1}",
         "weight",
         f"{_PATTERNS}.1",
@@ -120,7 +120,7 @@ METRICS: dict[str, Metric] = {
     ),
     "next": Metric(
         "Next token",
-        "How much each token looks at the one after it; in a picture each patch at the one to its right.",
+        "The weight that each token puts on the token after it; in an image, on the patch to its right.",
         r"\frac{1}{n}\sum_i A_{i,i+1}",
         "weight",
         f"{_PATTERNS}.1",
@@ -128,7 +128,7 @@ METRICS: dict[str, Metric] = {
     ),
     "above": Metric(
         "Patch above",
-        "How much each patch of a picture looks at the one above it.",
+        "The weight that each image patch puts on the patch above it.",
         r"\frac{1}{n}\sum_i A_{i,i\uparrow}",
         "weight",
         "Cordonnier et al. 2020, On the Relationship between Self-Attention and Convolutional Layers, section 3",
@@ -137,7 +137,7 @@ METRICS: dict[str, Metric] = {
     ),
     "self": Metric(
         "The token itself",
-        "How much each token looks at itself.",
+        "The weight that each token puts on itself.",
         r"\frac{1}{n}\sum_i A_{ii}",
         "weight",
         f"{_PATTERNS}.1",
@@ -145,7 +145,7 @@ METRICS: dict[str, Metric] = {
     ),
     "first": Metric(
         "First position",
-        "How much goes to the first position, where many heads rest when they have nothing to do.",
+        "The weight on the first position, an attention sink of many heads.",
         r"\frac{1}{n}\sum_i A_{i,0}",
         "weight",
         "Xiao et al. 2024, Efficient Streaming Language Models with Attention Sinks",
@@ -153,7 +153,7 @@ METRICS: dict[str, Metric] = {
     ),
     "distance": Metric(
         "Mean distance",
-        "How many tokens away a head looks, on average.",
+        "The mean distance, in tokens, from a query to the keys that it attends to.",
         r"\frac{1}{n}\sum_i\sum_j A_{ij}\,|i-j|",
         "tokens",
         "Vig and Belinkov 2019, Analyzing the Structure of Attention, section 4.2",
@@ -161,7 +161,7 @@ METRICS: dict[str, Metric] = {
     ),
     "duplicate": Metric(
         "Earlier same token",
-        "How much goes to earlier tokens of the same kind, where there are any.",
+        "The weight on earlier occurrences of the same token, if there are any.",
         r"\frac{1}{n}\sum_i\sum_{j<i,\;t_j=t_i} A_{ij}",
         "weight",
         "Wang et al. 2022, Interpretability in the Wild, section 3",
@@ -170,7 +170,7 @@ METRICS: dict[str, Metric] = {
     ),
     "induction": Metric(
         "Induction",
-        "How much goes to what followed the same token last time: the way to go on with a pattern.",
+        "The weight on the token that followed the same token last time: how a head continues a pattern.",
         r"\frac{1}{n}\sum_i A_{i,j+1},\quad j=\max\{j<i: t_j=t_i\}",
         "weight",
         _INDUCTION,
@@ -179,7 +179,7 @@ METRICS: dict[str, Metric] = {
     ),
     "special": Metric(
         "Special tokens",
-        "How much goes to tokens that the tokenizer added, such as [CLS], where heads rest as well.",
+        "The weight on tokens that the tokenizer added, such as [CLS], which are often attention sinks.",
         r"\frac{1}{n}\sum_i\sum_{j\;\text{special}} A_{ij}",
         "weight",
         f"{_PATTERNS}.2",
@@ -187,7 +187,7 @@ METRICS: dict[str, Metric] = {
     ),
     "confidence": Metric(
         "Confidence",
-        "How much the strongest key of each token gets.",
+        "The largest weight in each token's row.",
         r"\frac{1}{n}\sum_i\max_j A_{ij}",
         "weight",
         "Voita et al. 2019, Analyzing Multi-Head Self-Attention, section 4",
@@ -195,7 +195,7 @@ METRICS: dict[str, Metric] = {
     ),
     "variance": Metric(
         "Variance",
-        "How unequal a row's weights are: 0 where all are alike.",
+        "How unequal the weights in a row are: 0 if they are all equal.",
         r"\frac{1}{n}\sum_i\frac{1}{m}\sum_j (A_{ij}-\bar A_i)^2",
         "weight²",
         "the variance of a row's m weights, on keys that aren't padding",

@@ -65,7 +65,9 @@ def overview(
     """Map one head and its rows' normalisers, never wholly in memory, in at most `side` blocks a side."""
     down, across = (side, side) if isinstance(side, int) else side
     if len(call.shape) != 2 or min(down, across) < 1:
-        raise ShapeError(f"one head's call and 1 block or more are needed; got weights {call.shape} and {side} blocks")
+        raise ShapeError(
+            f"an overview needs one head's call and 1 block or more; got weights {call.shape} and {side} blocks"
+        )
     queries, keys = call.shape
     size = -(-queries // down), -(-keys // across)
     normalisers, sums = numpy.empty(queries), numpy.empty(queries, numpy.float32)

@@ -21,7 +21,7 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
 
 
 def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:
-    """Mark frames of silence after a sound's end; none without a sound."""
+    """Mark the frames after an audio's end; none without audio."""
     if seen.sound is None:
         return (False,) * len(tokens)
     end = len(seen.sound) / seen.rate

@@ -25,7 +25,7 @@ class Plane:
     share: float
 
     def table(self, trace: Trace, stream: str) -> "pandas.DataFrame":
-        """Return a row a point: side ("query" or "key"), position, token, first, second, written."""
+        """Return one row per point: side ("query" or "key"), position, token, first, second, written."""
         import pandas
 
         sides = {"query": (trace.query_tokens(stream), self.queries), "key": (trace.key_tokens(stream), self.keys)}

@@ -23,17 +23,17 @@ __all__ = ["READINGS", "Reading", "read"]
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to read attention.
+    """An attribution method for attention.
 
     Attributes:
         label: its name on the screen.
-        meaning: what a number says, in a sentence.
-        limits: what it can't tell, in a sentence.
-        formula: LaTeX, of one layer; A is the weights, R what is read.
+        meaning: the meaning of a number, in a sentence.
+        limits: the questions that it can't answer, to follow "It can't tell:".
+        formula: LaTeX, of one layer; A is the weights, R the result.
         source: author, year and section.
-        per_head: whether each head has numbers of its own; otherwise a layer's heads are taken together.
-        scaled: whether rows are divided by their sum to be shown, as the numbers by themselves aren't shares.
-        function: the numbers of each layer of one stream of a trace; None for the weights themselves.
+        per_head: True if each head has its own numbers; False if a layer's heads are joined.
+        scaled: True if rows are divided by their sum to be shown, because the numbers aren't shares.
+        function: computes the numbers of each layer of one stream of a trace; None for the weights themselves.
     """
 
     label: str
@@ -49,22 +49,25 @@ class Reading:
 def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: str | None = None) -> "Trace":
     """Return a trace whose weights are a reading's.
 
-    It keeps one stream, and one head a layer if the reading joins heads. Rows are normalised unless they are shares;
-    zero rows stay. Numbers are no call's (see `attention_of`), the output is the run's. Provenance names the reading.
+    It keeps one stream, and one head per layer if the reading joins heads. Rows are divided by their sum unless they
+    are shares; rows of zeros stay. The numbers belong to no call (see `attention_of`), the output is the run's.
+    Provenance names the reading.
 
     Args:
         model: only "norm" needs it.
 
     Returns:
-        A new trace; for "raw" the original if single-stream.
+        A new trace; for "raw" the original if it has one stream.
     """
     from attention_viz.trace.from_weights import attention_of, shares
     from attention_viz.trace.trace import Layer
 
     if name not in READINGS:
-        raise TraceError(f"the reading {name!r} was asked for; there are {', '.join(READINGS)}")
+        raise TraceError(f"unknown reading {name!r}; choose {', '.join(READINGS)}")
     if trace.provenance.reading != "raw":
-        raise TraceError(f"{name} was asked for of a trace that is read already, as {trace.provenance.reading}")
+        raise TraceError(
+            f"can't apply {name} to a trace that is already read as {trace.provenance.reading}; use the original trace"
+        )
     stream, reading = trace.stream(stream), READINGS[name]
     if reading.function is None:
         return trace.only(stream)
@@ -111,10 +114,7 @@ def _norm(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
     from attention_viz.analysis.attribution import norm_weighted
 
     if model is None:
-        raise TraceError(
-            "norm-weighted attention was asked for of a trace without its model, as one from a file, and it needs the "
-            "model's matrix W_O"
-        )
+        raise TraceError("norm-weighted attention needs the model's matrix W_O; this trace has no model")
     layers = trace.layer_numbers(stream)
     return [(norm_weighted(model, trace, layer, stream), _allowed(trace, layer, stream)) for layer in layers], ""
 
@@ -122,9 +122,8 @@ def _norm(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
 def _gradient(trace: "Trace", model: "Projecting | None", stream: str) -> "_Read":
     if not trace.differentiable:
         raise TraceError(
-            "gradient-weighted attention was asked for of a trace without a trained model behind it, and it needs the "
-            "gradient of what a model says: a trace from a file has no model any more, and our own module with its "
-            "random weights was never trained to say anything"
+            "gradient-weighted attention needs a trained model; traces from files have none, and our own module is "
+            "untrained. Trace a model from av.load"
         )
     found = trace.relevance()
     placed = zip(trace.layer_numbers(stream), found.layers[stream], strict=True)
@@ -149,8 +148,8 @@ def _allowed(trace: "Trace", layer: int, stream: str) -> "Bool[Tensor, '... quer
 READINGS: dict[str, Reading] = {
     "raw": Reading(
         "Raw weights",
-        "What share of the vector that a query fetches in this head comes from each key.",
-        "How much that vector matters: what values, output matrix, residual connection and later layers do with it.",
+        "Each key's share of the vector that a query fetches in this head.",
+        "How much that vector matters after values, output matrix, residual connection and later layers.",
         r"R = A",
         "Vaswani et al. 2017, eq. 1",
         per_head=True,
@@ -159,8 +158,8 @@ READINGS: dict[str, Reading] = {
     ),
     "norm": Reading(
         "Norms",
-        "How long the vector is that a query fetches from each key: a large weight on a short vector moves little.",
-        "Whether the vectors of several keys cancel each other, and what the layer norm and later layers do with them.",
+        "The norm of the vector that a query fetches from each key: a large weight on a short vector moves little.",
+        "Whether the vectors of several keys cancel out, and how the layer norm and later layers change them.",
         r"R_{ij} = \lVert A_{ij}\,(x_j W_V + b_V)\,W_O\rVert",
         "Kobayashi et al. 2020, section 2.2",
         per_head=True,
@@ -169,9 +168,9 @@ READINGS: dict[str, Reading] = {
     ),
     "rollout": Reading(
         "Rollout",
-        "How much of each word of the text is mixed into a position after this layer, if all heads counted alike and "
-        "half of everything stayed where it was.",
-        "What single heads do, and what values and feed-forward layers then do with the mixture.",
+        "Each input word's share of a position after this layer, if all heads counted equally and half of each "
+        "vector stayed in place.",
+        "Single heads' contributions, and the effect of values and feed-forward layers on the mixture.",
         r"R_l = (\tfrac12 \bar A_l + \tfrac12 I)\,R_{l-1}",
         "Abnar and Zuidema 2020, section 3",
         per_head=False,
@@ -180,9 +179,9 @@ READINGS: dict[str, Reading] = {
     ),
     "flow": Reading(
         "Flow",
-        "How much could come from each word of the text to a position after this layer at most, were the weights, "
-        "averaged over heads, the widths of pipes.",
-        "How much does come: words that share a pipe are each counted as if they had it alone.",
+        "The maximum flow from each input word to a position after this layer, with the weights (averaged over "
+        "heads) as edge capacities.",
+        "The actual flow: words that share an edge each count as if they had it alone.",
         r"R_l = \max\text{ flow through } \tfrac12 \bar A + \tfrac12 I \text{ of layers } 0 \text{ to } l",
         "Abnar and Zuidema 2020, section 3",
         per_head=False,
@@ -191,10 +190,9 @@ READINGS: dict[str, Reading] = {
     ),
     "gradient": Reading(
         "Gradients",
-        "How far each weight raised what the model says: the weight times the gradient with respect to it, where that "
-        "is above 0.",
-        "What would happen without the weight: a gradient holds for small changes, and what held the output back is "
-        "left out.",
+        "How much each weight raised the model's output: the weight times its gradient, if that is above 0.",
+        "The effect of removing the weight: a gradient holds for small changes, and weights that lowered the "
+        "output are left out.",
         r"R = \operatorname{relu}\left(\frac{\partial y}{\partial A} \odot A\right)",
         "Chefer, Gur and Wolf 2021, section 3.2",
         per_head=True,
@@ -203,9 +201,9 @@ READINGS: dict[str, Reading] = {
     ),
     "zeroing": Reading(
         "Value zeroing",
-        "How far what leaves the layer for a word turns when the value of another is set to zero in all heads, and the "
-        "rest of the layer runs on.",
-        "What single heads do, and what later layers make of it; where either of two words would do, neither counts.",
+        "How much a word's output from the layer changes direction if another word's value is set to zero in all "
+        "heads.",
+        "Single heads' contributions and the effect of later layers; if either of two words would do, neither counts.",
         r"R_{ij} = 1 - \cos\left(x'_i,\; x'_{i \setminus j}\right)",
         "Mohebbi et al. 2023, section 3",
         per_head=False,

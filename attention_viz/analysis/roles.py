@@ -48,16 +48,16 @@ EVEN = 0.98
 
 @dataclass(frozen=True)
 class Role:
-    """What a head can mostly do.
+    """A role of a head.
 
     Attributes:
         label: its name on a page.
-        meaning: what a head of this role does, in a sentence.
-        threshold: the share from which on a head has this role; 0 of the one that needs none.
-        job: whether it says at what a head looks: of these the one with the largest share is taken, and only where none
-            reaches its threshold one of the others, in this order.
-        of: what alone can have it, where not everything can: "word", or "patch" of a picture.
-        otherwise: label and meaning where they are others, by what is read: "patch" of a picture, "frame" of a sound.
+        meaning: its meaning, in a sentence.
+        threshold: the smallest share of a head with this role; 0 for "mixed".
+        job: True if the role names a target. The job with the largest share at its threshold wins; without one, the
+            other roles follow in this order.
+        of: the only unit that can have it: "word", or "patch" of an image; empty for all.
+        otherwise: label and meaning by unit, if they differ: "patch" of an image, "frame" of an audio.
     """
 
     label: str
@@ -70,44 +70,53 @@ class Role:
     told = renamed("told", "wording")
 
     def wording(self, unit: str) -> tuple[str, str]:
-        """Its label and its meaning.
+        """Return its label and meaning.
 
         Args:
-            unit: what is read: "word", "patch" or "frame".
+            unit: the input's unit: "word", "patch" or "frame".
         """
         what = Unit(unit)
-        # What nothing else is said of is told of patches and frames as of tokens.
+        # Without their own entry, patches and frames use the tokens' words.
         usual = (self.label, self.meaning.replace("token", what.token).replace("Tokens", what.tokens.capitalize()))
         return self.otherwise.get(what, usual)
+
+    def head(self, unit: str = "word") -> str:
+        """Return the name of a head with this role, such as "previous-token head" or "left-patch head".
+
+        Args:
+            unit: the input's unit: "word", "patch" or "frame".
+        """
+        label = self.wording(unit)[0].lower()
+        return label if label.endswith("sink") else f"{label.replace(' ', '-')} head"
 
 
 ROLES: Mapping[str, Role] = {
     "previous": Role(
-        "Word before",
-        "Each token looks at the one before it.",
+        "Previous token",
+        "Each token attends to the one before it.",
         0.25,
         otherwise={
-            Unit.PATCH: ("Patch to the left", "Each patch looks at the one to its left."),
-            Unit.FRAME: ("Frame before", "Each frame looks at the one before it."),
+            Unit.PATCH: ("Left patch", "Each patch attends to the one to its left."),
+            Unit.FRAME: ("Previous frame", "Each frame attends to the one before it."),
         },
     ),
     "next": Role(
-        "Word after",
-        "Each token looks at the one after it.",
+        "Next token",
+        "Each token attends to the one after it.",
         0.25,
         otherwise={
-            Unit.PATCH: ("Patch to the right", "Each patch looks at the one to its right."),
-            Unit.FRAME: ("Frame after", "Each frame looks at the one after it."),
+            Unit.PATCH: ("Right patch", "Each patch attends to the one to its right."),
+            Unit.FRAME: ("Next frame", "Each frame attends to the one after it."),
         },
     ),
-    "above": Role("Patch above", "Each patch of a picture looks at the one above it.", 0.25, of=Unit.PATCH),
-    "itself": Role("Itself", "Each token looks at itself.", 0.25),
-    "same token": Role("Same word", "Tokens that come again look back at where they came before.", 0.15, of=Unit.WORD),
-    "induction": Role("Induction", "Tokens that come again look at what followed them last time.", 0.15, of=Unit.WORD),
-    "punctuation": Role("Punctuation", "Tokens look at punctuation marks.", 0.25, of=Unit.WORD),
-    "first": Role("At rest", "Tokens look at special ones, or where none looks ahead at the first.", 0.4, job=False),
-    "broad": Role("Broad", "Tokens look at nearly everything alike.", 0.8, job=False),
-    "mixed": Role("Mixed", "Nothing of all this often enough to reach a threshold.", 0.0, job=False),
+    "above": Role("Patch above", "Each image patch attends to the one above it.", 0.25, of=Unit.PATCH),
+    "itself": Role("Self", "Each token attends to itself.", 0.25),
+    "same token": Role("Duplicate token", "Repeated tokens attend to their earlier occurrences.", 0.15, of=Unit.WORD),
+    "induction": Role("Induction", "Repeated tokens attend to the token that followed last time.", 0.15, of=Unit.WORD),
+    "punctuation": Role("Punctuation", "Tokens attend to punctuation marks.", 0.25, of=Unit.WORD),
+    "first": Role("Attention sink", "Tokens attend to special ones or, in a decoder, to the first.", 0.4, job=False),
+    "broad": Role("Broad", "Tokens attend to nearly everything equally.", 0.8, job=False),
+    "mixed": Role("Mixed", "No role reaches its threshold.", 0.0, job=False),
 }
 
 
@@ -117,43 +126,46 @@ def roles_for(unit: Unit) -> tuple[str, ...]:
 
 
 def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
-    """What each head mostly does.
+    """Return each head's role, its share, and the head's name in the field's words.
 
-    A share is a mean over the queries that count: not special, no padding, and where none looks ahead not the first,
-    which can only look at itself. "previous" and "next" leave out neighbours at which heads rest; in a picture they
-    are the patches to the left and to the right, and "above" is the one above. "same token" and
-    "induction" are how much more than the other rows give to the same key on average: a head that looks at "the" from
-    everywhere goes on with no pattern. "broad" is the entropy over its largest value, the logarithm of how many keys
-    the query may look at; from 0.98 on a head has no job, since in a short text even rows give every key much.
+    A share is a mean over the queries that count: not special, not padding and, without look-ahead, not the first,
+    which can only attend to itself. "previous" and "next" leave out neighbours that are sinks; in an image they are the
+    patches to the left and to the right, and "above" is the patch above. "same token" and "induction" are the weight
+    beyond the mean that other rows give to the same key: a head that attends to "the" from everywhere continues no
+    pattern. "broad" is the normalized entropy: the entropy over the logarithm of the number of open keys. From 0.98 on
+    a head has no job, because in a short text even equal rows give every key much.
 
     Source: Clark et al. 2019, "What Does BERT Look At?", section 3; Olsson et al. 2022, "In-context Learning and
     Induction Heads"; Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks".
 
     Args:
-        traces: one text's trace; or several texts' of one model, of whose shares the mean is taken over the texts that
-            have what a role asks for, each text counting alike, before any is held against its threshold.
-        stream: which attention; the only one there is, if none is named.
+        traces: one text's trace, or those of several texts and one model. Shares are averaged over the texts that have
+            them, each text counting equally, before they meet their thresholds.
+        stream: the attention type; None for the only one.
 
     Returns:
-        One row a head, index (layer, head): role, a name in `ROLES`; score, the share of that role, and of "mixed" the
-        largest of a job; then each role's share, by its name, NaN where fewer than two queries have what it asks for,
-        as "induction" in a text without repetition. Of cross-attention only "punctuation", "first" and "broad" have
-        any. Of a text with more than 2²⁶ weights the shares are those of a sample of its queries, spread over it.
+        One row per head, index (layer, head): role, a name in `ROLES`; score, the share of that role, or for "mixed"
+        the largest share of a job; label, the head's name, such as "previous-token head" or "left-patch head" (see
+        `Role.head`); then each role's share, by its name. A share is NaN below two queries that qualify, as "induction"
+        in a text without repetition. Cross-attention only has "punctuation", "first" and "broad". A text with more than
+        2²⁶ weights has its shares from a sample of its queries, spread over it.
 
     Raises:
-        TraceError: no trace, or no such stream, or none named where there are several; or traces of different models
-            or heads.
+        TraceError: no trace, a missing stream, several streams and none named, or traces of different models or heads.
     """
     import pandas
 
-    tables = [role_shares(trace, trace.stream(stream)) for trace in together(traces, "what heads do")]
+    several = together(traces, "roles")
+    unit = several[0].query_tokens(several[0].stream(stream)).unit
+    tables = [role_shares(trace, trace.stream(stream)) for trace in several]
     if any(table.keys() != tables[0].keys() for table in tables):
         sizes = sorted({len(table) for table in tables})
-        raise TraceError(f"the roles of heads can't be told of traces of different heads; got {sizes} heads")
+        raise TraceError(f"roles need traces with the same heads; got {sizes} heads")
     shares = torch.stack([torch.stack(list(table.values())) for table in tables]).nanmean(dim=0)
     chosen = [role_of(dict(zip(SHARES, row, strict=True))) for row in shares.tolist()]
     index = pandas.MultiIndex.from_tuples(list(tables[0]), names=["layer", "head"])
     found = pandas.DataFrame(chosen, index=index, columns=["role", "score"])
+    found["label"] = [ROLES[role].head(unit) for role in found["role"]]
     return found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(SHARES)))
 
 
@@ -182,7 +194,7 @@ class RoleText:
 
     @classmethod
     def of(cls, trace: Trace, stream: str, words: Words | None = None) -> "RoleText":
-        """Of one stream of a run."""
+        """Collect the facts of one stream of a run."""
         queries, keys, back = trace.query_tokens(stream), trace.key_tokens(stream), looks_back(trace, stream)
         # In numpy, as `QueryRows` is, and handed over to torch at the end.
         real = ~numpy.array(keys.padding, dtype=bool)

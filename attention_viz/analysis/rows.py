@@ -50,7 +50,7 @@ class QueryRows:
 
     @classmethod
     def of(cls, queries: Tokens, keys: Tokens, *, alike: bool, positions: Sequence[int] | None = None) -> "QueryRows":
-        """Of the tokens along the two axes."""
+        """Collect the facts of the tokens along the two axes."""
         # In numpy, which needs a third of torch's time for arrays as small as most of these are.
         chosen = numpy.arange(len(queries)) if positions is None else numpy.array(positions, dtype=numpy.int64)
         counted = numpy.zeros(len(queries), dtype=bool)
@@ -87,7 +87,7 @@ class QueryRows:
 
     @once
     def distance(self) -> Float[Tensor, "row key"]:
-        """Return |query − key| in tokens, or patches; NaN if one is no patch."""
+        """Return |query − key| in tokens, or patches; NaN for non-patches in an image."""
         if self.places is not None:
             return (self.places[self.positions, None] - self.places).norm(dim=-1)
         return (self.positions[:, None] - torch.arange(len(self.real))).abs().float()

@@ -29,58 +29,59 @@ class Detector:
 
 
 DETECTORS: dict[str, Detector] = {
-    "previous": Detector("The token before", "Heads in which each token looks at the one before it.", "previous"),
-    "next": Detector("The token after", "Heads in which each token looks at the one after it.", "next"),
-    "self": Detector("Itself", "Heads in which each token looks at itself.", "self"),
-    "first": Detector("The first position", "Heads that rest on the first position of the text.", "first"),
+    "previous": Detector(
+        "Previous token", "Previous-token heads: each token attends to the one before it.", "previous"
+    ),
+    "next": Detector("Next token", "Next-token heads: each token attends to the one after it.", "next"),
+    "self": Detector("Self", "Self heads: each token attends to itself.", "self"),
+    "first": Detector(
+        "First position", "Attention sinks: heads whose weight goes to the first position of the text.", "first"
+    ),
     "duplicate": Detector(
-        "The same token before",
-        "Heads in which a token that occurs again looks back at where it occurred before.",
+        "Duplicate token",
+        "Duplicate-token heads: a repeated token attends to its earlier occurrences.",
         "duplicate",
     ),
     "induction": Detector(
-        "What came after it last time",
-        "Induction heads: a token that occurs again looks at what followed it last time, as if to say it next.",
+        "Induction",
+        "Induction heads: a repeated token attends to the token that followed it last time, as if to predict it.",
         "induction",
     ),
     "special": Detector(
-        "Special tokens", "Heads that look at tokens which the tokenizer added, such as [SEP].", "special"
+        "Special tokens", "Heads that attend to tokens that the tokenizer added, such as [SEP].", "special"
     ),
-    "sharp": Detector(
-        "One token at a time", "Heads in which each token puts its weight on a single one.", "confidence"
-    ),
-    "broad": Detector("Everything at once", "Heads in which each token spreads its weight over many.", "entropy"),
-    "far": Detector("Far away", "Heads in which tokens look far away, on average.", "distance"),
+    "sharp": Detector("One token", "Heads whose tokens each put their weight on one token.", "confidence"),
+    "broad": Detector("Many tokens", "Broad heads: each token spreads its weight over many.", "entropy"),
+    "far": Detector("Far away", "Heads whose tokens attend far away, on average.", "distance"),
 }
 
 
 def find_heads(
     traces: "Trace | Sequence[Trace]", query: str, key: str, stream: str | None = None
 ) -> "pandas.DataFrame":
-    """All heads, ranked by how much one word looks at another.
+    """Rank all heads by the weight that one word puts on another.
 
-    A word of several pieces counts as one: the mean over its pieces as queries, the sum over its pieces as keys (Clark
-    et al. 2019, section 4.1). Of a word that occurs several times, the pair with the most weight is taken, head by
-    head.
+    A word of several subword tokens counts as one: the mean over its tokens as queries, the sum over its tokens as keys
+    (Clark et al. 2019, section 4.1). If a word occurs several times, each head counts its pair with the largest weight.
 
     Args:
-        traces: one text's trace; or several texts' of one model, of which those count that have both words.
-        query: the word that is looking, in any case; or a token as the tokenizer or the explorer writes it.
+        traces: one text's trace, or those of several texts and one model; only texts with both words count.
+        query: the word that looks, in any case; or a token as the tokenizer or the explorer writes it.
         key: the word that is looked at.
-        stream: which attention; the only one there is, if none is named.
+        stream: the attention type; None for the only one.
 
     Returns:
-        Columns layer, head, weight, query and key (the positions of the pair's first pieces, from 0) and rank (from 1),
-        the heaviest first. Of several texts: layer, head, weight (the mean), spread (standard deviation, population),
-        mean_rank, texts (how many have both words) and rank, the best mean rank first.
+        Columns layer, head, weight, query and key (the positions of the pair's first tokens, from 0) and rank (from 1),
+        the largest weight first. For several texts: layer, head, weight (the mean), spread (standard deviation,
+        population), mean_rank, texts (how many have both words) and rank, the best mean rank first.
 
     Raises:
-        TraceError: a word that isn't there; no such stream, or none named where there are several; or traces of
-            different models or heads.
+        TraceError: a word or the stream is missing, several streams and none named, or traces of different models or
+            heads.
     """
     if isinstance(traces, Trace):
         return _found(traces, query, key, stream)
-    traces = together(traces, "which heads link two words") if traces else []
+    traces = together(traces, "find_heads") if traces else []
     found, missing = list["pandas.DataFrame"](), None
     for trace in traces:
         trace.stream(stream)
@@ -91,8 +92,7 @@ def find_heads(
     if not found:
         count = len(traces)
         raise TraceError(
-            f"“{query}” and “{key}” were asked for in {count} texts, none of which has both"
-            + (f"; of the last: {missing}" if missing else "")
+            f"none of {count} texts has both “{query}” and “{key}”" + (f"; in the last, {missing}" if missing else "")
         )
     return _over_texts(found)
 
@@ -114,9 +114,7 @@ def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 
     heads = [set(zip(one["layer"], one["head"], strict=True)) for one in found]
     if any(one != heads[0] for one in heads):
-        raise TraceError(
-            f"traces of different heads can't be averaged; got {sorted({len(one) for one in found})} heads"
-        )
+        raise TraceError(f"averaging needs traces with the same heads; got {sorted({len(one) for one in found})} heads")
     by_head = pandas.concat(found).groupby(["layer", "head"])
     table = pandas.DataFrame(
         {

@@ -22,30 +22,31 @@ __all__ = ["attention_sinks"]
 def attention_sinks(
     model: Projecting, trace: Trace, stream: str | None = None, layer: int | None = None
 ) -> "pandas.DataFrame":
-    """The weight that goes to the first token, beside the length of the vector that is fetched there, for every head.
+    """Return each head's weight on the first token, with the norm of the vector fetched from there.
 
-    A head has to put its weights somewhere, as they sum to 1. Many rest on the first token, whose vector is short: the
-    weight is large, and little is moved. Lengths are those of `norm_weighted` before the weight: ‖(x_j W_V + b_V) W_O‖.
+    A head's weights sum to 1, so they have to go somewhere. Many heads use the first token as an attention sink: its
+    vector is short, so a large weight moves little. Lengths are those of `norm_weighted` before the weight: ‖(x_j W_V +
+    b_V) W_O‖.
 
-    Source: Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", section 3.1, of the weights;
-    Kobayashi et al. 2020, "Attention is Not Only a Weight", section 4, of short vectors under large weights.
+    Source: Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks", section 3.1, for the weights;
+    Kobayashi et al. 2020, "Attention is Not Only a Weight", section 4, for short vectors under large weights.
 
     Args:
-        model: the model that the trace is of.
-        trace: what was recorded; an edited run counts with the weights and values it had.
-        stream: whose layers; None for the only stream there is.
+        model: the model of the trace.
+        trace: the run; an edited run counts with the weights and values it had.
+        stream: the layers' stream; None for the only one.
         layer: one layer alone, by its number; by default all that the trace keeps.
 
     Returns:
-        One row a head, index (layer, head), float64. Queries are counted as the metrics count them, without special
-        tokens and padding; where queries and keys are the same text, also without the first token itself. `weight`, the
-        mean weight on the first token; `length`, that of the first token's vector; `others`, the mean length of the
-        other tokens' vectors, padding left out; `fetched`, the first token's share of the summed lengths of all that is
-        fetched, each times its weight. NaN where nothing is left to count.
+        One row per head, index (layer, head), float64. Queries count as in the metrics, without special tokens and
+        padding; if queries and keys are the same text, also without the first token itself. `weight` is the mean weight
+        on the first token; `length` the norm of the first token's vector; `others` the mean norm of the other tokens'
+        vectors, without padding; `fetched` the first token's share of all fetched norms, each times its weight. NaN if
+        no query counts.
 
     Raises:
-        TraceError: there is no such stream, the model is another than the trace's by its name or sizes or has changed
-            since, or nothing tells W_O.
+        TraceError: the stream is missing, the model differs from the trace's by name or size or has changed since, or
+            W_O isn't known.
     """
     import pandas
 
@@ -63,7 +64,7 @@ def attention_sinks(
 def _layer(model: Projecting, trace: Trace, layer: int, stream: str, rows: QueryRows) -> Tensor:
     """(head, 4), float64: weight, length, others, fetched."""
     call = trace.attention(layer, stream)
-    check_computed(call, "the length of what is fetched from the first token")
+    check_computed(call, "the norm of the vector fetched from the first token")
     value = shared_heads(call.value, call.query).detach().cpu().double()
     matrices = output_matrices(model, trace, layer, stream, call)
     lengths = fetched_lengths(torch.ones(len(value), 1, value.shape[1]).double(), value, matrices)[:, 0]

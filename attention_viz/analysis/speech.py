@@ -1,4 +1,4 @@
-"""What is heard and said: pauses, spectrograms, frames divided among words, and subtitles."""
+"""Speech: pauses, spectrograms, frames divided among words, and subtitles."""
 
 import functools
 import html

@@ -35,37 +35,37 @@ class _Named(Protocol):
 
 
 def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
-    """Return when each word was spoken, by the heads of the cross-attention that follow the speech.
+    """Return when each word was spoken, using the cross-attention heads that follow the speech.
 
-    The frames of the sound are divided among the tokens: one stretch after the other, none without a frame. Weights
-    count in standard deviations above each frame's mean over the tokens, and the division is the one with the largest
-    sum. A head's measure is the mean of this sum over the frames, as a share of the most that is possible: nearly 0 for
-    a head that looks at one place, 1 for one that follows the speech. It is lowered for a head of whose weight less
-    than a quarter lies in order. The heads with at least 0.9 of the best one's measure are used, at most 8: the mean of
-    their weights, counted likewise, is divided once more.
+    The frames are divided among the tokens in order: each token gets one stretch of at least one frame. Weights count
+    in standard deviations above each frame's mean over the tokens, and the division with the largest sum wins. A head's
+    measure is this sum's mean over the frames, as a share of the largest possible: nearly 0 for a head that looks at
+    one position, 1 for one that follows the speech. It is lowered if less than a quarter of the head's weight is in
+    order. The heads with at least 0.9 of the best measure, at most 8, are averaged, and the mean is divided in the same
+    way.
 
-    A pause belongs to no word: frames in which nobody speaks for 0.3 s or more (see `pauses`) go to no token, and no
-    word has a pause inside. The first word starts when it is spoken.
+    A pause belongs to no word: frames of a pause of 0.3 s or more (see `pauses`) go to no token, and no word contains a
+    pause. The first word starts when it is spoken.
 
     Source: Sakoe and Chiba 1978, "Dynamic programming algorithm optimization for spoken word recognition", for the
     division; the measure and the pauses are ours.
 
     Args:
-        model: whose trace it is.
-        trace: of a sound.
+        model: the model of the trace.
+        trace: the trace of an audio.
 
     Returns:
-        A row a word: word, start and end in seconds from the beginning of what was read. NaN where nobody speaks, so
-        that nothing can be aligned; `trace.provenance.notes` says so. `attrs["heads"]` has the (layer, head) that were
-        taken, with their measure, best first.
+        One row per word: word, start and end in seconds from the start of the audio that the model read. NaN if the
+        audio has no speech to align; `trace.provenance.notes` says so. `attrs["heads"]` has the (layer, head) used,
+        with their measure, best first.
 
     Raises:
-        TraceError: the trace is another model's, or of no sound that is written down.
+        TraceError: the trace is another model's, or isn't a transcription of audio.
     """
     import pandas
 
     if trace.provenance.model != model.name:
-        raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
+        raise TraceError(f"{model.name} needs a trace of its own; got one of {trace.provenance.model}")
     heads, rows, seconds = _phrase(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
     measured = sorted(_measured(trace, heads, rows, seconds), key=lambda found: (-found[0], found[1]))
@@ -93,10 +93,10 @@ def said_words(trace: Trace) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def aligning_heads(trace: Trace) -> "pandas.Series":
-    """How well each head of the cross-attention aligns, best first; the measure of `word_times`.
+    """Return each cross-attention head's alignment by the measure of `word_times`, best first.
 
     Raises:
-        TraceError: the trace is of no sound that is written down.
+        TraceError: the trace isn't a transcription of audio.
     """
     import pandas
 
@@ -138,19 +138,18 @@ def _quiet(trace: Trace, seconds: NDArray[np.float64]) -> Bool[np.ndarray, " fra
 def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
     if _STREAM not in trace.streams or trace.seen.sound is None or not trace.key_tokens(_STREAM).placed:
         raise TraceError(
-            "the times of words were asked for of a trace that is of no sound that is written down; needed: one of "
-            'av.Sound by an encoder–decoder, such as "whisper-tiny.en"'
+            'word times need a transcription; trace av.Sound with an encoder–decoder such as "whisper-tiny.en"'
         )
     said, heard = trace.query_tokens(_STREAM), trace.key_tokens(_STREAM)
     seconds = np.array([place[0] for place in heard.place if place is not None])
     frames = max(2, len(seconds) - sum(after_the_sound(trace.seen, heard)))
     first = next((row for row, special in enumerate(said.special) if not special), None)
     if first is None:
-        raise TraceError("the times of words were asked for, and nothing is said in this trace")
+        raise TraceError("word times need a transcribed word; this trace has none")
     # What ends the text looks at where the last word ends.
     rows = [row for row in range(first, len(said)) if not said.special[row] or row == len(said) - 1]
     if len(rows) > frames:
-        raise TraceError(f"{len(rows)} tokens are said in {frames} frames, so that not each of them has one")
+        raise TraceError(f"word times need a frame per token; got {len(rows)} tokens for {frames} frames")
     return rows, seconds[:frames]
 
 

@@ -61,7 +61,7 @@ class Words:
 
     @once
     def of_position(self) -> tuple[int, ...]:
-        """The word to which each position belongs."""
+        """Return each position's word."""
         return tuple(word for word, pieces in enumerate(self.pieces) for _ in pieces)
 
     @once
@@ -95,7 +95,7 @@ class Words:
         return torch.tensor([not (mute or void) and carries(label, how) for label, how, mute, void in every])
 
     def are(self, *kinds: str) -> Bool[Tensor, " word"]:
-        """Which words are of one of these kinds."""
+        """Mark words of one of these kinds."""
         return torch.tensor([one in kinds for one in self.kinds], dtype=torch.bool)
 
     @once
@@ -132,7 +132,7 @@ class Words:
 
     @once
     def units(self) -> tuple[Unit, ...]:
-        """Return what each word stands for."""
+        """Return each word's unit."""
         return tuple(self.tokens.units[first] for first, *_ in self.pieces)
 
     def named(self, word: int) -> tuple[str, str]:

@@ -90,7 +90,7 @@ def scan(arguments: SimpleNamespace) -> int:
         found = found.study(arguments.study, progress=scan_progress.steps)
     if arguments.site is not None:
         report(f"Wrote {found.site(arguments.site)}")
-    shown = ["stream", "layer", "head", "role", "score"]
+    shown = ["stream", "layer", "head", "role", "score", "label"]
     show(found.heads.filter(items=shown), arguments.format)
     return 0
 

@@ -4,6 +4,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from attention_viz.analysis.roles import ROLES
 from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.tables import STUDIED, tables_of
@@ -34,6 +35,9 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
             raise ScanError(f"the scan in {out} has no results yet; start it again")
         tables = dict(tables_of(state.part, heads_in(manifest)))
         manifest |= state.summary
+    heads = tables["heads"]
+    # Files store the keys only, so that old scans get labels, too.
+    heads.insert(heads.columns.get_loc("score") + 1, "label", [ROLES[role].head() for role in heads["role"]])
     return folder.path, manifest, tables
 
 

@@ -74,14 +74,14 @@ class Scanned:
     def roles(self) -> "pandas.DataFrame":
         """Each head's role, as `av.roles` of all the traces would give, and how often it holds.
 
-        Index (layer, head): role, score, and for each role its share ("role previous"), the number of texts that can
+        Index (layer, head): role, score, label, and for each role its share ("role previous"), the number of texts that can
         show it ("_texts"), and the number of these where the head reached its threshold ("_holds").
 
         Raises:
             ScanError: the scan has several streams; name one with `of`.
         """
         table = self._alone("roles")
-        return table[["role", "score", *(name for name in table if str(name).startswith("role "))]]
+        return table[["role", "score", "label", *(name for name in table if str(name).startswith("role "))]]
 
     @property
     def deciles(self) -> "pandas.DataFrame":

@@ -1,4 +1,4 @@
-"""Changes made inside a model while it runs: what they are, where they take place, and what they make of a call.
+"""Changes made inside a model while it runs: their kinds, their places, and their effect on a call.
 
-Uses `trace`, `operation` and what stands below them.
+Uses `trace`, `operation` and the packages below them.
 """

@@ -87,14 +87,14 @@ _CELL = re.compile(r"([0-9]{1,4})>([0-9]{1,4})")
 
 @dataclass(frozen=True)
 class Nothing:
-    """A change that is known by its name."""
+    """A kind of change without details."""
 
     def read(self, change: Change, detail: str | None) -> Change | None:
         """Return the change unless it has text."""
         return change if detail is None else None
 
     def write(self, change: Change) -> str | None:
-        """Nothing."""
+        """Return None for no detail."""
         return None
 
 
@@ -119,7 +119,7 @@ class NumberDetail:
         return replace(change, detail=number) if number is not None and self.lowest <= number <= self.highest else None
 
     def write(self, change: Change) -> str | None:
-        """The number, such as "0.5"."""
+        """Write the number, such as "0.5"."""
         return f"{change.number:.4f}".rstrip("0").rstrip(".")
 
 
@@ -140,7 +140,7 @@ class OneCell:
         return replace(change, detail=cells) if len(cells) == 1 else None
 
     def write(self, change: Change) -> str | None:
-        """The cell, such as "4>5"."""
+        """Write the cell, such as "4>5"."""
         return _write_cells(change.cells)
 
 
@@ -154,7 +154,7 @@ class Drawing:
         return replace(change, detail=cells) if cells else None
 
     def write(self, change: Change) -> str | None:
-        """The cells, such as "2>4,3>4"."""
+        """Write the cells, such as "2>4,3>4"."""
         return _write_cells(change.cells)
 
 
@@ -181,17 +181,17 @@ Spell = Callable[[str], str]
 
 @dataclass(frozen=True)
 class EditKind:
-    """One kind of change that a person can choose.
+    """A kind of change that you can choose.
 
     Attributes:
-        name: as the address writes it, in small letters.
-        label: what the picker calls it.
-        asks: what has to be chosen for it beside its place, and how that is written and read.
-        example: one of it as the address writes it, without its place.
-        words: a change of this kind as a sentence, from the change, the trace before it, and how tokens are written.
-        short: what the changed head is called among others, such as "that says nothing".
-        make: the edits of the model, from the change and the trace before it.
-        misfit: why a change whose place and cells are there can't be made nevertheless; empty where it can.
+        name: its name in URLs, in small letters.
+        label: its label in the picker.
+        asks: its details besides its place, and how to write and read them.
+        example: an example as in URLs, without its place.
+        words: describes a change of this kind, from the change, the trace before it, and the spelling of tokens.
+        short: describes a changed head in a list, such as "zero-ablated".
+        make: makes the model's edits, from the change and the trace before it.
+        misfit: why a change can't be made although its place and cells exist; empty if it can.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""All kinds of change, found in `attention_viz.edits.kinds`, as short text in addresses and as sentences."""
+"""All kinds of change, found in `attention_viz.edits.kinds`, as URL parameters and as sentences."""
 
 import re
 from collections.abc import Sequence
@@ -37,21 +37,21 @@ _PLACE = re.compile(
 
 
 def write_changes(changes: Sequence[Change]) -> str:
-    """Write changes as one address parameter, "zero@3.1;temp:0.5@3;block:4>5"."""
+    """Write changes as one URL parameter, "zero@3.1;temp:0.5@3;block:4>5"."""
     return ";".join(_written(change) for change in changes)
 
 
 def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
-    """Read an address's changes, with a sentence per unreadable part."""
+    """Read a URL's changes, with a sentence per unreadable part."""
     changes, notices = list[Change](), list[str]()
     for part in (one.strip() for one in text.split(";")):
         change = _read(part) if part else None
         if change is not None and len(changes) < MOST:
             changes.append(change)
         elif change is not None:
-            notices.append(f"The address asks for more than {MOST} changes; {_short(part)} is left out.")
+            notices.append(f"The URL has more than {MOST} changes; {_short(part)} is left out.")
         elif part:
-            notices.append(f"The address asks for the change {_short(part)}, left out here. Allowed are {_allowed()}.")
+            notices.append(f"The URL has an unknown change, {_short(part)}, which is left out. Use {_allowed()}.")
     return tuple(changes), notices[:MOST]
 
 
@@ -65,14 +65,14 @@ def misfit(change: Change, trace: "Trace") -> str:
         silent = f"layer {change.layer} has no softmax attention: " if change.layer in kept.without else ""
         return f"{silent}this model {kept.there}"
     if not kept.whole:
-        return f"of this model's layers only some are kept ({kept.listed}), and changes are made in a run of all"
+        return f"changes need every layer of the model, and this trace keeps only some ({kept.listed})"
     if change.head is not None and change.head >= (
         heads := trace.head_count(kept.every[0] if change.layer is None else change.layer, stream)
     ):
         return f"this layer has {_upto('head', heads)}"
     queries, keys = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))
     if any(query >= queries or key >= keys for query, key in change.cells):
-        columns = "" if keys == queries else f", and {_upto('position', keys)} to look at"
+        columns = "" if keys == queries else f", and {_upto('position', keys)} to attend to"
         return f"this text has {_upto('position', queries)}{columns}"
     return EDITS[change.what].misfit(change, trace)
 
@@ -106,8 +106,8 @@ def _read(part: str) -> Change | None:
 def _allowed() -> str:
     *first, last = (entry.example for entry in EDITS.values())
     return (
-        f"{', '.join(first)} or {last}, each for all heads or with its place, such as @3 for a layer, @3.1 for a head, "
-        "@cross.3.1 for one of a stream; several are parted by “;”"
+        f"{', '.join(first)} or {last}, each for all heads or with its place: @3 for a layer, @3.1 for a head, "
+        "@cross.3.1 for a head of a stream. Separate changes by “;”"
     )
 
 

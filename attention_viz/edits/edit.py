@@ -16,28 +16,27 @@ __all__ = ["Edit", "bias_of_each_head", "edited", "rows_of_each_head", "snapshot
 
 @runtime_checkable
 class Edit(Placed, Protocol):
-    """A change made inside a model while it runs, in the same place where recording happens.
+    """The interface of an edit: a change inside a model while it runs, made where attention is recorded.
 
-    It is a frozen dataclass, so that runs can be told apart by their edits; as text, it is what a trace's provenance
-    says of it.
+    Edits are frozen dataclasses, so that runs can be compared by them. Their text is the provenance's description.
 
     Attributes:
-        masks_only: whether it does no more than block cells, so that any implementation can be given it as a mask.
+        masks_only: True if the edit only blocks cells, so that any attention implementation can take it as a mask.
     """
 
     masks_only: ClassVar[bool]
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Edit":
-        """The edit with tensors of its own, as those of whoever asks may be written into while a trace needs them.
+        """Return the edit with tensors of its own, because callers may overwrite theirs.
 
         Args:
-            real: which queries aren't padding; None where no padding is known of.
+            real: True for queries that aren't padding; None if unknown.
         """
         ...
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """What becomes of one layer's call: another call, whose weights and output are the edited ones.
+        """Return one layer's edited call, with the edited weights and output.
 
         Args:
             attention: the call, head first: query is (head, query, d_k).

@@ -40,7 +40,7 @@ def moved_rows(before: Float[Tensor, "..."], after: Float[Tensor, "..."]) -> Flo
     """Measure output rows, (position, width), as `moved_output`."""
     if before.shape != after.shape:
         got = f"{tuple(before.shape)} and {tuple(after.shape)}"
-        raise TraceError(f"outputs can be compared where they have one shape; got {got}")
+        raise TraceError(f"comparing outputs needs equal shapes; got {got}")
     old, new = before.double().cpu(), after.double().cpu()
     return ((new - old).norm(dim=-1) / old.norm(dim=-1).clamp_min(torch.finfo(old.dtype).tiny)).float()
 
@@ -79,13 +79,12 @@ def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list
 def _same(before: Trace, after: Trace, stream: str | None) -> str:
     stream = before.stream(stream)
     if after.stream(stream) not in before.streams or before.query_tokens(stream).ids != after.query_tokens(stream).ids:
-        raise TraceError("two runs can be compared where they are of the same tokens; got different ones")
+        raise TraceError("comparing two runs needs the same tokens; got different ones")
     if before.layer_numbers(stream) != after.layer_numbers(stream):
         raise TraceError(
-            "two runs can be compared where they keep the same layers; got "
-            f"{before.kept[stream]} and {after.kept[stream]}"
+            f"comparing two runs needs the same layers; got {before.kept[stream]} and {after.kept[stream]}"
         )
     shapes = [[layer.attention.shape for layer in trace.layers[stream]] for trace in (before, after)]
     if shapes[0] != shapes[1]:
-        raise TraceError(f"two runs can be compared where their layers have the same shapes; got {shapes}")
+        raise TraceError(f"comparing two runs needs layers of the same shapes; got {shapes}")
     return stream

@@ -16,36 +16,36 @@ __all__ = ["Evict"]
 
 @dataclass(frozen=True)
 class Evict:
-    """Old keys are thrown away before each token that a decoder reads of those it chose itself; the text is read whole.
+    """Evict old keys from the KV cache before each token that a decoder generated; the text is read whole.
 
-    A token's own key is there in addition. Keys that stay keep their positions, rotary ones too.
+    A token's own key is there in addition. Kept keys keep their positions, rotary ones too.
 
     Attributes:
-        first: how many keys stay at the start of the text.
-        last: how many of those before the token stay.
+        first: how many keys to keep at the start of the text.
+        last: how many to keep of those before the token.
 
     Raises:
-        ShapeError: no whole numbers, fewer first keys than 0, or fewer last ones than 1.
+        ShapeError: not whole numbers, or below 0 first keys or 1 last key.
     """
 
     first: int = 4
     last: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse what leaves nothing to look at."""
+        """Check both counts."""
         for name, least in (("first", 0), ("last", 1)):
             value = getattr(self, name)
             if not is_whole(value) or value < least:
-                raise ShapeError(f"{value!r} {name} keys were to stay; it has to be a whole number, {least} or more")
+                raise ShapeError(f"{name} must be a whole number of keys, {least} or more; got {value!r}")
 
     def __str__(self) -> str:
         """Describe the edit for provenance."""
         return (
-            f"{EVICTION}of the keys before each token that the model chose itself, the first {self.first} and the last "
-            f"{self.last} stay, at their own positions"
+            f"{EVICTION}before each token that the model generated, the cache keeps the first {self.first} and the "
+            f"last {self.last} keys, at their own positions"
         )
 
     def kept(self, count: int) -> Sequence[int]:
-        """The positions that stay of so many keys."""
+        """Return the kept positions of `count` keys."""
         start = max(self.first, count - self.last)
         return [*range(min(self.first, count)), *range(start, count)]

@@ -12,32 +12,28 @@ from attention_viz.trace.kept import KeptLayers, no_such_layer
 
 @runtime_checkable
 class Placed(Protocol):
-    """What every edit knows: its place, where None stands for all layers, all heads, or the only stream there is.
-
-    Attributes:
-        kind: what messages call it.
-    """
+    """The place of an edit; None stands for all layers, all heads, or the only stream."""
 
     kind: ClassVar[str]
 
     @property
     def layer(self) -> int | None:
-        """Which layer of its stream."""
+        """Return its layer."""
         ...
 
     @property
     def head(self) -> int | None:
-        """Which head."""
+        """Return its head."""
         ...
 
     @property
     def stream(self) -> str | None:
-        """Which stream."""
+        """Return its stream."""
         ...
 
 
 def where(edit: Placed) -> str:
-    """An edit's place in words."""
+    """Describe an edit's place."""
     parts = ["all layers" if edit.layer is None else f"layer {edit.layer}"]
     parts.append("all heads" if edit.head is None else f"head {edit.head}")
     parts += [] if edit.stream is None else [f"of the {edit.stream}"]
@@ -53,33 +49,33 @@ def concerns(edit: Placed, place: tuple[str, int]) -> bool:
 def check_places(edits: Sequence[Placed], layers: Mapping[str, KeptLayers]) -> None:
     """Refuse edits of missing layers, because they change nothing."""
     if not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"edits are several, in a list or tuple; got {type(edits).__name__}")
+        raise ShapeError(f"edits must be in a list or tuple; got {type(edits).__name__}")
     for edit in edits:
         if not isinstance(edit, Placed):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-            raise ShapeError(f"an edit is one of av.Ablate, av.Block and their like; got {type(edit).__name__}")
+            raise ShapeError(f"an edit must be an av.Ablate, av.Block or another edit; got {type(edit).__name__}")
         if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
-            asked = "without its stream" if edit.stream is None else f"for the {edit.stream}"
-            raise ShapeError(f"{edit.kind} was asked for {asked}; the model has {', '.join(layers)}")
+            asked = "no stream" if edit.stream is None else f"the {edit.stream}"
+            raise ShapeError(f"{edit.kind} names {asked}; choose one of {', '.join(layers)}")
         there = layers[edit.stream or next(iter(layers))]
         if edit.layer is not None and edit.layer not in there.every:
-            raise ShapeError(no_such_layer(edit.layer, there, asked=f"{edit.kind} for layer {{!r}} was asked for"))
+            raise ShapeError(no_such_layer(edit.layer, there, asked=f"{edit.kind} names layer {{!r}}"))
 
 
 def check_head(edit: Placed, layer: int, heads: int) -> None:
     """Refuse edits of missing heads."""
     if edit.head is not None and not 0 <= edit.head < heads:
-        raise ShapeError(f"{edit.kind} for head {edit.head} was asked for; layer {layer} has heads 0 to {heads - 1}")
+        raise ShapeError(f"{edit.kind} names head {edit.head}; layer {layer} has heads 0 to {heads - 1}")
 
 
 def check_shape(edit: Placed, matrix: Tensor, shape: tuple[int, int]) -> None:
     """Refuse edits whose matrix doesn't fit the layer."""
     if tuple(matrix.shape) != shape:
         got = tuple(matrix.shape)
-        raise ShapeError(f"{edit.kind} of {got} was asked for; this text needs (query, key) = {shape}")
+        raise ShapeError(f"{edit.kind} must have the shape (query, key) = {shape}; got {got}")
 
 
 def check_whole(name: str, number: object) -> None:
-    """Refuse what counts nothing."""
+    """Check a whole number."""
     # A table's index has whole numbers of numpy's.
     if isinstance(number, bool) or not isinstance(number, Integral):
-        raise ShapeError(f"{name} has to be a whole number; got {number!r}")
+        raise ShapeError(f"{name} must be a whole number; got {number!r}")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-# What the words for keys that were thrown away from a cache begin with.
+# The prefix of a provenance note on evicted keys.
 EVICTION = "evict: "
 
 # Each stream in a sentence.
@@ -17,8 +17,8 @@ STREAMS = {
     "encoder": "the encoder",
     "decoder": "the decoder",
     "cross": "cross-attention",
-    "picture": "the picture",
-    "sound": "the sound",
+    "picture": "the image",
+    "sound": "the audio",
 }
 
 _SHOWN_ROWS = 2
@@ -61,7 +61,7 @@ def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
     for cell in change.cells:
         rows.setdefault(cell[0], []).append(cell)
     named = [[tokens_of(cell, change, trace, spell) for cell in cells] for cells in list(rows.values())[:_SHOWN_ROWS]]
-    parts = [f"{cells[0][0]} at {listed([key for _, key in cells])}" for cells in named]
+    parts = [f"{cells[0][0]} to {listed([key for _, key in cells])}" for cells in named]
     more = len(rows) - len(parts)
     return "; ".join([*parts, *([f"{more} more {'row' if more == 1 else 'rows'}"] if more else [])])
 

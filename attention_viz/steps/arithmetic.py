@@ -58,14 +58,14 @@ class Arithmetic:
 def open_cell(opened: OpenHead, step: str, row: int, column: int) -> Arithmetic:
     """Return one cell's arithmetic."""
     if step not in _OPENERS:
-        raise ShapeError(f"the step {step!r} was asked for; there are {', '.join(_OPENERS)}")
+        raise ShapeError(f"unknown step {step!r}; choose {', '.join(_OPENERS)}")
     return _OPENERS[step](opened, row, column)
 
 
 def _at(tensor: Tensor, row: int, column: int) -> float:
     rows, columns = tensor.shape
     if not (0 <= row < rows and 0 <= column < columns):
-        raise ShapeError(f"the cell ({row}, {column}) was asked for; the matrix is {rows} × {columns}, counted from 0")
+        raise ShapeError(f"no cell ({row}, {column}); the matrix is {rows} × {columns}, counted from 0")
     return float(tensor[row, column])
 
 
@@ -82,10 +82,10 @@ def _dimensions(count: int) -> list[str]:
 def _embeddings(opened: OpenHead, row: int, column: int) -> Arithmetic:
     rows = opened.entry.embeddings
     if rows is None:
-        raise ShapeError("a cell of the embeddings was asked for, and what enters this layer was not recorded")
+        raise ShapeError("the embeddings can't be shown: this layer's input wasn't recorded")
     total = _at(rows, row, column)
     if not opened.parts:
-        return Arithmetic("given", "It enters the layer from what came before it; nothing is computed here.", total)
+        return Arithmetic("given", "It is the layer's input; nothing is computed here.", total)
     terms = tuple(ProductTerm(name, (), float(part[row, column])) for name, part in opened.parts.items())
     return Arithmetic("sum", f"The sum of {' and '.join(opened.parts)}.", total, terms)
 
@@ -97,7 +97,7 @@ def _projected(name: str) -> Callable[[OpenHead, int, int], Arithmetic]:
         total = _at(opened.unrotated(name) if name != "value" else opened.attention.value, row, column)
         matrix, rows = opened.projection(name), opened.entering(name)
         if matrix is None or rows is None:
-            unknown = f"Made by the learned W_{letter}, which isn't known here, and by what else the model does to it."
+            unknown = f"Made by the learned W_{letter}, which isn't known here, and by the model's other steps."
             return Arithmetic("given", unknown, total)
         vector = "x" if rows is opened.entry.embeddings else "m"
         names = (vector, f"W_{letter}")
@@ -115,7 +115,7 @@ def _rotated(opened: OpenHead, row: int, column: int) -> Arithmetic:
     before, after = opened.unrotated("query"), opened.attention.query
     total, turn = _at(after, row, column), rotation(opened.unrotated("query"), opened.attention.query)
     if turn is None:
-        return Arithmetic("given", "The vectors changed, but not by turning pairs of numbers.", total)
+        return Arithmetic("given", "The vectors changed, but not by rotating pairs of numbers.", total)
     for number, pair in enumerate(turn.pairs):
         if column in pair:
             angle, sign = float(turn.angles[row, number]), -1 if column == pair[0] else 1
@@ -128,8 +128,8 @@ def _rotated(opened: OpenHead, row: int, column: int) -> Arithmetic:
                     (partner, named, float(before[row, partner]), sign * math.sin(angle)),
                 )
             )
-            return Arithmetic("sum", f"Dimensions {pair[0]} and {pair[1]} turn by {angle:.4f} radians.", total, terms)
-    return Arithmetic("given", "This dimension is not turned.", total)
+            return Arithmetic("sum", f"Dimensions {pair[0]} and {pair[1]} rotate by {angle:.4f} radians.", total, terms)
+    return Arithmetic("given", "This dimension doesn't rotate.", total)
 
 
 def _scores(opened: OpenHead, row: int, column: int) -> Arithmetic:
@@ -150,7 +150,7 @@ def _softcapped(opened: OpenHead, row: int, column: int) -> Arithmetic:
     cap, scaled = opened.attention.softcap or math.inf, opened.attention.scaled
     squashed = math.tanh(_at(scaled, row, column) / cap)
     term = ProductTerm("cap × tanh(scaled / cap)", (("cap", cap), ("tanh", squashed)), cap * squashed)
-    return Arithmetic("sum", f"Squashed so that it stays within ±{cap:g}.", float(opened.capped[row, column]), (term,))
+    return Arithmetic("sum", f"Bounded to ±{cap:g}.", float(opened.capped[row, column]), (term,))
 
 
 def _biased(opened: OpenHead, row: int, column: int) -> Arithmetic:
@@ -169,7 +169,7 @@ def _biased(opened: OpenHead, row: int, column: int) -> Arithmetic:
 def _allowed(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total = _at(opened.attention.masked, row, column)
     if total != -math.inf:
-        return Arithmetic("given", "This query may look at this key, so the number stays as it is.", total)
+        return Arithmetic("given", "This query may attend to this key, so the number stays as it is.", total)
     return Arithmetic(
         "given", f"Blocked: {_reason(opened, row, column)}. It becomes −∞, and its weight exactly 0.", total
     )
@@ -180,7 +180,7 @@ def _reason(opened: OpenHead, row: int, column: int) -> str:
         return "the key is padding"
     if opened.stream == "decoder" and column > row:
         return "the key comes later in the text than the query"
-    return "a mask was put on top" if opened.trace.provenance.edits else "the model's mask doesn't allow this pair"
+    return "an edit blocks it" if opened.trace.provenance.edits else "the model's mask doesn't allow this pair"
 
 
 def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
@@ -189,7 +189,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
     sink = opened.attention.sinks
     labels = [*opened.trace.key_tokens(opened.stream).written]
     if all(logit == -math.inf for logit in logits):
-        return Arithmetic("given", "Nothing in this row is allowed, so every weight in it is 0.", total)
+        return Arithmetic("given", "This row is fully blocked, so all its weights are 0.", total)
     if sink is not None:
         logits, labels = [*logits, sink.item()], [*labels, "sink (dropped)"]
     # Less the largest, as softmax is computed: the shares are the same, and exp can't overflow.
@@ -199,8 +199,8 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
         for label, logit in zip(labels, logits, strict=True)
     )
     sentence = (
-        f"exp of this entry, divided by the sum of exp over the row. The row's largest, {top:.6g}, is taken off first; "
-        "the shares stay the same."
+        f"exp of this entry, divided by the sum of exp over the row. The row's largest, {top:.6g}, is subtracted "
+        "first, which doesn't change the weights."
     )
     return Arithmetic("share", sentence, total, terms, column)
 
@@ -215,7 +215,7 @@ def _output(opened: OpenHead, row: int, column: int) -> Arithmetic:
 def _joined(opened: OpenHead, row: int, column: int) -> Arithmetic:
     joined, matrix = opened.entry.joined, opened.projections.get("output")
     if joined is None:
-        raise ShapeError("a cell of the joined heads was asked for, and they are not known for this trace")
+        raise ShapeError("the joined heads can't be shown: this trace doesn't have them")
     total = _at(joined, row, column)
     if matrix is None:
         return Arithmetic("given", "Made by the learned W_O, which isn't known here.", total)

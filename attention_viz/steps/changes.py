@@ -26,30 +26,30 @@ def rotated(opened: OpenHead) -> str:
     """State the vectors' rotation by positions."""
     turn = rotation(opened.unrotated("query"), opened.attention.query)
     if turn is None:
-        return "The vectors changed, but not by turning pairs of numbers."
+        return "The vectors changed, but not by rotating pairs of numbers."
     count, most = len(turn.pairs), float(turn.angles.abs().max())
-    return f"{count} pairs of dimensions were turned, by up to {most:.3g} radians; no vector became longer or shorter."
+    return f"{count} pairs of dimensions rotated, by up to {most:.3g} radians; no vector became longer or shorter."
 
 
 def scored(opened: OpenHead) -> str:
     """State the scores' number and range."""
     scores = opened.attention.scores
     queries, keys = scores.shape
-    return f"{queries} queries and {keys} keys gave {queries * keys:,} numbers, one a pair, {_range(scores)}."
+    return f"{queries} queries and {keys} keys gave {queries * keys:,} numbers, one per pair, {_range(scores)}."
 
 
 def scaled(opened: OpenHead) -> str:
     """State the factor, and the scores' range before and after."""
     call = opened.attention
     if opened.factor == 1:
-        return f"Nothing: this head is computed without a scale, so the scores stay {_range(call.scores)}."
+        return f"Nothing: this head has no scale, so the scores stay {_range(call.scores)}."
     return f"Every score was multiplied by {opened.factor:.4g}: {_range(call.scores)} became {_range(call.scaled)}."
 
 
 def capped(opened: OpenHead) -> str:
     """State the soft cap and its largest effect."""
     moved = float((opened.capped - opened.attention.scaled).abs().max())
-    return f"Squashed into ±{opened.attention.softcap:g}: no number moved by more than {moved:.3g}."
+    return f"Bounded to ±{opened.attention.softcap:g}: no number moved by more than {moved:.3g}."
 
 
 def biased(opened: OpenHead) -> str:
@@ -65,10 +65,10 @@ def allowed(opened: OpenHead) -> str:
     masked = opened.attention.masked
     blocked, cells = int(torch.isneginf(masked).sum()), masked.numel()
     if blocked == 0:
-        return f"Nothing: none of the {cells:,} cells is blocked, every query may look at every key."
+        return f"Nothing: none of the {cells:,} cells is blocked, so every query may attend to every key."
     empty = int(torch.isneginf(masked).all(-1).sum())
-    rows = f" {empty} rows have nothing left to look at." if empty else ""
-    return f"{blocked:,} of {cells:,} cells are blocked: they became −∞, the others stayed as they were.{rows}"
+    rows = f" {empty} rows have nothing left to attend to." if empty else ""
+    return f"{blocked:,} of {cells:,} cells are blocked: they became −∞, and the others didn't change.{rows}"
 
 
 def weighed(opened: OpenHead) -> str:
@@ -76,28 +76,30 @@ def weighed(opened: OpenHead) -> str:
     sums, largest = opened.weights.double().sum(-1), float(row_statistics(opened.weights).largest.max())
     empty = torch.isneginf(opened.attention.masked).all(-1)
     if empty.all():
-        return "No row has anything left to look at, and so each is all zeros: softmax has no answer for them."
+        return "No row has anything left to attend to, so each is all zeros: softmax has no answer for them."
     low, high = float(sums[~empty].min()), float(sums[~empty].max())
     range_ = f"to {low:.4g}" if high - low < 5e-4 else f"to between {low:.4g} and {high:.4g}"
     sink = opened.attention.sinks
     rest = (
-        "" if sink is None else f" The rest goes to this head's sink: a learned number, {_rounded(sink.item())}, that "
+        ""
+        if sink is None
+        else f" The rest goes to this head's attention sink: a learned number, {_rounded(sink.item())}, "
     )
-    rest += "" if sink is None else "stands in every row beside the keys and hands over nothing."
-    return f"Each query's row became shares that sum {range_}; the largest is {largest:.3g}.{rest}{_silent(empty)}"
+    rest += "" if sink is None else "beside the keys in every row, without a value."
+    return f"Each query's row became weights that sum {range_}; the largest is {largest:.3g}.{rest}{_silent(empty)}"
 
 
 def _silent(empty: Tensor) -> str:
     count = int(empty.sum())
     rows = "One row that has" if count == 1 else f"{count} rows that have"
-    return f" {rows} nothing left to look at {'is' if count == 1 else 'are'} all zeros." if count else ""
+    return f" {rows} nothing left to attend to {'is' if count == 1 else 'are'} all zeros." if count else ""
 
 
 def mixed(opened: OpenHead) -> str:
     """State the ranges of the output and the values."""
     output, value = opened.attention.output, opened.attention.value
     mixture = f"Each query's row is now a mixture of {len(value)} values"
-    return f"{mixture}: {_range(output)}, where the values are {_range(value)}."
+    return f"{mixture}: {_range(output)}; the values are {_range(value)}."
 
 
 def joined(opened: OpenHead) -> str:
@@ -106,7 +108,7 @@ def joined(opened: OpenHead) -> str:
     if rows is None:
         return ""
     side = f"{opened.heads} heads × {width} numbers side by side"
-    return f"{side} were projected to {rows.shape[-1]} a token, {_range(rows)}."
+    return f"{side} were projected to {rows.shape[-1]} per token, {_range(rows)}."
 
 
 def _range(tensor: Tensor) -> str:

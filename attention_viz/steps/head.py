@@ -197,13 +197,13 @@ def open_head(
 def _factor(entry: Layer, scale: str, projections: Mapping[str, Projection]) -> tuple[float, str]:
     own, width = entry.attention.scale, None
     if scale not in SCALES:
-        raise ShapeError(f"scale {scale!r} was asked for; there are {', '.join(SCALES)}")
+        raise ShapeError(f"unknown scale {scale!r}; choose {', '.join(SCALES)}")
     if scale == "d_k":
         width = entry.attention.query.shape[-1]
     if scale == "d_model":
         width = _d_model(entry, projections)
         if width is None:
-            raise ShapeError("scale by √d_model was asked for, and nothing recorded tells this model's d_model")
+            raise ShapeError("scaling by √d_model needs d_model, which this trace doesn't have")
     factor = own if scale == "model" else 1.0 if width is None else 1 / math.sqrt(width)
     if math.isclose(factor, own, rel_tol=1e-6):
         return own, ""
@@ -212,7 +212,7 @@ def _factor(entry: Layer, scale: str, projections: Mapping[str, Projection]) -> 
 
 def _kind(entry: Layer, precision: str | None) -> torch.dtype:
     if precision is not None and precision not in PRECISIONS:
-        raise ShapeError(f"precision {precision!r} was asked for; there are {', '.join(PRECISIONS)}")
+        raise ShapeError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")
     return entry.attention.query.dtype if precision is None else PRECISIONS[precision]
 
 

@@ -24,8 +24,8 @@ from attention_viz.trace.kind import Unit
 
 # So many terms of a score are named, and so many heads at most.
 _TERMS, _HEADS = 6, 9
-# What some models do to the scaled scores, in this order.
-_CHANGES = ("This model keeps large scores in bounds", "This model adds a number that depends on the two positions")
+# Some models' changes of the scaled scores, in this order.
+_CHANGES = ("This model bounds large scores", "This model adds a number that depends on the two positions")
 
 
 def step_slides(opened: OpenHead, query: int, key: int) -> tuple[Slide, ...]:
@@ -71,7 +71,7 @@ class _SlideRow:
         cells = tuple((_written(query[one]), _written(key[one])) for one in shown)
         factors = GivenTable("query × key", tuple(names), ("query", "key"), cells)
         of_all = f"{len(terms)} products" if others else "products"
-        ask: tuple[Part, ...] = (*self.pair, (f" is a sum of {of_all}. Which of these is furthest from 0?", ""))
+        ask: tuple[Part, ...] = (*self.pair, (f" is a sum of {of_all}. Which is furthest from 0?", ""))
         tell: tuple[Part, ...] = (
             ("The score is ", ""),
             _number(self.scores[self.key]),
@@ -111,14 +111,14 @@ class _SlideRow:
         count = int(torch.isneginf(after).sum())
         if not count:
             return None
-        ask = (("Where may ", ""), *self.looking, (" not look?", ""))
-        tell = (*self.looking, (" may not look at ", ""), (f"{count}", "number"), (f" of {len(after)} words", ""))
+        ask = (("Which keys may ", ""), *self.looking, (" not attend to?", ""))
+        tell = (*self.looking, (" may not attend to ", ""), (f"{count}", "number"), (f" of {len(after)} words", ""))
         return self.slide(ask, tell, self.bars(after, "score", before))
 
     def weights(self) -> Slide:
         """Show the row's weights."""
         row = _first(self.opened.weights)
-        ask = (("The softmax makes shares of the scores. How much does ", ""), *self.looking, (" give to ", ""))
+        ask = (("The softmax turns scores into weights. How much does ", ""), *self.looking, (" give to ", ""))
         tell = (*self.looking, (" gives to ", ""), *self.seen, (": ", ""), _number(row[self.key]))
         form = "bars" if self.query is None or self.keys.unit is Unit.PATCH else "line"
         return self.slide((*ask, *self.seen, ("?", "")), tell, picture_of(form, self.keys, row, self.query, self.key))
@@ -129,7 +129,7 @@ class _SlideRow:
         lengths = self.opened.attention.value.detach().double().cpu().norm(dim=-1)
         brought = row * lengths
         best = int(brought.argmax())
-        ask = (("Whose value counts most in what ", ""), *self.looking, (" fetches?", ""))
+        ask = (("Whose value counts most in the output of ", ""), *self.looking, ("?", ""))
         tell = (
             *named(self.keys, best, "key"),
             (" counts most: weight ", ""),
@@ -148,7 +148,7 @@ class _SlideRow:
         ranked = parts.abs().argsort(descending=True, stable=True).tolist()
         shown = sorted(list(dict.fromkeys([own, best, *ranked]))[:_HEADS])
         ask: tuple[Part, ...] = (
-            (f"Which of {len(parts)} heads adds most to what leaves the attention at ", ""),
+            (f"Which of {len(parts)} heads adds most to the attention's output at ", ""),
             *self.looking,
             ("?", ""),
         )

@@ -78,7 +78,7 @@ class Step:
 STEPS: dict[str, Step] = {
     "embeddings": Step(
         "Embeddings",
-        "What enters the layer: a vector of numbers for each token.",
+        "The layer's input: one vector of numbers per token.",
         r"X = [\,x_1 \; \cdots \; x_n\,]^{\top}",
         r"X = [\,x_1 \; \cdots \; x_n\,]",
         ("token", "d_model"),
@@ -87,7 +87,7 @@ STEPS: dict[str, Step] = {
     ),
     "query": Step(
         "Query",
-        "What each token asks for: its vector times a matrix that was learned.",
+        "Each token's question: its vector times a learned matrix.",
         r"Q = X W_{Q}",
         r"Q = W_{Q} X, \quad q_i = W_{Q}\, x_i",
         ("query", "d_k"),
@@ -96,7 +96,7 @@ STEPS: dict[str, Step] = {
     ),
     "key": Step(
         "Key",
-        "What each token can be found by: the same vector times a second matrix.",
+        "How each token can be found: the same vector times a second matrix.",
         r"K = X W_{K}",
         r"K = W_{K} X, \quad k_j = W_{K}\, x_j",
         ("key", "d_k"),
@@ -105,7 +105,7 @@ STEPS: dict[str, Step] = {
     ),
     "value": Step(
         "Value",
-        "What each token hands over to those who look at it: the same vector times a third matrix.",
+        "The content that each token gives to the tokens that attend to it: the same vector times a third matrix.",
         r"V = X W_{V}",
         r"V = W_{V} X, \quad v_j = W_{V}\, x_j",
         ("key", "d_v"),
@@ -114,8 +114,8 @@ STEPS: dict[str, Step] = {
     ),
     "rotated": Step(
         "Rotated",
-        "Where a token stands is turned into its query and key: pairs of numbers rotate by an angle that grows with "
-        "the position, so a score depends on how far apart two tokens are. Rᵢ is the rotation at position i.",
+        "Queries and keys rotate by their position: pairs of numbers turn by an angle that grows with it. So a score "
+        "depends on the distance between two tokens. Rᵢ is the rotation at position i.",
         r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
         r"q'_i = R_i\, q_i, \quad k'_j = R_j\, k_j",
         ("query", "d_k"),
@@ -135,7 +135,7 @@ STEPS: dict[str, Step] = {
     ),
     "scaled": Step(
         "Scaled",
-        "The scores times one number, so that long vectors don't let the softmax give all to one key.",
+        "The scores times one factor, so that long vectors don't push all the weight to one key.",
         r"S' = \lambda\, S",
         r"E' = \lambda\, E",
         ("query", "key"),
@@ -144,7 +144,7 @@ STEPS: dict[str, Step] = {
     ),
     "softcapped": Step(
         "Soft-capped",
-        "This model keeps large scores in bounds, smoothly.",
+        "This model bounds large scores smoothly.",
         r"S'' = c \cdot \tanh\!\left(S' / c\right)",
         r"E'' = c \cdot \tanh\!\left(E' / c\right)",
         ("query", "key"),
@@ -165,17 +165,17 @@ STEPS: dict[str, Step] = {
     ),
     "allowed": Step(
         "Allowed",
-        "Who may look at whom: a blocked cell becomes −∞, so that the softmax gives it exactly 0.",
-        r"S'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
-        r"E'_{ij} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+        "The mask blocks keys for each query: a blocked cell becomes −∞, so the softmax gives it exactly 0.",
+        r"S'_{ij} \to -\infty \;\text{ if query } i \text{ may not attend to key } j",
+        r"E'_{ij} \to -\infty \;\text{ if query } i \text{ may not attend to key } j",
         ("query", "key"),
         lambda opened: opened.attention.masked,
         step_changes.allowed,
-        keys_down=r"S'_{ji} \to -\infty \;\text{ where query } i \text{ may not look at key } j",
+        keys_down=r"S'_{ji} \to -\infty \;\text{ if query } i \text{ may not attend to key } j",
     ),
     "weights": Step(
         "Weights",
-        "The softmax turns each query's numbers into shares that sum to 1.",
+        "The softmax turns each query's scores into weights that sum to 1.",
         r"A = \operatorname{softmax}(S'), \quad A_{ij} = \frac{e^{S'_{ij}}}{\sum_{m} e^{S'_{im}}}",
         r"A = \operatorname{softmax}(E'), \quad A_{ij} = \frac{e^{E'_{ij}}}{\sum_{m} e^{E'_{im}}}",
         ("query", "key"),
@@ -196,7 +196,7 @@ STEPS: dict[str, Step] = {
     ),
     "joined": Step(
         "Heads joined",
-        "All heads' outputs side by side, times a last learned matrix: what leaves the attention.",
+        "All heads' outputs side by side, times a last learned matrix: the attention's output.",
         r"Y = [\,O_1 \; \cdots \; O_h\,]\, W_{O}",
         r"Y = W_{O}\, [\,C_1 \; \cdots \; C_h\,]^{\top}",
         ("token", "d_model"),
@@ -206,21 +206,20 @@ STEPS: dict[str, Step] = {
 }
 
 
-# Where keys and values are another text's, what is said of these steps.
+# Explanations of these steps in cross-attention.
 CROSSING = {
-    "embeddings": "What enters the layer from the decoder, a vector of numbers for each step. A step is named by the "
-    "word that it produces; it has read the words before that.",
-    "query": "What each step of the decoder asks for: its vector times a matrix that was learned.",
-    "key": "What each token of the source can be found by: its vector m, as the encoder hands it over, times a second "
-    "matrix.",
-    "value": "What each token of the source hands over to those who look at it: its vector m from the encoder, times a "
-    "third matrix.",
+    "embeddings": "The layer's input from the decoder, one vector of numbers per step. A step is named after the word "
+    "that it produces; it has read the words before.",
+    "query": "Each decoder step's question: its vector times a learned matrix.",
+    "key": "How each source token can be found: its vector m from the encoder, times a second matrix.",
+    "value": "The content that each source token gives to the steps that attend to it: its vector m from the encoder, "
+    "times a third matrix.",
 }
 
 
-# What the parts of a bias are, by the names that `Layer.bias_parts` gives them.
+# A bias's parts, by their names in `Layer.bias_parts`.
 BIASES = {
-    "ALiBi": "a number that grows evenly with the key's position, by a slope of the head's own (ALiBi)",
+    "ALiBi": "a number that grows evenly with the key's position, by the head's own slope (ALiBi)",
     "relative positions": "a learned number for the distance of its query and key (relative positions)",
     "content to position": "how well the query fits the distance to the key (content to position)",
     "position to content": "how well the key fits the distance to the query (position to content)",
@@ -232,8 +231,8 @@ def explanation_of(opened: OpenHead, name: str) -> str:
     """Explain a `STEPS` name for this head."""
     if name == "embeddings" and opened.layer > 0:
         return (
-            "What enters the layer: a vector of numbers for each token. Here these are the **hidden states** that the "
-            "layers before have made of the embeddings."
+            "The layer's input: one vector of numbers per token. Here these are the **hidden states** that earlier "
+            "layers made from the embeddings."
         )
     if name == "biased" and opened.bias_parts:
         return f"This model adds to each score {', and '.join(BIASES.get(part, part) for part in opened.bias_parts)}."

@@ -22,7 +22,7 @@ _unsaid: ContextVar[bool] = ContextVar("unsaid", default=False)
 
 @contextmanager
 def unsaid() -> Generator[None]:
-    """Silence announcements, for pages with their own; progress is still reported."""
+    """Suppress announcements, for pages with their own; progress is still reported."""
     token = _unsaid.set(True)
     try:
         yield
@@ -36,7 +36,7 @@ def ahead(
     seconds: float,
     progress: Progress | None,
     unit: str = "rows",
-    less: str = "layers=[…] takes some layers only",
+    less: str = "layers=[…] takes fewer layers",
 ) -> Progress:
     """Announce work of over ten seconds by an `AttentionVizWarning`, and return its progress callback.
 

@@ -64,7 +64,7 @@ def merge_words(trace: Trace) -> Trace:
             edits=(*trace.provenance.edits, MERGED),
             generated=sum(group[0] >= made for group in read),
         ),
-        before="pieces of words were merged",
+        before="its words were merged",
     )
 
 
@@ -81,8 +81,8 @@ def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
     weights = call.weights.detach().double()
     if call.sinks is not None and not bool(torch.isneginf(call.sinks).all()):
         raise TraceError(
-            "merging pieces into words was asked for, and this model's attention sinks take a share of each row: "
-            "weights that sum to 1 can't tell that"
+            "can't merge words: attention sinks take a share of each row here, and merged rows must sum to 1. Use "
+            "the trace as it is"
         )
     rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
     words = torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
@@ -119,10 +119,10 @@ def beginning(trace: Trace, count: int) -> Trace:
     """
     tokens = trace.query_tokens(trace.streams[0])
     if not 1 <= count <= len(tokens):
-        raise TraceError(f"the first {count} tokens were asked for; the trace has {len(tokens)}")
+        raise TraceError(f"the first tokens must be 1 to {len(tokens)}; got {count}")
     if trace.streams != ("decoder",) or any(_looks_ahead(layer.attention, count) for layer in trace.layers["decoder"]):
         raise TraceError(
-            f"the first {count} tokens were asked for, and in this trace tokens look at others behind them"
+            f"can't take the first {count} tokens: tokens of this trace attend to later ones. Use the whole trace"
         )
     if count == len(tokens):
         return trace
@@ -133,7 +133,7 @@ def beginning(trace: Trace, count: int) -> Trace:
         keys=cut,
         output=first_rows(output, count) if len(output) == len(tokens) else output,
         provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
-        before=f"the first {count} tokens were looked at alone",
+        before=f"it was cut to its first {count} tokens",
     )
     return _behind(found, trace, count)
 
@@ -143,7 +143,7 @@ def _behind(found: Trace, trace: Trace, count: int) -> Trace:
 
     def differentiate(of: tuple[int, int] | Along | None) -> Relevance:
         if isinstance(of, Along):
-            raise TraceError("a direction was asked for of the first tokens of a trace; ask the whole trace")
+            raise TraceError("a direction needs the whole trace; call it there, not on the first tokens")
         found_of_all = trace.relevance(of or (count - 1, int(by_row(found)[count - 1].argmax())))
         cut = {name: tuple(one[:, :count, :count] for one in layers) for name, layers in found_of_all.layers.items()}
         return replace(found_of_all, layers=cut)

@@ -49,7 +49,7 @@ def weights_table(
 ) -> pandas.DataFrame:
     """Return one row per weight; None selects all; see `Trace.table`."""
     if layer is not None and layers is not None:
-        raise ShapeError(f"layer={layer!r} and layers={layers!r} were both given; one of them says which layers")
+        raise ShapeError(f"pass layer or layers, not both; got layer={layer!r} and layers={layers!r}")
     kept = some_layers(trace, layers)
     streams = kept if stream is None else (trace.stream(stream),)
     chosen = [
@@ -176,7 +176,7 @@ def trace_in_html(trace: TraceData) -> str:
     if words := origin.stored_in_words:
         rows.append(("stored", words))
     if origin.added:
-        rows.append(("added", f"{' and '.join(origin.added)}: ones, so every position is read"))
+        rows.append(("added", f"{' and '.join(origin.added)}: ones, so the model reads every position"))
     for stream, layers in trace.layers.items():
         heads, queries, keys = layers[0].attention.shape
         note = f" ({trace.kept[stream].note})" * bool(trace.kept[stream].note)

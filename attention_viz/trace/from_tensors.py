@@ -62,9 +62,8 @@ def check_weights_layout(weights: Tensor, named: Named) -> None:
         return
     if heads == keys != queries and bool(((weights.float().sum(dim=-1) - 1).abs() < _A_SHARE).all()):
         raise ShapeError(
-            f"weights {tuple(weights.shape)} have as many keys as heads, but {queries} queries: nothing tells whether "
-            "they are (…, query, head, key). Pass weights.transpose(-3, -2) if so; else name the stream, such as "
-            'stream="decoder"'
+            f"weights {tuple(weights.shape)} have as many keys as heads, but {queries} queries; they may be (…, "
+            'query, head, key). Pass weights.transpose(-3, -2), or name the stream, such as stream="decoder"'
         )
 
 
@@ -100,11 +99,11 @@ def _check(
         if queries > keys and queries % keys == 0:
             wrong = f"keys {key} would be fewer positions with as many heads"
         elif not mask and heads > queries == keys:
-            wrong = f"nothing says that {heads} isn't the number of positions"
+            wrong = f"{heads} may be the number of positions"
     if wrong:
         raise ShapeError(
             f"queries {query} would be {heads} heads × {queries} positions, but {wrong}. For (…, position, head, "
-            f'width) pass layout="bshd", or transpose(-3, -2) each; if they are heads first, pass layout="bhsd"'
+            'width) pass layout="bshd"; for heads first, layout="bhsd"'
         )
 
 
@@ -148,7 +147,7 @@ def calls_of_weights(
     """Make each layer's call from weights alone; also return the original weights."""
     several = list(cast("Sequence[Any]", weights)) if isinstance(weights, list | tuple) else [weights]
     if not several:
-        raise ShapeError("no weights were given; needed: (head, query, key), or a list of these, one a layer")
+        raise ShapeError("weights are empty; pass (head, query, key), or a list with one per layer")
     tensors = [_floating(one, "weights") for one in several]
     for one in tensors:
         check_weights_layout(one, named)
@@ -166,7 +165,7 @@ def _count_layers(*parts: Layers) -> int:
     counts = {len(part) for part in parts if isinstance(part, list | tuple)}
     lists = sum(isinstance(part, list | tuple) for part in parts)
     if lists not in (0, len(parts)) or len(counts) > 1 or 0 in counts:
-        raise ShapeError("query, key and value are a tensor each, or a list each with one tensor a layer")
+        raise ShapeError("query, key and value must each be a tensor, or each a list with one tensor per layer")
     return counts.pop() if counts else 1
 
 
@@ -176,7 +175,7 @@ def _of_layer(part: Any, place: int) -> Any:
         return part
     entries = cast("Sequence[Any]", part)
     if place >= len(entries):
-        raise ShapeError(f"a list of {len(entries)} came for more layers; needed: one entry a layer, or one for all")
+        raise ShapeError(f"a list has {len(entries)} entries for more layers; pass one entry per layer, or one for all")
     return entries[place]
 
 
@@ -198,9 +197,9 @@ def _floating(part: Any, what: str) -> Tensor:
     try:
         tensor = (part if isinstance(part, Tensor) else torch.as_tensor(part)).detach()
     except (TypeError, ValueError, RuntimeError):
-        raise ShapeError(f"{what} have to be tensors; got {type(part).__name__}") from None
+        raise ShapeError(f"{what} must be tensors; got {type(part).__name__}") from None
     if tensor.dtype not in FLOATING:
-        raise ShapeError(f"{what} have to be floating numbers; got {tensor.dtype}")
+        raise ShapeError(f"{what} must be floating-point numbers; got {tensor.dtype}")
     return tensor
 
 
@@ -212,7 +211,7 @@ def _head_first(tensor: Tensor, batch: int | None, what: str) -> Tensor:
         return _row(tensor, batch, what)
     if tensor.ndim != 3:
         raise ShapeError(
-            f"{what} have the shape {tuple(tensor.shape)}; needed: (head, …, …), (…, …) or (batch, head, …, …)"
+            f"{what} must have the shape (head, …, …), (…, …) or (batch, head, …, …); got {tuple(tensor.shape)}"
         )
     return tensor
 
@@ -221,11 +220,11 @@ def _row(tensor: Tensor, batch: int | None, what: str) -> Tensor:
     rows = len(tensor)
     if batch is None and rows != 1:
         raise ShapeError(
-            f"{what} have {rows} rows along their first axis; name one with batch=0 to {rows - 1}, or, where these are "
-            "layers, hand over a list"
+            f"{what} have {rows} rows along their first axis; choose one with batch=0 to {rows - 1}, or pass layers "
+            "as a list"
         )
     if batch is not None and not 0 <= batch < rows:
-        raise ShapeError(f"row {batch} of a batch of {rows} was asked for; there are 0 to {rows - 1}")
+        raise ShapeError(f"batch must be 0 to {rows - 1} for {rows} rows; got {batch}")
     return tensor[batch or 0]
 
 
@@ -243,7 +242,7 @@ def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Atte
     half = weights.dtype in (torch.float16, torch.bfloat16)
     wide = weights.double()
     if not bool(wide.isfinite().all()) or bool((wide < 0).any()):
-        raise TraceError(f"{name} has weights below 0 or that are not numbers; a weight is a share, from 0 to 1")
+        raise TraceError(f"{name} has weights that are negative or not finite; each must be a share, from 0 to 1")
     sums = wide.sum(dim=-1)
     wrong = ((sums - 1).abs() > (_HALF_SUM if half else _SUM)) & (sums != 0)
     if bool(wrong.any()):
@@ -251,16 +250,15 @@ def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Atte
         for axis in (-2, -3):
             if bool(((wide.sum(dim=axis) - 1).abs() <= (_HALF_SUM if half else _SUM)).all()):
                 raise TraceError(
-                    f"{name} sums to 1 along axis {axis}, so the keys are there; pass weights.movedim({axis}, -1), as "
-                    "(head, query, key)"
+                    f"{name} sums to 1 along axis {axis}, so its keys are there; pass weights.movedim({axis}, -1), "
+                    "as (head, query, key)"
                 )
         raise TraceError(
-            f"row {row} of head {head} of {name} sums to {float(sums[head, row]):.4g}; each row of weights sums to 1, "
-            "or to 0 where nothing is allowed. Dropout changes sums: take the weights in evaluation mode. Of attention "
-            "with sinks, whose rows sum to less, give query, key and value to Trace.from_qkv(…, sinks=…)"
+            f"row {row} of head {head} of {name} sums to {float(sums[head, row]):.4g}, not 1 (or 0 if fully "
+            "blocked). Turn dropout off; for attention sinks, use Trace.from_qkv(…, sinks=…)"
         )
     if allowed is not None and bool((wide * ~allowed.to(wide.device)).any()):
-        raise TraceError(f"{name} has weights above 0 where `allowed` says that nobody may look")
+        raise TraceError(f"{name} has weights above 0 on keys that `allowed` blocks")
     shares = wide / torch.where(sums > 0, sums, 1)[..., None]
     return attention_of(shares, allowed)
 
@@ -274,12 +272,12 @@ _WHOLE, _ROWS = 2**20, 128
 
 
 def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
-    """Return the tokens along an axis; positions if there are no labels."""
+    """Return the tokens along an axis; positions without labels."""
     if labels is None:
         labels = [str(place) for place in range(count)]
     tokens = labels if isinstance(labels, Tokens) else Tokens.of_labels(labels)
     if len(tokens) != count:
-        raise TraceError(f"{len(tokens)} labels were given for {count} {which}; needed: one for each")
+        raise TraceError(f"{which} need {count} labels, one each; got {len(tokens)}")
     return tokens
 
 
@@ -319,10 +317,10 @@ def trace_of_calls(
     shapes = {call.shape[-2:] for call in calls}
     if len(shapes) > 1:
         phrase = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
-        raise ShapeError(f"the layers have (query, key) = {phrase}; needed: the same tokens in every layer")
+        raise ShapeError(f"all layers need the same tokens; got (query, key) = {phrase}")
     ((queries, keys),) = shapes
     if stream is not None and stream not in STREAMS:
-        raise TraceError(f"the stream {stream!r} was asked for; there are {', '.join(STREAMS)}")
+        raise TraceError(f"unknown stream {stream!r}; choose {', '.join(STREAMS)}")
     crossing = key_labels is not None or queries != keys
     if stream is None:
         closed = all(is_causal(_of_all_heads(call), call.shape[-2:]) for call in calls)
@@ -380,4 +378,4 @@ def _kernel_heads(call: Attention) -> Any:
 def compared_with_weights(calls: Sequence[Attention], rows: Sequence[Tensor]) -> Fidelity:
     """Compare the recomputed weights with the original ones; the output is unknown."""
     far = max(differing(call.weights, one) for call, one in zip(calls, rows, strict=True))
-    return Fidelity(None, far, BOUNDS[torch.float32], "the weights that were given, which no model ran for")
+    return Fidelity(None, far, BOUNDS[torch.float32], "the given weights, which no model ran for")

@@ -25,9 +25,8 @@ def check_computed(call: Attention, what: str) -> None:
     """Refuse a call made from weights alone."""
     if call.value.shape[-1] == 0:
         raise TraceError(
-            f"{what} can't be had of weights alone, as of Trace.from_weights, a file of weights, a reading or words "
-            "put together: needed are the queries, keys and values that the weights came from (Trace.from_qkv, "
-            "av.record, or a model)"
+            f"can't compute {what} from weights alone, as of a reading or merged words; make the trace with "
+            "Trace.from_qkv, av.record or a model"
         )
 
 

@@ -134,9 +134,7 @@ def _and(numbers: Sequence[int]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def no_such_layer(
-    layer: object, kept: KeptLayers, whose: str = "the model", asked: str = "layer {!r} was asked for"
-) -> str:
+def no_such_layer(layer: object, kept: KeptLayers, whose: str = "the model", asked: str = "no layer {!r}") -> str:
     """Report a missing layer and the existing ones."""
     silent = is_whole(layer) and layer in kept.without
     return f"{f'layer {layer} has no softmax attention' if silent else asked.format(layer)}; {whose} {kept.there}"
@@ -152,25 +150,25 @@ def check_kept(kept: Mapping[str, KeptLayers], layers: Mapping[str, Sequence[obj
         there = set(found.numbers) <= set(found.every) and min((*found.every, *found.without), default=0) >= 0
         if len(found.numbers) != len(layers[stream]) or not (rising and apart and there) or found.unknown < 0:
             raise TraceError(
-                f"the {stream} has {len(layers[stream])} layers, which need as many rising numbers among those of all "
-                f"its layers, from 0; got {list(found.numbers)[:_MOST_LISTED]} of {list(found.every)[:_MOST_LISTED]}"
+                f"the {stream} has {len(layers[stream])} layers and needs as many rising numbers of its layers, "
+                f"from 0; got {list(found.numbers)[:_MOST_LISTED]} of {list(found.every)[:_MOST_LISTED]}"
             )
 
 
 def chosen_layers(layers: Sequence[int], streams: Mapping[str, KeptLayers]) -> Mapping[str, KeptLayers]:
     """Keep the given layers of each stream; leave out streams without any."""
     if not isinstance(layers, Sequence) or isinstance(layers, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ShapeError(f"layers to keep are several, in a list or tuple; got {type(layers).__name__}")
+        raise ShapeError(f"layers must be in a list or tuple; got {type(layers).__name__}")
     if not layers:
-        raise ShapeError("no layers were asked for; name one or more, or leave layers out to keep all")
+        raise ShapeError("layers is empty; name one or more, or leave layers out to keep all")
     every = sorted({number for kept in streams.values() for number in kept.every})
     without = sorted({number for kept in streams.values() for number in kept.without} - set(every))
     for layer in layers:
         if not is_whole(layer) or layer not in every:
-            raise ShapeError(no_such_layer(layer, KeptLayers.all_of(every, without), asked="layer {!r} was to be kept"))
+            raise ShapeError(no_such_layer(layer, KeptLayers.all_of(every, without), asked="can't keep layer {!r}"))
     numbers = [LayerNumber(layer) for layer in sorted({int(layer) for layer in layers})]
     if len(numbers) != len(layers):
-        raise ShapeError(f"layers to keep are named once each; got {list(layers)}")
+        raise ShapeError(f"name each layer to keep once; got {list(layers)}")
     found = {
         stream: replace(kept, numbers=tuple(one for one in numbers if one in kept.every))
         for stream, kept in streams.items()

@@ -20,14 +20,14 @@ class InputKind(StrEnum):
     """
 
     TEXT = "text", "a text", "texts", "reads text", "a str", UnusableText
-    PICTURE = "picture", "a picture", "pictures", "reads pictures", "av.Picture(path)", UnusablePicture
-    SOUND = "sound", "a sound", "sounds", "hears", "av.Sound(path)", UnusableSound
+    PICTURE = "picture", "an image", "images", "reads images", "av.Picture(path)", UnusablePicture
+    SOUND = "sound", "audio", "audio", "reads audio", "av.Sound(path)", UnusableSound
     TENSORS = "tensors", "tensors", "tensors", "reads tensors", "tensors by name", UnsupportedModel
     BESIDE = (
         "text beside a picture",
-        "a text beside a picture",
-        "texts beside pictures",
-        "reads a text beside a picture",
+        "a text with an image",
+        "texts with images",
+        "reads text with images",
         "picture=",
         UnusablePicture,
     )

@@ -71,7 +71,7 @@ def check_output(output: Tensor | LateOutput) -> None:
     """Refuse an output that isn't a floating-point matrix."""
     if len(output.shape) != 2 or output.dtype not in FLOATING:
         got = f"{tuple(output.shape)} of {output.dtype}"
-        raise TraceError(f"the output has to be (position, width) of floating numbers; got {got}")
+        raise TraceError(f"the output must be a floating-point matrix, (position, width); got {got}")
 
 
 def check_layers(
@@ -89,7 +89,7 @@ def check_layers(
 def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
     shape = layer.attention.shape
     if len(shape) != 3 or shape[1:] != (queries, keys):
-        raise TraceError(f"{name} has weights (head, query, key) = {shape}, and the tokens are {queries} × {keys}")
+        raise TraceError(f"{name} must have weights for {queries} × {keys} tokens; got (head, query, key) = {shape}")
     for what, rows, axis, count in (
         ("embeddings", layer.embeddings, "query", queries),
         ("joined", layer.joined, "query", queries),
@@ -101,7 +101,7 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
     for part, numbers in layer.bias_parts.items():
         if numbers.ndim < 2 or not broadcasts(tuple(numbers.shape), shape) or numbers.dtype not in FLOATING:
             got = f"{tuple(numbers.shape)} of {numbers.dtype}"
-            raise TraceError(f"{name} needs a bias's part {part!r} that broadcasts to {shape}; got {got}")
+            raise TraceError(f"{name} needs a bias part {part!r} that broadcasts to {shape}; got {got}")
     for what, before, after in (
         ("query", layer.unrotated_query, layer.attention.query),
         ("key", layer.unrotated_key, layer.attention.key),
@@ -114,11 +114,9 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
 def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:
     """Refuse streams with unknown names, no layer, or missing tokens."""
     if not layers or not set(layers) <= set(STREAMS):
-        raise TraceError(f"a trace has streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
+        raise TraceError(f"a trace needs streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
     if not set(layers) == set(queries) == set(keys):
-        raise TraceError(
-            "each stream needs its layers, its query tokens and its key tokens, and one of them is missing"
-        )
+        raise TraceError("each stream needs layers, query tokens and key tokens; one of them is missing")
     empty = [stream for stream, found in layers.items() if not found]
     if empty:
         raise TraceError(f"each stream needs at least one layer; the {empty[0]} has none")

@@ -41,8 +41,8 @@ class Provenance:
         target: an encoder–decoder's decoder text, if its tokens can be written as text.
         picture: the image's file name and size; None without an image.
         sound: the audio's file name and length; None without audio.
-        notes: a sentence each on the model and its input: what it was taken out of, changes made before, duplicate
-            special tokens, and attention that isn't in the trace (see `left_out`).
+        notes: a sentence each on the model and its input: its enclosing model, changes made before, duplicate special
+            tokens, and attention that isn't in the trace (see `left_out`).
         generated: how many tokens at the end the model itself generated, before any edits.
         special_tokens: whether the tokenizer added its special tokens.
         chat: whether the text is a user's message in the tokenizer's chat template.
@@ -51,12 +51,12 @@ class Provenance:
         dtype: of the model's numbers, such as "float32".
         versions: of the packages that computed it, by name.
         edits: the changes made inside the model, in words, in order.
-        reading: how the weights are read, a name of `READINGS`; "raw" for the recorded weights.
+        reading: the attribution method, a name of `READINGS`; "raw" for the recorded weights.
         route: how our attention got into the model: "interface" if transformers' attention interface calls it, or
             "interception" if it replaces products and softmaxes in the model's own calls to torch.
         output: the name of the model's output that `Trace.output` is: "logits", "last_hidden_state", "text_embeds" …;
             empty if unknown.
-        stored: what a file kept of the run, if not all: "terms" or "weights", "float16", or both, as passed to
+        stored: the part of the run that a file kept, if not all: "terms" or "weights", "float16", or both, as passed to
             `Trace.save`; empty if nothing was lost.
         stored_weight_error: the largest absolute difference between a weight of the run and of the file.
         stored_output_error: the largest absolute difference between a number of the run's output and of the file's.
@@ -107,14 +107,14 @@ class Provenance:
 
     @property
     def stored_in_words(self) -> str:
-        """What a file lost of the run's numbers, as a part of a sentence; empty if nothing."""
+        """The file's loss against the run's numbers, as a part of a sentence; empty if none."""
         *_, last = self.stored.split(", ")
         if last in ("", "terms"):
             return ""
-        said = ["only the weights were stored, no queries, keys and values"] if "weights" in self.stored else []
+        said = ["only the weights were stored, without queries, keys and values"] if "weights" in self.stored else []
         said += [f"the numbers were rounded to {last}"] if last != "weights" else []
-        far = f"no weight is further than {self.stored_weight_error:.1e} from the run's"
-        more = f", no number of the output than {self.stored_output_error:.1e}" if self.stored_output_error else ""
+        far = f"no weight differs by more than {self.stored_weight_error:.1e} from the run's"
+        more = f", and no output number by more than {self.stored_output_error:.1e}" if self.stored_output_error else ""
         return f"{'; '.join(said)}: {far}{more}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Fidelity:
         output_error: largest difference from the model's own output, relative to its largest number.
         weight_error: largest difference in any attention weight, relative to the largest weight of its layer.
         bound: the largest allowed error in this precision.
-        reference: what the run was compared with, in words, with the model's own attention implementation.
+        reference: the reference run, in words, with the model's own attention implementation.
         seconds: the comparison's duration, without the recorded run.
         rows: how many queries per layer had their weights compared, in all heads; None for all. The whole output is
             always compared.
@@ -202,22 +202,22 @@ class Fidelity:
             return f"within {self.bound:.0e}"
         missed, eager = f"not within {self.bound:.0e}", self.eager_from_own
         if not self._is_judged and eager is not None and eager > self.bound:
-            return f"{missed}, and eager attention gives an output {eager:.0e} off the model's own"
+            return f"{missed}, and eager attention's output differs by {eager:.0e} from the model's own"
         if not self._is_judged:
             return missed
         distances = ", ".join(
-            f"the {what} {ours:.1e} beside {theirs:.1e}"
+            f"{what} {ours:.1e}, the model's {theirs:.1e}"
             for what, (_, ours, theirs) in zip(("output", "weights"), self._pairs, strict=True)
             if ours is not None and theirs is not None
         )
         exact = f"a run in {'float32' if self.bound > _HALF else 'float64'}"
         if self.as_exact_as_eager:
-            return f"rounding: no further from {exact} than twice what the model itself is: {distances}"
+            return f"rounding: at most twice as far from {exact} as the model itself: {distances}"
         if self.is_fault:
-            return f"a fault: {missed}; further from {exact} than twice what the model itself is: {distances}"
+            return f"a fault: {missed}; more than twice as far from {exact} as the model itself: {distances}"
         if any(theirs is not None and 2 * theirs > self._rounded for _, _, theirs in self._pairs):
-            return f"{missed}; too far from {exact} to tell rounding from a fault, as the model itself is: {distances}"
-        return f"{missed}; of {exact}, {distances}"
+            return f"{missed}; too far from {exact}, like the model itself, to tell rounding from a fault: {distances}"
+        return f"{missed}; from {exact}: {distances}"
 
     @property
     def is_fault(self) -> bool:

@@ -17,7 +17,7 @@ __all__ = ["Along", "Relevance", "Rerun"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relevance(ShortRepr):
-    """The amount by which each weight of a run raised one number of its output.
+    """How far each weight of a run raised one number of its output.
 
     Attributes:
         layers: by stream, each layer's positive part of weight times gradient, (head, query, key).
@@ -71,8 +71,8 @@ class Rerun:
         """Call `differentiate`, or raise `TraceError` without one."""
         if self.differentiate is None:
             raise TraceError(
-                "gradients were asked for of a trace without a trained model behind it: it comes from a file, was made "
-                "of another trace, or is of our own module, whose random weights were never trained to say anything"
+                "gradients need a trained model behind the trace; files, derived traces and our own random-weight "
+                "module have none. Trace a text with av.load"
             )
         return self.differentiate(of)
 
@@ -80,9 +80,8 @@ class Rerun:
         """Call `check` and `repeat`, or raise `TraceError` without one."""
         if self.repeat is None:
             raise TraceError(
-                "random tokens were to be said twice to the model behind a trace that has none: it comes from a file, "
-                "was made of another trace, or is of our own module or an encoder–decoder; model.repeated_random() of "
-                "an encoder or decoder is that test by itself"
+                "random tokens need a model behind the trace; files, derived traces, our own module and "
+                "encoder–decoders have none. Call model.repeated_random() of an encoder or decoder"
             )
         self.check()
         return self.repeat()
@@ -91,7 +90,7 @@ class Rerun:
         """Call `zero`, or raise `TraceError` without one."""
         if self.zero is None:
             raise TraceError(
-                "value zeroing was asked for of a trace without a pretrained model behind it, and it runs the model's "
-                "layers once more: this trace comes from a file, was made of another, or is of our own module"
+                "value zeroing needs a pretrained model behind the trace; files, derived traces and our own module "
+                "have none. Trace a text with av.load"
             )
         return self.zero(stream)

@@ -31,10 +31,10 @@ class Seen:
         picture, sound = self.picture, self.sound
         if picture is not None and (picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8):
             got = f"{tuple(picture.shape)} of {picture.dtype}"
-            raise TraceError(f"a picture is (row, column, 3) of whole numbers from 0 to 255; got {got}")
+            raise TraceError(f"an image must be (row, column, 3) of whole numbers from 0 to 255; got {got}")
         if sound is not None and (sound.ndim != 1 or not sound.is_floating_point() or self.rate < 1):
             got = f"{tuple(sound.shape)} of {sound.dtype} at a rate of {self.rate}"
-            raise TraceError(f"a sound is a row of samples from -1 to 1 and their rate; got {got}")
+            raise TraceError(f"audio must be one row of samples from -1 to 1 with their rate; got {got}")
 
     @property
     def tensors(self) -> dict[InputKind, Tensor]:

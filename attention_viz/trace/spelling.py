@@ -92,7 +92,7 @@ def without_marks(label: str, spelling: str = "unknown") -> str:
 
 
 def join(labels: Sequence[str], spelling: str = "unknown") -> str:
-    """Join a word's pieces into one piece of the same spelling."""
+    """Join a word's subword tokens into one of the same spelling."""
     if spelling in ("wordpiece", "unknown"):
         return labels[0] + "".join(without_marks(label, spelling) for label in labels[1:])
     if spelling.endswith("end-of-word"):

@@ -93,7 +93,7 @@ def _continues(sign: str, character: str) -> bool:
 
 
 def kind_of(sign: str) -> str:
-    """Classify as "letter", which joins neighbours, "sign", which stands alone, or "blank"."""
+    """Classify as "letter", which joins neighbours, "sign", which is alone, or "blank"."""
     return _kind(sign[0])
 
 

@@ -21,18 +21,18 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
     kinds = {len(place) for place in places if place is not None}
     if len(kinds) > 1 or not kinds <= {len(unit.axes) for unit in Unit if unit.axes}:
         raise TraceError(
-            f"places of {' and '.join(map(str, sorted(kinds)))} numbers came with tokens; a sound's have one, in "
-            "seconds, and a picture's two, its row and its column"
+            "tokens need places of one kind, (row, column) for image patches or (seconds,) for audio frames; got "
+            f"lengths {' and '.join(map(str, sorted(kinds)))}"
         )
     patches = [place for place in places if Unit.of(place) is Unit.PATCH and place is not None]
     for place in patches:
         if not all(one >= 0 and float(one).is_integer() for one in place):
-            raise TraceError(f"a patch is said to be at {place}; its row and its column are whole numbers from 0 on")
+            raise TraceError(f"a patch needs a row and a column, whole numbers from 0; got {place}")
     rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
     if rows * columns > _EMPTIEST * len(places):
         raise TraceError(
-            f"{len(patches):,} patches are said to be in {rows:,} rows and {columns:,} columns; a grid may have "
-            f"{_EMPTIEST} times as many places as there are positions, {_EMPTIEST * len(places):,}"
+            f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
+            f"times as many places as positions, {_EMPTIEST * len(places):,}"
         )
 
 
@@ -50,7 +50,7 @@ class Tokens:
     """A row of tokens from a tokenizer; every field has one entry per position.
 
     Attributes:
-        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text if there is no tokenizer.
+        labels: the tokenizer's own pieces, such as "##ing" or "Ġbank"; the ids as text without a tokenizer.
         ids: the numbers the model reads; None if there are none, as for an image's patches.
         words: each piece's word in the text, from 0; None if it belongs to none.
         special: True for pieces the tokenizer added, such as [CLS].
@@ -86,9 +86,11 @@ class Tokens:
                 object.__setattr__(self, name, default)
         for name in (*(() if self.ids is None else ("ids",)), *blank):
             if len(getattr(self, name)) != len(self.labels):
-                raise TraceError(f"{len(self.labels)} token labels came with {len(getattr(self, name))} {name}")
+                raise TraceError(
+                    f"{name} needs {len(self.labels)} entries, one per token; got {len(getattr(self, name))}"
+                )
         if unknown := set(self.spelling) - set(SPELLINGS):
-            raise TraceError(f"the spelling {min(unknown)!r} came with tokens; allowed are {', '.join(SPELLINGS)}")
+            raise TraceError(f"unknown spelling {min(unknown)!r}; choose {', '.join(SPELLINGS)}")
         check_places(self.place)
 
     def __len__(self) -> int:
@@ -116,14 +118,13 @@ class Tokens:
         """
         if self.ids is None:
             raise TraceError(
-                f"the ids of {self.labels[0]}, … were asked for, which have none: they are places in what was read, no "
-                "words"
+                f"{self.labels[0]}, … have no ids, because they are image patches or audio frames, not words"
             )
         return self.ids
 
     @once
     def placed(self) -> bool:
-        """Whether any token has a place in an image or audio."""
+        """Return whether any token has a place in an image or audio."""
         return any(one is not None for one in self.place)
 
     @once
@@ -159,19 +160,19 @@ class Tokens:
         return tuple(self.placed_at(at) or written for at, written in enumerate(self.written))
 
     def require(self, position: int) -> None:
-        """Refuse a position outside the row, counted from 0.
+        """Raise an error for a position outside the row, counted from 0.
 
         Raises:
-            ShapeError: there is no such position.
+            ShapeError: the position is missing.
         """
         if not 0 <= position < len(self):
-            raise ShapeError(f"position {position} was asked for; the text has positions 0 to {len(self) - 1}")
+            raise ShapeError(f"no position {position}; the text has positions 0 to {len(self) - 1}")
 
     def resolve(self, position: int) -> int:
         """Return a position from 0; a negative one counts from the end.
 
         Raises:
-            ShapeError: there is no such position.
+            ShapeError: the position is missing.
         """
         count = len(self)
         self.require(position + count if -count <= position < 0 else position)
@@ -185,9 +186,9 @@ class Tokens:
 
     @once
     def pieces(self) -> tuple[tuple[int, ...], ...]:
-        """The positions of each word's pieces, in order; a token of no word is alone.
+        """Return the positions of each word's subword tokens, in order; a token of no word is alone.
 
-        No word crosses a space, whatever `words` says: files of earlier versions have the tokenizer's own words.
+        No word crosses a space, whatever `words` has: files of earlier versions have the tokenizer's own words.
         """
         groups: list[list[int]] = []
         last: tuple[int | None, int | None] = (None, None)
@@ -236,10 +237,10 @@ class Tokens:
         return without_marks(*self.joined(positions))
 
     def joined(self, positions: Sequence[int]) -> tuple[str, str]:
-        """Return a word's pieces as one piece, and its spelling.
+        """Return a word's subword tokens as one token, and its spelling.
 
         Args:
-            positions: its pieces', as in `pieces`.
+            positions: its tokens' positions, as in `pieces`.
         """
         labels, kinds = [self.labels[one] for one in positions], [self.spelling[one] for one in positions]
         if len(set(kinds)) == 1:
@@ -275,7 +276,7 @@ class Tokens:
         found = {one for one in found if not any(self.padding[position] for position in one)}
         if not wanted or not found:
             named = ", ".join(self.written[:_MOST_NAMED]) + (" …" if len(self) > _MOST_NAMED else "")
-            raise TraceError(f"the word “{word}” was asked for, which isn't in this text; its tokens are {named}")
+            raise TraceError(f"the word “{word}” isn't in this text; its tokens are {named}")
         return sorted(found)
 
     @once
@@ -301,7 +302,7 @@ class Tokens:
         found = [pieces[0] for pieces in self.places(word)]
         if len(found) > 1:
             phrase = ", ".join(map(str, found))
-            raise TraceError(f"the word “{word}” was asked for, which stands at positions {phrase}; name one of them")
+            raise TraceError(f"the word “{word}” occurs at positions {phrase}; choose one of them")
         return found[0]
 
     @classmethod
@@ -311,7 +312,7 @@ class Tokens:
         wrong = next((label for label in said if not isinstance(label, str)), None)  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         if isinstance(labels, str) or wrong is not None:
             got = "one str" if isinstance(labels, str) else type(wrong).__name__
-            raise TraceError(f"labels are one str for each token, in a list or tuple; got {got}")
+            raise TraceError(f"labels must be one str per token, in a list or tuple; got {got}")
         first = {label: place for place, label in reversed(list(enumerate(said)))}
         ids = tuple(first[label] for label in said)
         return cls(said, ids, words=tuple(range(len(said))), spelling=(_TEXT,) * len(said))
@@ -325,4 +326,4 @@ class Tokens:
 def check_text(text: object, what: str = "a text") -> None:
     """Refuse anything but a str."""
     if not isinstance(text, str):
-        raise UnusableText(f"{what} has to be a str; got {type(text).__name__}")
+        raise UnusableText(f"{what} must be a str; got {type(text).__name__}")

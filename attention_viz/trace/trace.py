@@ -69,7 +69,7 @@ class Trace(TraceData):
         stream: str | None = None,
         batch: int | None = None,
         layout: str | None = None,
-        name: str = "queries, keys and values of one's own",
+        name: str = "your own queries, keys and values",
     ) -> "Trace":
         """Make a trace from the queries, keys and values of your own code; our attention computes the rest.
 
@@ -112,7 +112,7 @@ class Trace(TraceData):
         allowed: Tensor | Sequence[Tensor | None] | None = None,
         stream: str | None = None,
         batch: int | None = None,
-        name: str = "weights of one's own",
+        name: str = "your own weights",
     ) -> "Trace":
         """Make a trace from attention weights alone, such as another library's, for figures, tables and metrics.
 
@@ -152,7 +152,7 @@ class Trace(TraceData):
         """Return one row per weight.
 
         The columns are stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written. A
-        token is the tokenizer's own piece, such as "Ġbank"; written is its readable form, "·bank".
+        token is the tokenizer's own subword token, such as "Ġbank"; written is its readable form, "·bank".
 
         Work of more than ten seconds warns of its row count and duration first, then prints its progress to standard
         error.
@@ -166,8 +166,8 @@ class Trace(TraceData):
                 stops the work.
 
         Raises:
-            TraceError: there is no such layer or stream.
-            ShapeError: there is no such head, or you passed both layer and layers.
+            TraceError: the layer or stream is missing.
+            ShapeError: the head is missing, or you passed both layer and layers.
         """
         return weights_table(self, layer, head, stream, layers, progress)
 
@@ -223,7 +223,7 @@ class Trace(TraceData):
         """Return the run with one stream alone; this trace itself if it has no other.
 
         Raises:
-            TraceError: there is no such stream.
+            TraceError: the stream is missing.
         """
         stream = self.stream(stream)
         if self.streams == (stream,):

@@ -122,7 +122,7 @@ class TraceData:
         """Return the output's row at a position, counted from the end if negative, without computing all rows.
 
         Raises:
-            IndexError: there is no such row.
+            IndexError: the row is missing.
             TraceError: the row isn't made yet, and the model has changed since it ran.
         """
         return by_row(self)[position]
@@ -151,7 +151,7 @@ class TraceData:
 
     @property
     def differentiable(self) -> bool:
-        """Whether the trace has a model behind it that gives gradients."""
+        """Return whether a model behind the trace gives gradients."""
         return behind(self).differentiate is not None
 
     def relevance(self, of: tuple[int, int] | Along | None = None) -> Relevance:
@@ -164,7 +164,7 @@ class TraceData:
         Raises:
             TraceError: the trace has no model behind it, or it has changed since.
             UnsupportedModel: the model passes no gradient.
-            ShapeError: there is no such position or token.
+            ShapeError: the position or token is missing.
         """
         return behind(self).relevance(of)
 
@@ -181,7 +181,7 @@ class TraceData:
             1 - cos of the outputs with and without, (query, key) per kept layer; 0 if the output doesn't turn.
 
         Raises:
-            TraceError: the trace has no pretrained model behind it, it has changed since, or there is no such stream.
+            TraceError: the trace has no pretrained model behind it, it has changed since, or the stream is missing.
             UnsupportedModel: the model's layers can't run by themselves.
         """
         return behind(self).without_values(self.stream(stream))
@@ -195,12 +195,12 @@ class TraceData:
         """Check a stream's name and return it; None stands for the only stream.
 
         Raises:
-            TraceError: there is no such stream, or there are several and none was named.
+            TraceError: the stream is missing, or there are several and none was named.
         """
         if name is None and len(self.layers) == 1:
             return self.streams[0]
         if name is None or name not in self.layers:
-            asked = "no stream was named" if name is None else f"the stream {name!r} was asked for"
+            asked = "no stream was named" if name is None else f"unknown stream {name!r}"
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
         return name
 
@@ -228,8 +228,8 @@ class TraceData:
         for name in self.streams if stream is None else (self.stream(stream),):
             if not self.kept[name].whole:
                 raise TraceError(
-                    f"{what} needs every layer of the {name}, and this trace keeps {self.kept[name]}; trace the text "
-                    "without layers=…"
+                    f"{what} needs every layer of the {name}, but this trace keeps {self.kept[name]}; trace the "
+                    "text without layers=…"
                 )
 
     def head_count(self, layer: int, stream: str | None = None) -> int:
@@ -240,7 +240,7 @@ class TraceData:
         """Return one layer's attention call, head first: query is (head, query, d_k).
 
         Raises:
-            TraceError: there is no such layer or stream, or the layer isn't kept.
+            TraceError: the layer or stream is missing, or the layer isn't kept.
         """
         stream, index = self._index(layer, stream)
         return self.layers[stream][index].attention
@@ -249,7 +249,7 @@ class TraceData:
         """Return the model's own number for a layer, as text.
 
         Raises:
-            TraceError: there is no such layer or stream, or the layer isn't kept.
+            TraceError: the layer or stream is missing, or the layer isn't kept.
         """
         stream, index = self._index(layer, stream)
         return self.layers[stream][index].label
@@ -270,7 +270,7 @@ class TraceData:
         """Return one layer with the tensors around its attention call.
 
         Raises:
-            TraceError: there is no such layer or stream, or the layer isn't kept.
+            TraceError: the layer or stream is missing, or the layer isn't kept.
         """
         stream, index = self._index(layer, stream)
         return self.whole_layers[stream][index]
@@ -281,7 +281,7 @@ class TraceData:
         if not is_whole(layer) or layer not in kept.numbers:
             if kept.whole or layer in kept.without:
                 raise TraceError(no_such_layer(layer, kept, f"the {stream}"))
-            raise TraceError(f"layer {layer!r} was asked for; of the {stream} this trace keeps {kept}")
+            raise TraceError(f"no layer {layer!r}; of the {stream} this trace keeps {kept}")
         return stream, kept.index(LayerNumber(layer))
 
 
@@ -315,8 +315,7 @@ def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, Kep
 
 def _refuse() -> Fidelity:
     raise TraceError(
-        "fidelity was asked for of a trace that was put together without one, and no model stands behind it: give "
-        "Trace(…, fidelity=…)"
+        "fidelity needs a model behind the trace, and this one was put together without; pass Trace(…, fidelity=…)"
     )
 
 

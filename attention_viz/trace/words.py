@@ -160,7 +160,7 @@ def group_pieces(
 
 
 def sign_groups(labels: Sequence[str], spelling: Sequence[str], word: Sequence[int]) -> list[tuple[int, ...]]:
-    """Group a word's pieces that share a letter, its marks or an emoji."""
+    """Group a word's subword tokens that share a letter, its marks or an emoji."""
     row = PieceText.of(
         [labels[at] for at in word], [spelling[at] for at in word], [True] * len(word), lambda _at, _before, _after: ""
     )

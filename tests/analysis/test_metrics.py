@@ -126,7 +126,7 @@ def test_of_a_picture_neighbours_are_those_beside_and_above_and_what_has_no_ids_
     assert found["previous"] == pytest.approx((0.5 + 0.5) / 2)
     assert found["next"] == pytest.approx((0.3 + 0.1) / 2)
     assert table.attrs["missing"].keys() == {"duplicate", "induction"}
-    assert "has no ids" in table.attrs["missing"]["induction"]
+    assert "have no ids" in table.attrs["missing"]["induction"]
     text = made(weights, Tokens(tuple("abcde"), (1, 2, 3, 4, 5)))
     assert head_table([text, text]).attrs["missing"].keys() == {"above"}
 
@@ -160,9 +160,9 @@ def test_over_several_texts_the_mean_and_its_spread() -> None:
     # "A boat drifted by" has no word twice, and doesn't count where one is asked for.
     two = numpy.stack([single[0]["induction"], single[2]["induction"]])
     assert table["induction"].to_numpy() == pytest.approx(two.mean(0))
-    with pytest.raises(TraceError, match="without a trace"):
+    with pytest.raises(TraceError, match="one or more traces"):
         head_table([])
-    with pytest.raises(TraceError, match="several models together"):
+    with pytest.raises(TraceError, match="one model; got all-MiniLM-L6-v2 and lists"):
         head_table([traces[0], shipped("lists").trace("a b")])
 
 

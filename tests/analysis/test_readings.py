@@ -89,7 +89,7 @@ def test_one_stream_of_an_encoder_decoder_is_read_and_cross_attention_has_no_rol
     assert read("raw", trace, stream="cross").streams == ("cross",)
     for name in ("rollout", "flow"):
         assert read(name, trace, stream="decoder").head_count(0) == 1
-        with pytest.raises(TraceError, match=f"{name} was asked for cross-attention, .* two different rows"):
+        with pytest.raises(TraceError, match=f"{name} needs .*; cross-attention has .* two different rows"):
             read(name, trace, stream="cross")
 
 
@@ -97,16 +97,16 @@ def test_what_a_reading_needs_and_is_not_there_is_refused_by_name(minilm: Attent
     trace = minilm.trace("The bank")
     trace.save(tmp_path / "trace.safetensors")
     file = Trace.load(tmp_path / "trace.safetensors")
-    with pytest.raises(TraceError, match="a trace without its model, as one from a file"):
+    with pytest.raises(TraceError, match="needs the model's matrix W_O"):
         read("norm", file)
-    with pytest.raises(TraceError, match="a trace from a file has no model any more"):
+    with pytest.raises(TraceError, match="needs a trained model; traces from files have none"):
         read("gradient", file)
-    with pytest.raises(TraceError, match="never trained to say anything"):
+    with pytest.raises(TraceError, match="our own module is untrained"):
         read("gradient", av.scratch("the cat sat"))
     assert read("rollout", file).head_count(0) == 1
-    with pytest.raises(TraceError, match=f"'chance' was asked for; there are {', '.join(READINGS)}$"):
+    with pytest.raises(TraceError, match=f"'chance'; choose {', '.join(READINGS)}$"):
         read("chance", trace)
-    with pytest.raises(TraceError, match="read already, as rollout"):
+    with pytest.raises(TraceError, match="already read as rollout"):
         read("norm", read("rollout", trace), minilm)
 
 

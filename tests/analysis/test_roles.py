@@ -50,10 +50,25 @@ def test_a_pattern_that_was_put_in_is_called_by_its_name(role: str) -> None:
     weights = torch.stack([pattern(PLANTED[role], 0.9), pattern({}, 0.0)])[None]
     table = av.roles(trace_of(weights, tokens_of(TEXT)))
     assert table.index.names == ["layer", "head"]
-    assert list(table.columns) == ["role", "score", *SHARES]
+    assert list(table.columns) == ["role", "score", "label", *SHARES]
     assert table.loc[(0, 0), "role"] == role
     assert table.loc[(0, 0), "score"] == table.loc[(0, 0), role] == pytest.approx(0.9, abs=0.11)
     assert tuple(table.loc[(0, 1), ["role", "score"]]) == ("broad", pytest.approx(1.0))
+
+
+def test_heads_are_named_in_the_words_of_the_field_beside_the_keys_that_stay() -> None:
+    names = (
+        "previous-token head", "next-token head", "patch-above head", "self head", "duplicate-token head",
+        "induction head", "punctuation head", "attention sink", "broad head", "mixed head",
+    )  # fmt: skip
+    assert tuple(role.head() for role in av.ROLES.values()) == names
+    assert [av.ROLES[name].head("patch") for name in ("previous", "next", "above", "first")] == [
+        "left-patch head", "right-patch head", "patch-above head", "attention sink",
+    ]  # fmt: skip
+    assert [av.ROLES[name].head("frame") for name in ("previous", "next")] == ["previous-frame head", "next-frame head"]
+    table = av.roles(shipped("induction").trace("moon cheese frog ring moon cheese frog ring"))
+    assert table["label"].tolist() == [av.ROLES[role].head() for role in table["role"]]
+    assert table.loc[(1, 1), ["role", "label"]].tolist() == ["induction", "induction head"]
 
 
 def test_even_rows_of_a_short_text_do_no_job_however_much_they_give_a_key() -> None:
@@ -188,14 +203,14 @@ def test_of_several_texts_shares_are_means_over_those_that_have_them() -> None:
 
 def test_refusals_are_by_name() -> None:
     minilm, toy = shipped("all-MiniLM-L6-v2").trace("a b"), shipped("induction").trace("moon cheese")
-    with pytest.raises(TraceError, match="without a trace"):
+    with pytest.raises(TraceError, match="one or more traces"):
         av.roles([])
-    with pytest.raises(TraceError, match="several models together; got all-MiniLM-L6-v2 and induction"):
+    with pytest.raises(TraceError, match="one model; got all-MiniLM-L6-v2 and induction"):
         av.roles([minilm, toy])
-    with pytest.raises(TraceError, match=r"different heads; got \[36, 72\] heads"):
+    with pytest.raises(TraceError, match=r"same heads; got \[36, 72\] heads"):
         av.roles([minilm, shipped("all-MiniLM-L6-v2").trace("a b", layers=[0, 1, 2])])
     later = toy.derived(provenance=replace(toy.provenance, sha256="0" * 64))
-    with pytest.raises(TraceError, match="several models together; got induction with different weights"):
+    with pytest.raises(TraceError, match="one model; got induction with different weights"):
         av.roles([toy, later])
     by_its_folder = toy.derived(provenance=replace(toy.provenance, model="/models/toy"))
     assert av.roles([toy, by_its_folder])["role"].equals(av.roles(toy)["role"])

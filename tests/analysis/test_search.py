@@ -35,15 +35,15 @@ def test_over_several_texts_weights_and_ranks_are_means_of_those_that_have_both_
 
 
 def test_words_that_no_text_has_are_refused_with_how_many_were_read(traces: list[Trace]) -> None:
-    with pytest.raises(TraceError, match="“dog” and “cat” were asked for in 3 texts, none of which has both"):
+    with pytest.raises(TraceError, match="none of 3 texts has both “dog” and “cat”"):
         find_heads(traces, "dog", "cat")
-    with pytest.raises(TraceError, match="in 0 texts"):
+    with pytest.raises(TraceError, match="none of 0 texts"):
         find_heads([], "it", "cat")
     other = shipped("induction").trace("moon cheese moon cheese")
     minilm, text = shipped("all-MiniLM-L6-v2"), "moon cheese"
-    with pytest.raises(TraceError, match="several models together; got all-MiniLM-L6-v2 and induction"):
+    with pytest.raises(TraceError, match="one model; got all-MiniLM-L6-v2 and induction"):
         find_heads([minilm.trace(text), other], "moon", "cheese")
-    with pytest.raises(TraceError, match=r"different heads can't be averaged; got \[24, 72\]"):
+    with pytest.raises(TraceError, match=r"same heads; got \[24, 72\]"):
         find_heads([minilm.trace(text), minilm.trace(text, layers=[0, 5])], "moon", "cheese")
 
 
@@ -59,5 +59,5 @@ def test_a_detector_is_a_metric_in_plain_words() -> None:
 def test_tables_that_are_at_hand_are_averaged_as_their_traces_are(traces: list[Trace]) -> None:
     tables = [head_table(trace) for trace in traces]
     assert mean_table(tables).equals(head_table(traces))
-    with pytest.raises(TraceError, match="without a table"):
+    with pytest.raises(TraceError, match="one or more tables"):
         mean_table([])

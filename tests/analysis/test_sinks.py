@@ -53,7 +53,7 @@ def test_a_text_of_one_token_has_nobody_who_looks_back() -> None:
 
 
 def test_another_models_trace_and_a_missing_stream_are_refused_by_name(minilm: AttentionModel) -> None:
-    with pytest.raises(TraceError, match=r"a trace of scratch was given, and the matrices are of all-MiniLM-L6-v2"):
+    with pytest.raises(TraceError, match=r"the trace is of scratch, but the matrices are of all-MiniLM-L6-v2"):
         av.attention_sinks(minilm, Scratch().trace(TEXT))
-    with pytest.raises(TraceError, match="the stream 'cross' was asked for; this trace has encoder"):
+    with pytest.raises(TraceError, match="unknown stream 'cross'; this trace has encoder"):
         av.attention_sinks(minilm, minilm.trace(TEXT), "cross")

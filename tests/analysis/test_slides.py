@@ -45,11 +45,11 @@ def trace() -> Trace:
 def test_a_head_that_writes_most_against_a_number_is_not_said_to_write_most_of_it(trace: Trace) -> None:
     wrote = Wrote("encoder", 0, 1, 3, 2.25, 3.57, "“it” over “she”")
     (of,) = written_slides(trace, wrote)
-    assert said(of.ask) == "“it” over “she” is 3.57: which head writes most of it, and where does it look?"
-    assert said(of.tell).startswith("Layer 0, head 1 writes +2.25: from “")
+    assert said(of.ask) == "“it” over “she” is 3.57: which head contributes most to it, and where does it look?"
+    assert said(of.tell).startswith("Layer 0, head 1 contributes +2.25: from “")
     (against,) = written_slides(trace, replace(wrote, contribution=-2.79))
-    assert "which head writes most, for it or against it, and where" in said(against.ask)
-    assert said(against.tell).startswith("Layer 0, head 1 writes −2.79, against it: from “")
+    assert "which head contributes most, for it or against it, and where" in said(against.ask)
+    assert said(against.tell).startswith("Layer 0, head 1 contributes −2.79, against it: from “")
 
 
 def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_runs_numbers() -> None:
@@ -260,7 +260,7 @@ def test_a_role_has_a_slide_where_a_head_has_it_with_the_head_that_has_it_most()
     assert role_slides(av.scratch("cat"), av.roles(av.scratch("cat"))) == ()
     # Of more heads than are named some are left out, which is seen.
     trace = shipped("all-MiniLM-L6-v2").trace("The bank of the river was flooded")
-    resting = next(one for one in role_slides(trace, av.roles(trace)) if "rests most" in said(one.ask))
+    resting = next(one for one in role_slides(trace, av.roles(trace)) if "attention sink" in said(one.ask))
     assert resting.picture is not None and resting.picture.cuts == (5,) and len(resting.picture.tokens) == 5
 
 
@@ -268,9 +268,7 @@ def test_the_head_of_another_text_that_changes_a_number_most_is_asked_for_among_
     changes = {(layer, head): (-1) ** head * (layer + head / 10) for layer in range(3) for head in range(4)}
     put = PutIn("“a” over “b”", -0.5, " ".join(["long"] * 40), changes, run=False)
     (slide,) = put_slides(trace, put)
-    assert said(slide.ask).startswith(
-        "“a” over “b” is −0.50. Which head changes it most, with what it hands on in “long"
-    )
+    assert said(slide.ask).startswith("“a” over “b” is −0.50. Which head changes it most with its output from “long")
     assert said(slide.ask).endswith("…”?") and "2.3" not in said(slide.ask)
     assert said(slide.tell) == "Layer 2, head 3: −2.30, estimated by a gradient"
     # In the model's order, with their signs.

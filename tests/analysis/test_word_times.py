@@ -161,11 +161,11 @@ def test_where_nobody_speaks_no_word_has_a_time() -> None:
 
 def test_what_has_no_times_is_said_by_name() -> None:
     trace = spoken()
-    with pytest.raises(av.TraceError, match=r"a trace of hears was given"):
+    with pytest.raises(av.TraceError, match=r"needs a trace of its own; got one of hears"):
         av.word_times(SimpleNamespace(name="another"), trace)
     text = av.load("scratch").trace("the cat sat")
-    with pytest.raises(av.TraceError, match="no sound that is written down"):
+    with pytest.raises(av.TraceError, match="need a transcription"):
         av.word_times(SimpleNamespace(name="scratch"), text)
     nothing = replace(trace.query_tokens(), special=(True,) * len(SAID))
-    with pytest.raises(av.TraceError, match="nothing is said"):
+    with pytest.raises(av.TraceError, match="need a transcribed word"):
         av.word_times(model(), trace.derived(queries={"cross": nothing}))

@@ -36,7 +36,7 @@ def test_only_heads_that_reach_a_word_write_for_some() -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "words"),
     [
-        ({"layer": 9, "head": 0}, TraceError, "layer 9 was asked for; the decoder has layers 0 to 1"),
+        ({"layer": 9, "head": 0}, TraceError, "no layer 9; the decoder has layers 0 to 1"),
         ({"layer": 1, "head": 40}, ShapeError, "head 40 was asked for; layer 1 has heads 0 to 3"),
         (
             {"layer": 1, "head": 0, "position": 77},

@@ -89,6 +89,7 @@ def test_the_numbers_are_those_of_single_traces_added_up_cell_by_cell(
         pandas.testing.assert_frame_equal(scanned, whole, atol=2e-5, check_dtype=False)
         own_roles = av.roles(traces, stream)
         assert roles["role"].tolist() == own_roles["role"].tolist()
+        assert roles["label"].tolist() == own_roles["label"].tolist()
         assert roles["role first"].to_numpy() == pytest.approx(own_roles["first"].to_numpy(), abs=2e-5, nan_ok=True)
 
 

@@ -99,7 +99,7 @@ def test_a_part_that_is_none_is_told_and_the_rest_holds(part: str) -> None:
     assert found == (Change("zero", 3, 1), Change("block", detail=((1, 2),)))
     (notice,) = notices
     *first, last = (entry.example for entry in EDITS.values())
-    assert f"“{part}”" in notice and f"Allowed are {', '.join(first)} or {last}, each for all heads" in notice
+    assert f"“{part}”" in notice and f"Use {', '.join(first)} or {last}, each for all heads" in notice
 
 
 def test_more_changes_than_a_page_can_list_are_told() -> None:
@@ -109,16 +109,16 @@ def test_more_changes_than_a_page_can_list_are_told() -> None:
 
 def test_changes_are_told_in_plain_words_with_the_tokens_names(trace: Trace) -> None:
     told = {
-        "zero@0.1": "Layer 0, head 1 says nothing (its output is 0)",
-        "mean@0": "Every head of layer 0 always says its average",
-        "temp:0.5": "Every head looks more sharply (temperature 0.5)",
-        "temp:2@0.0": "Layer 0, head 0 looks more evenly (temperature 2)",
-        "block:1>4@0.1": "“bank” may not look at “river” in layer 0, head 1",
-        "block:0>4@0": "“the” (position 0) may not look at “river” in layer 0",
-        "block:1>3": "“bank” may not look at “the” (position 3) in all layers",
-        "draw:1>3,1>4,2>2@0.1": "Layer 0, head 1 looks where it was drawn: “bank” at “the” (position 3) and “river”; "
-        "“of” at “of”",
-        "draw:1>1,2>2,4>4@0.1": "Layer 0, head 1 looks where it was drawn: “bank” at “bank”; “of” at “of”; 1 more row",
+        "zero@0.1": "Layer 0, head 1 is zero-ablated: its output is 0",
+        "mean@0": "Every head of layer 0 is mean-ablated: its output is its mean over the positions",
+        "temp:0.5": "Every head attends more sharply (temperature 0.5)",
+        "temp:2@0.0": "Layer 0, head 0 attends more evenly (temperature 2)",
+        "block:1>4@0.1": "“bank” may not attend to “river” in layer 0, head 1",
+        "block:0>4@0": "“the” (position 0) may not attend to “river” in layer 0",
+        "block:1>3": "“bank” may not attend to “the” (position 3) in all layers",
+        "draw:1>3,1>4,2>2@0.1": "Layer 0, head 1 attends as drawn: “bank” to “the” (position 3) and “river”; "
+        "“of” to “of”",
+        "draw:1>1,2>2,4>4@0.1": "Layer 0, head 1 attends as drawn: “bank” to “bank”; “of” to “of”; 1 more row",
     }
     assert {text: describe(read_changes(text)[0][0], trace) for text in told} == told
 
@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_said_and_still_told_in_words(trace: Trace) -> None
         "block:6>6@0.1": "",
     }
     assert {text: misfit(read_changes(text)[0][0], trace) for text in told} == told
-    assert describe(read_changes("block:1>7")[0][0], trace) == "“bank” may not look at position 7 in all layers"
+    assert describe(read_changes("block:1>7")[0][0], trace) == "“bank” may not attend to position 7 in all layers"
 
 
 def test_the_edits_are_those_that_were_asked_for(trace: Trace) -> None:

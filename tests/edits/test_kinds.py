@@ -29,8 +29,8 @@ def mask(*blocked: tuple[int, int]) -> torch.Tensor:
 def test_an_edit_is_told_in_words() -> None:
     assert str(av.Allow(mask((0, 4), (2, 1)))) == "allow: 2 of 3 × 5 cells blocked in all layers, all heads"
     assert str(av.Allow(mask(), layer=1, head=6)) == "allow: 0 of 3 × 5 cells blocked in layer 1, head 6"
-    assert str(av.Block(4, 2, 1)) == "block: query 4 may not look at key 2 in layer 1, all heads"
-    assert str(av.Temperature(0.5)) == "temperature: what enters the softmax divided by 0.5 in all layers, all heads"
+    assert str(av.Block(4, 2, 1)) == "block: query 4 may not attend to key 2 in layer 1, all heads"
+    assert str(av.Temperature(0.5)) == "temperature: the softmax's input divided by 0.5 in all layers, all heads"
     assert str(av.Ablate(2, 7)) == "ablate: the output becomes 0 in layer 2, head 7"
     assert (
         str(av.Ablate(2, 7, "mean", "cross")) == "ablate: the output becomes its mean in layer 2, head 7, of the cross"
@@ -54,7 +54,7 @@ def unchecked() -> Iterator[None]:
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("allowed", [torch.ones(3, 5), torch.ones(2, 3, 5, dtype=torch.bool), torch.tensor(True)])
 def test_what_is_no_boolean_matrix_is_refused(allowed: torch.Tensor) -> None:
-    with pytest.raises(av.ShapeError, match=r"allowed has to be boolean, \(query, key\)"):
+    with pytest.raises(av.ShapeError, match=r"allowed must be boolean, \(query, key\)"):
         av.Allow(allowed)
 
 
@@ -64,26 +64,26 @@ def test_what_is_no_boolean_matrix_is_refused(allowed: torch.Tensor) -> None:
     [
         (lambda: av.Block(-1, 2), "positions count from 0; got query -1, key 2"),
         (lambda: av.Block(1, -2), "positions count from 0; got query 1, key -2"),
-        (lambda: av.Block(1.0, 2), "query has to be a whole number; got 1.0"),
-        (lambda: av.Block(1, True), "key has to be a whole number; got True"),
-        (lambda: av.Temperature(0), "a temperature has to be a finite number above 0; got 0"),
+        (lambda: av.Block(1.0, 2), "query must be a whole number; got 1.0"),
+        (lambda: av.Block(1, True), "key must be a whole number; got True"),
+        (lambda: av.Temperature(0), "a temperature must be a finite number above 0; got 0"),
         (lambda: av.Temperature(-1.5), "above 0; got -1.5"),
         (lambda: av.Temperature(float("inf")), "above 0; got inf"),
         (lambda: av.Temperature(float("nan")), "above 0; got nan"),
-        (lambda: av.Temperature(10**400), "a temperature has to be a finite number"),
+        (lambda: av.Temperature(10**400), "a temperature must be a finite number"),
         (lambda: av.Temperature(True), "above 0; got True"),
         (lambda: av.Temperature("2"), "above 0; got '2'"),
-        (lambda: av.Ablate("0", 1), "layer has to be a whole number; got '0'"),
-        (lambda: av.Ablate(0, None), "head has to be a whole number; got None"),
-        (lambda: av.Ablate(0, 1, "median"), 'can become "zero" or its "mean"; got \'median\''),
-        (lambda: av.Ablate(0, 1, "mean", rows=torch.ones(3)), r"rows has to be boolean, \(query,\).*float32 \(3,\)"),
-        (lambda: av.Replace(0, None, torch.eye(3)), "head has to be a whole number; got None"),
+        (lambda: av.Ablate("0", 1), "layer must be a whole number; got '0'"),
+        (lambda: av.Ablate(0, None), "head must be a whole number; got None"),
+        (lambda: av.Ablate(0, 1, "median"), 'to must be "zero" or "mean"; got \'median\''),
+        (lambda: av.Ablate(0, 1, "mean", rows=torch.ones(3)), r"rows must be boolean, \(query,\).*float32 \(3,\)"),
+        (lambda: av.Replace(0, None, torch.eye(3)), "head must be a whole number; got None"),
         (lambda: av.Replace(0, 1, [[1.0]]), r"weights has to be a tensor; got list"),
-        (lambda: av.Replace(0, 1, torch.eye(3, dtype=torch.long)), "weights have to be floating"),
-        (lambda: av.Replace(0, 1, torch.ones(1, 2, 2) / 2), r"weights have to be floating.*\(1, 2, 2\)"),
-        (lambda: av.Replace(0, 1, torch.tensor([[float("nan"), 1]])), "finite and not below 0"),
-        (lambda: av.Replace(0, 1, torch.tensor([[float("inf"), 1]])), "finite and not below 0"),
-        (lambda: av.Replace(0, 1, torch.tensor([[1.5, -0.5]])), "finite and not below 0"),
+        (lambda: av.Replace(0, 1, torch.eye(3, dtype=torch.long)), "weights must be a floating-point matrix"),
+        (lambda: av.Replace(0, 1, torch.ones(1, 2, 2) / 2), r"weights must be a floating-point matrix.*\(1, 2, 2\)"),
+        (lambda: av.Replace(0, 1, torch.tensor([[float("nan"), 1]])), "finite and non-negative; got nan"),
+        (lambda: av.Replace(0, 1, torch.tensor([[float("inf"), 1]])), "finite and non-negative; got inf"),
+        (lambda: av.Replace(0, 1, torch.tensor([[1.5, -0.5]])), "finite and non-negative; got -0.5"),
         (lambda: av.Replace(0, 1, torch.tensor([[1, 0], [0.5, 0.499]])), "to 0; row 1 sums to 0.999"),
         (lambda: av.Replace(0, 1, torch.tensor([[1e-5, 0]])), "to 0; row 0 sums to 1e-05"),
     ],
@@ -133,34 +133,34 @@ def test_a_block_is_a_mask_with_one_cell_closed() -> None:
 
 @pytest.mark.parametrize(("query", "key"), [(3, 0), (0, 5)])
 def test_a_block_outside_the_text_is_refused(query: int, key: int) -> None:
-    with pytest.raises(av.ShapeError, match=f"a block of query {query} and key {key} was asked for; this text has 3"):
+    with pytest.raises(av.ShapeError, match=f"can't block query {query} and key {key}; this text has 3"):
         narrow([av.Block(query, key)], ("encoder", 0), 2, SHAPE, None)
 
 
 @pytest.mark.parametrize("head", [-1, 2])
 def test_a_head_that_is_not_there_is_refused(head: int) -> None:
-    with pytest.raises(av.ShapeError, match=f"head {head} was asked for; layer 0 has heads 0 to 1"):
+    with pytest.raises(av.ShapeError, match=f"names head {head}; layer 0 has heads 0 to 1"):
         narrow([av.Allow(mask(), head=head)], ("encoder", 0), 2, SHAPE, None)
 
 
 def test_a_mask_of_another_size_is_refused() -> None:
-    with pytest.raises(av.ShapeError, match=r"\(3, 3\) was asked for; this text needs \(query, key\) = \(3, 5\)"):
+    with pytest.raises(av.ShapeError, match=r"the shape \(query, key\) = \(3, 5\); got \(3, 3\)"):
         narrow([av.Allow(causal(3))], ("encoder", 0), 2, SHAPE, None)
 
 
 @pytest.mark.parametrize("layer", [-1, 6])
 def test_a_layer_that_is_not_there_is_refused_rather_than_left_unedited(layer: int) -> None:
-    with pytest.raises(av.ShapeError, match=f"layer {layer} was asked for; the model has layers 0 to 5"):
+    with pytest.raises(av.ShapeError, match=f"names layer {layer}; the model has layers 0 to 5"):
         check_places([av.Allow(mask(), layer=layer)], {"encoder": KeptLayers.first(6)})
 
 
 def test_an_edit_for_a_layer_that_our_own_module_does_not_have_is_refused() -> None:
     edit = av.Allow(causal(2), layer=1)
-    with pytest.raises(av.ShapeError, match="layer 1 was asked for; the model has only layer 0"):
+    with pytest.raises(av.ShapeError, match="names layer 1; the model has only layer 0"):
         Scratch().trace("a boat", edits=[edit])
 
 
 def test_our_own_module_blocks_a_cell() -> None:
     trace = Scratch().trace("a boat here", edits=[av.Block(2, 0, head=1)])
     assert trace.weights(0, 1)[2, 0] == 0 < trace.weights(0, 0)[2, 0]
-    assert trace.provenance.edits == ("block: query 2 may not look at key 0 in all layers, head 1",)
+    assert trace.provenance.edits == ("block: query 2 may not attend to key 0 in all layers, head 1",)

@@ -64,4 +64,4 @@ def test_the_document_lists_every_kind() -> None:
 def test_tokens_are_written_as_whoever_tells_it_writes_them() -> None:
     before = Scratch().trace(TEXT)
     ((change,), _) = read_changes("block:1>4@0")
-    assert describe(change, before, str.upper) == "“BANK” may not look at “RIVER” in layer 0"
+    assert describe(change, before, str.upper) == "“BANK” may not attend to “RIVER” in layer 0"

@@ -187,7 +187,7 @@ def test_an_eviction_says_so_and_its_fidelity_is_that_of_the_run_without_it() ->
     first, *_, last = model.generate("the bank of", 4, evict=evict)
     assert first.provenance.edits == ()
     assert last.provenance.edits == (str(evict),)
-    assert "first 1 and the last 2 stay, at their own positions" in str(evict)
+    assert "first 1 and the last 2 keys, at their own positions" in str(evict)
     assert last.fidelity.ok
     assert last.fidelity.reference.endswith("before the edits") and "blocked" in last.fidelity.reference
     assert last.layer(1).embeddings is not None
@@ -214,7 +214,7 @@ def test_a_model_that_drops_keys_itself_refuses_another_eviction() -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 4), (4, 0), (True, 4), (2, 1.5)])
 def test_an_eviction_that_leaves_nothing_is_refused(first: int, last: int) -> None:
-    with pytest.raises(av.ShapeError, match="keys were to stay"):
+    with pytest.raises(av.ShapeError, match="whole number of keys"):
         av.Evict(first, last)
 
 

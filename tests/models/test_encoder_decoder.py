@@ -116,7 +116,7 @@ def test_a_mask_needs_its_stream_and_changes_only_that() -> None:
     plain = model.trace(SENTENCE, target=FRENCH)
     closed = torch.ones(10, 10, dtype=torch.bool)
     closed[:, 4] = False
-    with pytest.raises(av.ShapeError, match="without its stream; the model has encoder, decoder, cross"):
+    with pytest.raises(av.ShapeError, match="names no stream; choose one of encoder, decoder, cross"):
         model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed)])
     with pytest.raises(av.ShapeError, match="for the side; the model has"):
         model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed, stream="side")])

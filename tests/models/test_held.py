@@ -81,7 +81,7 @@ def test_a_model_with_a_quantized_head_says_words(rounding: AttentionModel, what
     [
         ("circuits", "W_V and W_O of .* are not one matrix .*: DynamicQuantizedLinear rounds what it is given"),
         ("compositions", "DynamicQuantizedLinear rounds what it is given"),
-        ("norms", "they need W_O, .* which isn't known: DynamicQuantizedLinear rounds what it is given"),
+        ("norms", "norms need W_O, .* which isn't known: DynamicQuantizedLinear rounds what it is given"),
         ("writes", "can't be opened into what wrote its output: all of it goes through a step"),
         ("a logit opened", "can't be opened into what wrote the output of this number"),
         ("gradients", "torch has no derivative of some function"),

@@ -138,7 +138,7 @@ def test_layers_without_attention_are_named_wherever_layers_are_listed(name: str
     for ask in asked:
         with pytest.raises((av.TraceError, av.ShapeError), match=f"layer {empty} has no softmax attention; .*{there}"):
             ask()
-    with pytest.raises(av.ShapeError, match=f"layer 7 was asked for; the model {there}"):
+    with pytest.raises(av.ShapeError, match=f"no layer 7; the model {there}"):
         model.trace("the bank", edits=[av.Ablate(7, 0)])
     assert misfit(Change("zero", empty, 0), trace) == (f"layer {empty} has no softmax attention: this model {there}")
     assert misfit(Change("zero", attending[1], 0), trace) == ""
@@ -251,7 +251,7 @@ def test_files_of_version_1_0_0_are_read_by_their_labels(
     assert back.layer_numbers() == numbers and torch.equal(back.weights(3, 2), trace.weights(3, 2))
     assert back.kept["decoder"].whole == (layers is None)
     if layers is not None:
-        with pytest.raises(av.TraceError, match="layer 1 was asked for; of the decoder this trace keeps layer 3 of 2"):
+        with pytest.raises(av.TraceError, match="no layer 1; of the decoder this trace keeps layer 3 of 2"):
             back.weights(1, 0)
 
 

@@ -145,7 +145,7 @@ def test_a_text_of_which_the_tokenizer_leaves_nothing_is_told_so(minilm: Attenti
 
 def test_a_text_too_long_names_the_limit_and_its_own_length(minilm: AttentionModel) -> None:
     assert minilm.limit == 512
-    with pytest.raises(av.TextTooLong, match="reads at most 512 tokens at once and this text has 3002") as caught:
+    with pytest.raises(av.TextTooLong, match="reads at most 512 tokens, and this text has 3002") as caught:
         minilm.trace("word " * 3000)
     assert (caught.value.limit, caught.value.count) == (512, 3002)
     assert len(minilm.trace("word " * 510).query_tokens()) == 512
@@ -179,8 +179,8 @@ def test_what_fits_is_told_word_by_word_and_nothing_is_lost(minilm: AttentionMod
         (([[5, 7]],), av.ShapeError, "got one with list in it"),
         (("57",), av.ShapeError, r"takes ids as a tensor, \(1, n\), or a list of n whole numbers; got str"),
         (([5, 10**30],), av.UnusableText, "a token 10{30}; all-MiniLM-L6-v2 knows the ids 0 to 30521"),
-        (([5] * 513,), av.TextTooLong, "at most 512 tokens at once and this text has 513"),
-        ((torch.ones(1, 513).long(),), av.TextTooLong, "at most 512 tokens at once and this text has 513"),
+        (([5] * 513,), av.TextTooLong, "at most 512 tokens, and this text has 513"),
+        ((torch.ones(1, 513).long(),), av.TextTooLong, "at most 512 tokens, and this text has 513"),
     ],
 )
 def test_ids_that_cannot_be_meant_are_refused_in_words(
@@ -304,10 +304,10 @@ def test_a_row_that_an_edit_leaves_with_nothing_gives_zeros_and_the_pass_goes_on
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (av.Allow(av.masks.causal(4)), r"\(4, 4\) was asked for; this text needs \(query, key\) = \(9, 9\)"),
-        (av.Allow(av.masks.causal(9), layer=6), "layer 6 was asked for; the model has layers 0 to 5"),
-        (av.Allow(av.masks.causal(9), layer=-1), "layer -1 was asked for"),
-        (av.Allow(av.masks.causal(9), head=12), "head 12 was asked for; layer 0 has heads 0 to 11"),
+        (av.Allow(av.masks.causal(4)), r"the shape \(query, key\) = \(9, 9\); got \(4, 4\)"),
+        (av.Allow(av.masks.causal(9), layer=6), "names layer 6; the model has layers 0 to 5"),
+        (av.Allow(av.masks.causal(9), layer=-1), "names layer -1"),
+        (av.Allow(av.masks.causal(9), head=12), "names head 12; layer 0 has heads 0 to 11"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused(minilm: AttentionModel, edit: av.Allow, message: str) -> None:

@@ -79,6 +79,7 @@ def test_findings_and_roles_of_a_picture_speak_of_patches(cat: av.Trace) -> None
     assert max(abs(row - other_row), abs(column - other_column)) > 1
     roles = av.roles(cat)
     assert roles.loc[(2, 3), "role"] == "previous" and roles.loc[(3, 4), "role"] == "above"
+    assert roles.loc[[(2, 3), (3, 4)], "label"].tolist() == ["left-patch head", "patch-above head"]
     assert roles.loc[(3, 4), "above"] == pytest.approx(av.head_table(cat).loc[(3, 4), "above"], rel=1e-3)
     assert roles[["same token", "induction", "punctuation"]].isna().all(axis=None)
 
@@ -87,7 +88,7 @@ def test_roles_are_called_by_what_is_read(cat: av.Trace, words: av.Trace) -> Non
     told = pack_roles(cat, "picture", av.roles(cat))
     labels = {one["name"]: one["label"] for one in told["roles"]}
     assert [labels[name] for name in ("previous", "next", "above")] == [
-        "Patch to the left", "Patch to the right", "Patch above",
+        "Left patch", "Right patch", "Patch above",
     ]  # fmt: skip
     assert not {"same token", "induction", "punctuation"} & labels.keys()
     asks = {one["name"]: one["asks"] for one in told["roles"]}
@@ -96,9 +97,9 @@ def test_roles_are_called_by_what_is_read(cat: av.Trace, words: av.Trace) -> Non
     asked = [part for slide in role_slides(cat, av.roles(cat)) for part, _ in slide.ask]
     assert "Which head looks most at the patch above?" in asked and not any("word" in one for one in asked)
     heard = {one["name"]: one["label"] for one in pack_roles(words, "encoder", av.roles(words, "encoder"))["roles"]}
-    assert heard["previous"] == "Frame before" and "above" not in heard
+    assert heard["previous"] == "Previous frame" and "above" not in heard
     said = {one["name"]: one["label"] for one in pack_roles(words, "decoder", av.roles(words, "decoder"))["roles"]}
-    assert said["previous"] == "Word before" and "induction" in said
+    assert said["previous"] == "Previous token" and "induction" in said
 
 
 def test_four_of_the_six_heads_of_the_last_layer_look_at_the_astronaut() -> None:
@@ -242,9 +243,9 @@ def test_what_a_sound_is_to_be_written_down_as_can_be_given() -> None:
 
 def test_a_model_that_reads_something_else_says_what_it_reads() -> None:
     dino, text = shipped(DINO), shipped(MINILM)
-    with pytest.raises(av.UnusableText, match=r"dinov2-small reads pictures, no text; give it av\.Picture"):
+    with pytest.raises(av.UnusableText, match=r"dinov2-small reads images, no text; give it av\.Picture"):
         dino.trace("a cat")
-    with pytest.raises(av.UnusablePicture, match="reads pictures"):
+    with pytest.raises(av.UnusablePicture, match="reads images"):
         dino.trace(av.Sound(np.zeros(100), 16_000))
     with pytest.raises(av.UnusablePicture, match="reads text"):
         text.trace(av.Picture(SAMPLES["chelsea"].path))

@@ -154,7 +154,7 @@ def test_what_has_no_gradients_is_refused_by_name() -> None:
         av.gradient(model, trace, of=(5, 3))
     with pytest.raises(ShapeError, match="token 97 was asked for"):
         av.gradient(model, trace, of=(0, 97))
-    with pytest.raises(TraceError, match="layer 3 was asked for"):
+    with pytest.raises(TraceError, match="no layer 3"):
         av.gradient(model, trace, layer=3)
     with pytest.raises(TraceError, match="knows only its own"):
         av.gradient(bert, trace)

@@ -54,7 +54,7 @@ def test_a_mask_that_nobody_passed_is_told() -> None:
     assert model.trace_ids(ids(9), torch.ones_like(ids(9))).provenance.added == ()
     trace = model.trace_ids(ids(9))
     assert trace.provenance.added == ("attention_mask",)
-    assert "attention_mask: ones, so every position is read" in trace._repr_html_()
+    assert "attention_mask: ones, so the model reads every position" in trace._repr_html_()
     answered = av.wrap(build("t5")).trace_ids(ids(9), decoder_input_ids=ids(5))
     assert answered.provenance.added == ("attention_mask", "decoder_attention_mask")
 

@@ -189,7 +189,7 @@ def test_one_that_differs_on_longer_texts_alone_is_not_verified_there(
 def test_of_a_short_text_the_rule_says_that_eager_attention_gives_something_else_too() -> None:
     fidelity = av.wrap(model("sharp if long")).trace_ids(ids(LATE + 1)).fidelity
     assert fidelity.eager_from_own == pytest.approx(fidelity.output_error, rel=1e-3)
-    assert "eager attention gives an output" in fidelity.rule
+    assert "eager attention's output" in fidelity.rule
 
 
 def test_one_that_is_chosen_after_wrapping_is_what_the_output_is_compared_with() -> None:
@@ -296,11 +296,15 @@ def test_in_half_precision_a_missed_bound_is_said_to_be_rounding_or_a_fault(monk
     monkeypatch.setitem(kernel.BOUNDS, torch.bfloat16, 2e-3)
     monkeypatch.setattr("attention_viz.trace.provenance.ROUNDED_BOUNDS", 250)
     rounding = compare(recorded, runner, inputs)
-    assert rounding.ok and rounding.rule.startswith("rounding: no further from a run in float32 than twice")
+    assert rounding.ok and rounding.rule.startswith("rounding: at most twice as far from a run in float32")
     assert not rounding.is_fault
     output = recorded.output[:] + 0.4 * recorded.output[:].abs().max()
     fault = compare(replace(recorded, output=output), runner, inputs)
-    assert not fault.ok and fault.is_fault and fault.rule.startswith("a fault: not within 2e-03; further from a run in")
+    assert (
+        not fault.ok
+        and fault.is_fault
+        and fault.rule.startswith("a fault: not within 2e-03; more than twice as far from a run in")
+    )
     assert {parameter.dtype for parameter in runner.model.parameters()} == {torch.bfloat16}
 
 

@@ -70,9 +70,9 @@ def test_a_bound_a_bias_and_a_mask_have_slides_of_their_own_where_a_model_has_th
     opened = every_term()
     slides = step_slides(opened, 3, 1)
     asked = [said(one.ask) for one in slides]
-    assert any("in bounds" in one for one in asked) and any("adds a number" in one for one in asked)
-    (mask,) = [one for one in slides if "may not look" in said(one.tell)]
-    assert "may not look at 1 of 5 words" in said(mask.tell)
+    assert any("bounds large scores" in one for one in asked) and any("adds a number" in one for one in asked)
+    (mask,) = [one for one in slides if "may not attend" in said(one.tell)]
+    assert "may not attend to 1 of 5 words" in said(mask.tell)
     assert mask.picture is not None and mask.picture.values[4] is None
     assert f"becomes {float(opened.biased[3, 1]):.2f}".replace("-", "−") in " ".join(told(slides))
 

@@ -231,9 +231,9 @@ def test_a_switch_that_is_not_there_is_refused_by_name(wrong: dict[str, str], me
 
 
 def test_a_step_or_cell_that_is_not_there_is_refused() -> None:
-    with pytest.raises(av.ShapeError, match="step 'softmax' was asked for"):
+    with pytest.raises(av.ShapeError, match="unknown step 'softmax'"):
         open_cell(own(), "softmax", 0, 0)
-    with pytest.raises(av.ShapeError, match=r"\(0, 5\) was asked for; the matrix is 5 × 5"):
+    with pytest.raises(av.ShapeError, match=r"no cell \(0, 5\); the matrix is 5 × 5"):
         open_cell(own(), "weights", 0, 5)
     with pytest.raises(av.ShapeError, match="head 7 was asked for"):
         open_head(own().trace, 0, 7)

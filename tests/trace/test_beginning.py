@@ -74,5 +74,5 @@ def test_no_other_number_of_tokens_is_made_up(count: int) -> None:
 
 
 def test_where_tokens_look_ahead_the_first_would_have_been_others() -> None:
-    with pytest.raises(TraceError, match="behind them"):
+    with pytest.raises(TraceError, match="attend to later ones"):
         beginning(av.scratch("the cat sat"), 2)

@@ -46,7 +46,7 @@ def test_each_stream_is_merged_and_the_file_holds_it(tmp_path: Path) -> None:
     again = Trace.load(tmp_path / "words.safetensors")
     assert again.streams == trace.streams
     assert again.provenance.edits == ("pieces of words merged afterwards",)
-    assert merged.fidelity.reference.endswith("before pieces of words were merged")
+    assert merged.fidelity.reference.endswith("before its words were merged")
     torch.testing.assert_close(again.weights(0, 1, "cross"), merged.weights(0, 1, "cross"))
     assert av.explore(again).html()
 

@@ -138,9 +138,9 @@ def test_an_export_that_is_killed_leaves_what_was_there(
 
 def test_what_can_not_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(av.TraceError, match="can't be written"):
+    with pytest.raises(av.TraceError, match="can't write the trace"):
         av.scratch("one").save(tmp_path / "folder")
-    with pytest.raises(av.TraceError, match=f"one.safetensors: there is no folder {tmp_path / 'none'}$"):
+    with pytest.raises(av.TraceError, match=f"one.safetensors: no folder {tmp_path / 'none'}$"):
         av.scratch("one").save(tmp_path / "none" / "one.safetensors")
     assert not list((tmp_path / "folder").iterdir()) and len(list(tmp_path.iterdir())) == 1
 

@@ -41,5 +41,5 @@ def test_tokens_are_written_by_their_own_spelling() -> None:
 
 
 def test_a_spelling_that_there_is_not_is_refused() -> None:
-    with pytest.raises(TraceError, match=r"the spelling 'runes' came with tokens; allowed are unknown, text, byte"):
+    with pytest.raises(TraceError, match=r"unknown spelling 'runes'; choose unknown, text, byte"):
         Tokens(("a",), (0,), spelling=("runes",))

@@ -22,7 +22,7 @@ def test_ids_alone_are_labelled_by_themselves() -> None:
 @pytest.mark.parametrize("field", ["ids", "words", "special", "padding", "sentence"])
 def test_rows_of_different_length_are_refused_by_name(field: str) -> None:
     rows = {"labels": ("a", "b"), "ids": (1, 2), field: (True, False, True)}
-    with pytest.raises(TraceError, match=f"2 token labels came with 3 {field}"):
+    with pytest.raises(TraceError, match=f"{field} needs 2 entries, one per token; got 3"):
         Tokens(**rows)
 
 
@@ -92,9 +92,9 @@ def test_a_word_is_found_however_it_is_written() -> None:
     tokens = Tokens(("Ġa", "Ġbank", "er", "Ġa"), (1, 2, 3, 1), words=(0, 1, 1, 2), spelling=("byte-level",) * 4)
     assert {tokens.index(word) for word in ("Ġbank", "·bank", "bank", "banker", "BANKER")} == {1}
     assert tokens.places("a") == [(0,), (3,)] and tokens.places("banker") == [(1, 2)]
-    with pytest.raises(TraceError, match="“a” was asked for, which stands at positions 0, 3"):
+    with pytest.raises(TraceError, match="“a” occurs at positions 0, 3; choose one"):
         tokens.index("a")
-    with pytest.raises(TraceError, match="“river” was asked for, which isn't in this text; its tokens are ·a, ·bank"):
+    with pytest.raises(TraceError, match="“river” isn't in this text; its tokens are ·a, ·bank"):
         tokens.index("river")
 
 

@@ -74,7 +74,7 @@ def test_no_stream_stands_for_the_only_one_and_never_for_one_of_several() -> Non
 
 @pytest.mark.parametrize("number", [-1, 1, 99])
 def test_a_layer_that_is_not_there_is_refused_by_name(number: int) -> None:
-    with pytest.raises(TraceError, match=f"layer {number} was asked for; the encoder attends in layers 0 and 2"):
+    with pytest.raises(TraceError, match=f"no layer {number}; the encoder attends in layers 0 and 2"):
         trace().weights(number, 0, "encoder")
 
 
@@ -85,14 +85,17 @@ def test_a_head_that_is_not_there_is_refused_by_name(head: int) -> None:
 
 
 def test_a_stream_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(TraceError, match="the stream 'cross' was asked for; this trace has decoder"):
+    with pytest.raises(TraceError, match="unknown stream 'cross'; this trace has decoder"):
         one_stream().weights(0, 0, "cross")
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"queries": {"encoder": tokens(4), "decoder": tokens(3), "cross": tokens(3)}}, "encoder layer 0 .* are 4 × 5"),
+        (
+            {"queries": {"encoder": tokens(4), "decoder": tokens(3), "cross": tokens(3)}},
+            "encoder layer 0 .* for 4 × 5 tokens",
+        ),
         ({"queries": {"encoder": tokens(5)}}, "one of them is missing"),
         ({"layers": {}, "queries": {}, "keys": {}}, "got none"),
         ({"layers": {"vision": (layer(5, 5),)}}, "streams named picture, sound, encoder, decoder, cross; got vision"),
@@ -107,7 +110,7 @@ def test_parts_that_do_not_fit_together_make_no_trace(changes: dict[str, Any], m
 def test_an_attention_with_a_batch_axis_makes_no_trace() -> None:
     query = torch.randn(1, HEADS, TARGET, 4)
     rows = {"decoder": tokens(TARGET)}
-    with pytest.raises(TraceError, match=r"weights \(head, query, key\) = \(1, 2, 3, 3\)"):
+    with pytest.raises(TraceError, match=r"got \(head, query, key\) = \(1, 2, 3, 3\)"):
         trace(layers={"decoder": (Layer(attend(query, query, query), "0"),)}, queries=rows, keys=rows)
 
 
@@ -251,7 +254,7 @@ def test_a_comparison_that_failed_is_made_anew() -> None:
 
 
 def test_a_trace_put_together_without_a_fidelity_says_so() -> None:
-    with pytest.raises(TraceError, match=r"give Trace\(…, fidelity=…\)"):
+    with pytest.raises(TraceError, match=r"pass Trace\(…, fidelity=…\)"):
         _ = trace(fidelity=None).fidelity
 
 
@@ -320,7 +323,7 @@ def test_a_derived_trace_keeps_what_it_was_not_given_and_says_what_its_fidelity_
     other = whole.derived(layers={"decoder": (layer(TARGET, TARGET),)}, before="something else")
     assert other.attention(0) is not whole.attention(0) and other.query_tokens() is whole.query_tokens()
     assert other.fidelity.reference == "itself, before something else" and not other.differentiable
-    with pytest.raises(TraceError, match="without a trained model behind it"):
+    with pytest.raises(TraceError, match="need a trained model behind the trace"):
         other.relevance()
 
 

@@ -46,7 +46,7 @@ class AlignedAxis:
         object.__setattr__(self, "other_placed", self.other_placed or self.placed)
 
     def __len__(self) -> int:
-        """How many places there are."""
+        """Count the places."""
         return len(self.labels)
 
     @property
@@ -57,7 +57,7 @@ class AlignedAxis:
 
     @property
     def both(self) -> tuple[int, ...]:
-        """Return places at which both texts have a token."""
+        """Return the places where both texts have a token."""
         places = enumerate(zip(self.one, self.other, strict=True))
         return tuple(place for place, pair in places if None not in pair)
 
@@ -101,9 +101,9 @@ class AlignedAxis:
 def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis:
     """Align two texts' tokens along one axis, in order.
 
-    Tokens match if their labels do (case counts; markers such as "Ġ" or "##" only show a word's beginning), and both
-    or neither begin a word, are special, or are padding. Between matches, equal numbers substitute each other, unless
-    special or padding meets ordinary. Others stand alone, the first text's first.
+    Tokens match if their labels do (case counts; markers such as "Ġ" or "##" only show a word's beginning), and both or
+    neither begin a word, are special, or are padding. Between matches, equally many tokens substitute each other,
+    unless special or padding meets ordinary. Others are unpaired, the first text's first.
 
     Source: Ratcliff and Metzener 1988, as in Python's difflib: longest common run, then left and right.
 
@@ -111,7 +111,7 @@ def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis
         by: "position" as above; "token" pairs only equal tokens.
     """
     if by not in ALIGNMENTS:
-        raise ShapeError(f"an alignment by {by!r} was asked for; there are {', '.join(ALIGNMENTS)}")
+        raise ShapeError(f"unknown alignment {by!r}; choose {', '.join(ALIGNMENTS)}")
     signs = [_signs(tokens) for tokens in (one, other)]
     pairs: list[tuple[int | None, int | None]] = []
     substituted: list[int] = []

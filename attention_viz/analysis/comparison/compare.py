@@ -50,21 +50,21 @@ class Side:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Two heads on common axes. Queries stand down the rows and keys across, as everywhere.
+    """Two heads on common axes, queries down and keys across.
 
     Attributes:
         one: the first head.
         other: the second.
-        queries: the tokens of both along the rows.
-        keys: the tokens of both along the columns.
-        weights: of the first head, (query, key) on the common axes; NaN where the first text lacks the token.
-        other_weights: the same of the second.
-        divergence: of each row the Jensen–Shannon divergence, in bits, from 0, equal, to 1, nothing in common; NaN for
-            rows that only one has. It is taken over the keys of both texts: what a row puts on a token that the other
-            text lacks is weight elsewhere, as against 0 there.
-        align: how tokens were aligned, "position" or "token", as `align` tells.
-        shared: the places of rows that can't differ, since a decoder has read the same up to there. They are left out
-            of the mean.
+        queries: both heads' tokens along the rows.
+        keys: both heads' tokens along the columns.
+        weights: the first head's, (query, key) on the common axes; NaN if the first text lacks the token.
+        other_weights: likewise of the second.
+        divergence: each row's Jensen–Shannon divergence in bits, from 0, equal, to 1, nothing in common; NaN for rows
+            that only one has. It covers the keys of both texts: a weight on a token that the other text lacks is
+            compared with 0.
+        align: how tokens were aligned, "position" or "token"; see `align`.
+        shared: the indices of rows that can't differ, because a decoder has read the same text so far. The mean leaves
+            them out.
     """
 
     one: Side
@@ -88,12 +88,12 @@ class Comparison:
 
     @property
     def compared(self) -> tuple[bool, ...]:
-        """True for the rows that the mean is taken over: those that both have and that can differ, without padding."""
+        """Mark the rows in the mean: in both runs, able to differ, not padding."""
         return tuple(counts and place not in self.shared for place, counts in enumerate(self.queries.counted))
 
     @property
     def rows(self) -> int:
-        """Over how many rows the mean is taken."""
+        """Count the rows in the mean."""
         return sum(self.compared)
 
     @property
@@ -104,14 +104,13 @@ class Comparison:
         return apart
 
     def table(self) -> "pandas.DataFrame":
-        """Every cell as a row.
+        """Return one row per cell.
 
         Columns query, query_token, key, key_token, weight, other_weight, difference, query_written, key_written,
-        other_query_token, other_key_token. A token is the tokenizer's own piece, such as "Ġbank", of the first text;
-        the other's stands in a column of its own, since one may replace another. Written is how people read them,
-        "·bank" or "·river→city". `query` and `key` count the places of the common axes; NaN where a text lacks the
-        token. `attrs` says how tokens were aligned ("align"), over how many rows the mean is taken ("rows"), and how
-        many can't differ ("shared").
+        other_query_token, other_key_token. A token is the tokenizer's own subword token, such as "Ġbank", of the first
+        text; the other text's token has its own column, because one may replace another. Written is the readable form,
+        "·bank" or "·river→city". `query` and `key` count along the common axes; NaN if a text lacks the token. `attrs`
+        has the alignment ("align"), the number of rows in the mean ("rows"), and of rows that can't differ ("shared").
         """
         import numpy
         import pandas
@@ -140,7 +139,7 @@ class Comparison:
 
     @property
     def mean(self) -> float:
-        """The mean divergence of the rows that both have and that can differ, without padding; NaN without any."""
+        """Return the mean divergence of rows that both have and that can differ, without padding; NaN without any."""
         return float(self.divergence[torch.tensor(self.compared, dtype=torch.bool)].mean())
 
 
@@ -156,28 +155,27 @@ def compare(
     other_stream: str | None = None,
     align: Alignment = "position",
 ) -> Comparison:
-    """Put two heads on common axes, and say of each row how far apart they are.
+    """Compare two heads on common axes, row by row.
 
-    Tokens that are the same in both texts are aligned, and words that replace each other, one by one. Rows that can't
-    differ are left out of the mean: a decoder's, as long as both texts are the same up to there. Of models that cut
-    words into different pieces, compare what `merge_words` makes of each trace: then words are aligned.
+    Equal tokens of the two texts are aligned, and words that replace each other pair up one by one. The mean leaves out
+    rows that can't differ: a decoder's, while both texts are still the same. If the models split words into different
+    subword tokens, compare the traces' `merge_words`, which aligns words.
 
     Args:
         one: the first run.
         other: the second: of another text, of another model, with edits, or the same run for two of its heads.
         layer: the number of the first head's layer, the model's own.
         head: the first head, from 0.
-        other_layer: of the second head; as the first by default.
+        other_layer: the second head's layer; as the first by default.
         other_head: the second head; as the first by default.
-        stream: of the first run; the only one there is, if none is named.
-        other_stream: of the second run; by default the first's where the second run has it.
-        align: "position" to compare a word with the one that stands in its place in the other text, as long as the
-            two texts differ in as many words there; "token" to compare the same tokens only, wherever they stand: for
-            texts whose words were moved.
+        stream: the first run's attention type; None for the only one.
+        other_stream: the second run's; by default the first's if the second run has it.
+        align: "position" pairs a word with its replacement in the other text, if the two texts differ in equally many
+            words there; "token" pairs only equal tokens, in any position, for texts whose words were moved.
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head, or no such way to align.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or the way to align is missing.
     """
     streams = streams_of(one, other, stream, other_stream)
     first = Side(one, streams[0], layer, head)
@@ -201,7 +199,7 @@ def compare(
 
 
 def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
-    """Which attention of each run is compared."""
+    """Return each run's compared attention type."""
     first = one.stream(stream)
     return first, other.stream(first if other_stream is None and first in other.streams else other_stream)
 
@@ -249,10 +247,10 @@ def _placed(
 def _in_html(comparison: Comparison) -> str:
     rows = [("first", _side(comparison.one)), ("second", _side(comparison.other))]
     counted = f"{comparison.rows} row{'s' * (comparison.rows != 1)}"
-    far = "no row can be compared" if math.isnan(comparison.mean) else f"{comparison.mean:.6f} bits over {counted}"
+    far = "no comparable row" if math.isnan(comparison.mean) else f"{comparison.mean:.6f} bits over {counted}"
     rows.append(("mean divergence", far))
     if comparison.shared:
-        rows.append(("left out", f"{len(comparison.shared)} rows that can't differ: both texts begin alike"))
+        rows.append(("left out", f"{len(comparison.shared)} rows that can't differ, because both texts begin alike"))
     for name, axis in (("queries", comparison.queries), ("keys", comparison.keys)):
         swapped = [axis.names[place] for place in axis.substituted]
         alone = [f"−{axis.names[place]}" for place in axis.removed] + [
@@ -286,7 +284,7 @@ def _changes(comparison: Comparison) -> list[tuple[str, str, str, str]]:
 
 
 def _number(weight: float) -> str:
-    return "not there" if math.isnan(weight) else f"{weight:.4f}"
+    return "missing" if math.isnan(weight) else f"{weight:.4f}"
 
 
 def _shortened(text: str) -> str:

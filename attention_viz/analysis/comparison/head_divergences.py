@@ -28,27 +28,27 @@ def head_divergences(
     head: tuple[int, int] | None = None,
     align: Alignment = "position",
 ) -> "pandas.DataFrame":
-    """Which heads differ most between two runs: a row a head, the most different first.
+    """Rank heads by how much they differ between two runs: one row per head, the most different first.
 
     Args:
         a: the first run.
         b: the second: of another text, of another model of the same size, or with edits.
-        stream: of the first; the only one there is, if none is named.
-        other_stream: of the second; by default the first's where the second run has it.
-        head: (layer, head) of the first run that every head of the second is compared with; by default each with the
-            same head of the other run.
-        align: "position" to compare a word with the one that stands in its place in the other text; "token" to compare
-            the same tokens only, for texts whose words were moved. As in `compare`.
+        stream: the first run's attention type; None for the only one.
+        other_stream: the second run's; by default the first's if the second run has it.
+        head: (layer, head) of the first run to compare every head of the second with; by default each head is compared
+            with the same head of the other run.
+        align: "position" pairs a word with its replacement in the other text; "token" pairs only equal tokens, for
+            texts whose words were moved. See `compare`.
 
     Returns:
         Index (layer, head) of the second run; columns divergence, the mean Jensen–Shannon divergence of its rows in
-        bits, from 0, equal, to 1, nothing in common; and rows, over how many it is taken. Rows that can't differ, as
-        a decoder's where both texts are still the same, are left out: `attrs["shared"]` says how many. NaN and last
-        where the texts have no token in common. `attrs["align"]` says how tokens were aligned.
+        bits, from 0, equal, to 1, nothing in common; and rows, the number of rows in the mean. Rows that can't differ,
+        as a decoder's while both texts are still the same, are left out: `attrs["shared"]` counts them. NaN and last if
+        the texts have no token in common. `attrs["align"]` is the alignment.
 
     Raises:
-        TraceError: there is no such layer or stream, or the runs don't have the same heads and `head` isn't told.
-        ShapeError: there is no such head, or no such way to align.
+        TraceError: the layer or stream is missing, or the runs have different heads and `head` is missing.
+        ShapeError: the head or the way to align is missing.
     """
     import pandas
 
@@ -85,13 +85,13 @@ def divergences(
     numbers = other.layer_numbers(streams[1])
     if head is None and one.layer_numbers(streams[0]) != numbers:
         raise TraceError(
-            "each head can be compared with the same head of another run where both keep the same layers; got "
-            f"{one.kept[streams[0]]} and {other.kept[streams[1]]}. Two of them can be compared in any case"
+            f"comparing every head needs runs that keep the same layers; got {one.kept[streams[0]]} and "
+            f"{other.kept[streams[1]]}. You can compare two single heads"
         )
     if head is None and counts[0] != counts[1]:
         raise TraceError(
-            "each head can be compared with the same head of another run where both have the same heads; got "
-            f"{_sizes(counts[0])} and {_sizes(counts[1])}. Two of them can be compared in any case"
+            f"comparing every head needs runs with the same heads; got {_sizes(counts[0])} and {_sizes(counts[1])}. "
+            "You can compare two single heads"
         )
     queries, keys = axes_of(one, other, streams, align)
     counted = [queries.counted[place] for place in queries.both]

@@ -1,1 +1,1 @@
-"""What a person should look at in a run: what stands out in it, chosen so that it is varied, told in sentences."""
+"""Findings: the most striking links and heads of a run, of varied kinds, as sentences."""

@@ -9,20 +9,20 @@ __all__ = ["FINDING_KINDS", "Candidate", "Finding", "FindingKind"]
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a run that a person should look at: a sentence, and where in the weights it can be seen.
+    """A finding: a sentence about a run, and its place in the weights.
 
     Attributes:
-        kind: what it is, a name in `FINDING_KINDS`.
-        stream: the attention in which it was found.
-        layer: the layer, by its number.
+        kind: a name in `FINDING_KINDS`.
+        stream: its attention type.
+        layer: the layer's number.
         head: the head, from 0.
-        query: the position that is looking, from 0; of what a head does all over, where it is seen best.
+        query: the position that looks, from 0; for a head's job, the clearest example.
         key: the position that is looked at.
-        strength: the number in the sentence: a weight, or its mean over the rows that count. Of words made of several
-            pieces the mean over those that look of the sum over those that are looked at, as in `find_heads`; query and
-            key are then the two pieces with the most weight. What a head does all over is counted piece by piece.
-        parts: the sentence in parts, each with its role: "query" is who looks, "key" what is looked at, "next" the
-            token that is likeliest to come next, "number" the strength, "" everything else.
+        strength: the number in the sentence: a weight, or its mean over the rows that count. For words of several
+            subword tokens, the mean over query tokens of the sum over key tokens, as in `find_heads`; query and key are
+            then the two tokens with the largest weight. A head's job is counted token by token.
+        parts: the sentence in parts, each with its role: "query" looks, "key" is looked at, "next" is the likeliest
+            next token, "number" is the strength, "" is everything else.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """The whole sentence."""
+        """Return the whole sentence."""
         return "".join(part for part, _ in self.parts)
 
 
@@ -51,25 +51,21 @@ class FindingKind:
 
 
 FINDING_KINDS: Mapping[str, FindingKind] = {
-    "link": FindingKind("A word with a meaning of its own looks at another such word that isn't its neighbour."),
-    "pronoun": FindingKind("A pronoun looks back at a word that it may stand for.", interest=1.2),
-    "repeat": FindingKind("A word that comes again looks back at where it came before."),
-    "next word": FindingKind(
-        "What the last row of a decoder looks at, from which the next word is told.", interest=1.3
-    ),
-    "alignment": FindingKind("A word that is written looks at a word of the text that is read.", 0.5, 1.1),
-    "previous": FindingKind("A head in which each word looks at the one before it.", 0.5, 0.2, of_a_head=True),
-    "above": FindingKind(
-        "A head in which each patch of a picture looks at the one above it.", 0.5, 0.2, of_a_head=True
-    ),
+    "link": FindingKind("A content word looks at another that isn't its neighbour."),
+    "pronoun": FindingKind("A pronoun looks back at a word that it may refer to.", interest=1.2),
+    "repeat": FindingKind("A repeated word looks back at an earlier occurrence."),
+    "next word": FindingKind("The last row of a decoder, which predicts the next word, looks at a word.", interest=1.3),
+    "alignment": FindingKind("A generated word looks at a word of the source.", 0.5, 1.1),
+    "previous": FindingKind("A previous-token head: each word looks at the one before it.", 0.5, 0.2, of_a_head=True),
+    "above": FindingKind("A patch-above head: each image patch looks at the one above it.", 0.5, 0.2, of_a_head=True),
     "region": FindingKind(
-        "A region of a picture at which several heads of a layer look from its class token.", 0.2, 1.3, of_a_head=True
+        "An image region that several heads of a layer look at from the class token.", 0.2, 1.3, of_a_head=True
     ),
     "same token": FindingKind(
-        "A head in which words that come again look back at where they came before.", 0.25, 0.9, of_a_head=True
+        "A duplicate-token head: repeated words look back at their earlier occurrences.", 0.25, 0.9, of_a_head=True
     ),
     "induction": FindingKind(
-        "A head in which words that come again look at what followed them last time.", 0.25, 1.2, of_a_head=True
+        "An induction head: repeated words look at the word that followed last time.", 0.25, 1.2, of_a_head=True
     ),
 }
 

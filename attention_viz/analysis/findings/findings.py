@@ -16,40 +16,42 @@ __all__ = ["findings", "none_because"]
 
 
 def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
-    """What a person should look at in a run, the best first.
+    """Return the most striking findings of a run, best first.
 
-    Kinds are those of `FINDING_KINDS`; each comes once before any comes twice, and as long as there are others no head
-    and no pair of words comes again. Special tokens, punctuation and, where none looks ahead, the first token are
-    never looked at in a finding, and a pair counts where its weight is at least twice what the other rows give to the
-    same key on average: a key at which a head rests isn't news. A link counts weight × (1 − 1/distance in words), and
-    what a head does all over counts beyond what its other rows give to the same keys. Words come again where their
-    whole text does, and only rows are asked that are to look further than at their neighbour. In a picture
-    distances are those of its patches, and a region counts where two heads of a layer or more give it 0.4 of the
-    weight that the class token has for patches, and 1.7 times the share that it has of the picture. Of a sound what
-    comes after its end is not asked.
+    Kinds are those of `FINDING_KINDS`. Each kind comes once before any comes twice, and no head or pair of words
+    repeats while there are others.
 
-    The same trace gives the same findings. Only its weights are asked, and the ids and output for the token that is
-    likeliest to come next; of a text with more than 2²⁵ weights in a stream the rows of a sample of its words, spread
-    over it. Layers that a trace doesn't keep are left out. Which words carry meaning is known of English, and of the
-    commonest of French; in other languages every word counts. Of edits, readings and merged words, what is told is what
-    the trace holds.
+    Findings never look at special tokens, punctuation or, without look-ahead, the first token. A pair counts if its
+    weight is at least twice the mean weight that other rows give to the same key, because a sink isn't news. A link's
+    score is weight × (1 − 1/distance in words); a head's job counts the weight beyond what its other rows give to the
+    same keys. Words repeat if their whole text does, and only rows that may look beyond their neighbour are searched.
 
-    Source: what heads look at, Clark et al. 2019, "What Does BERT Look At?", sections 3 and 5; what comes next, Wang et
-    al. 2022, "Interpretability in the Wild", section 3; induction, Olsson et al. 2022.
+    In an image, distances are those of its patches. A region counts if at least two heads of a layer give it 0.4 of the
+    class token's weight on patches, and 1.7 times its share of the image. In audio, frames after its end aren't
+    searched.
+
+    The same trace gives the same findings. They use only its weights, and its ids and output for the likeliest next
+    token. If a stream has more than 2²⁵ weights, they use the rows of a sample of its words, spread over the text.
+    Layers that a trace doesn't keep are left out. Content words are known in English, and the commonest ones in French;
+    in other languages every word counts. For edits, readings and merged words, findings describe the trace's own
+    weights.
+
+    Source: heads' targets, Clark et al. 2019, "What Does BERT Look At?", sections 3 and 5; next words, Wang et al.
+    2022, "Interpretability in the Wild", section 3; induction, Olsson et al. 2022.
 
     Args:
         trace: the run.
-        count: how many at most.
+        count: the largest number of findings.
 
     Returns:
-        As many as there are. Where none stands out enough, the link that stands out most; none for a text of one word
-        or one whose rows are all alike.
+        All findings, up to `count`. If none is striking enough, the most striking link; none for a text of one word or
+        with equal rows.
 
     Raises:
-        ShapeError: fewer than 1 were asked for.
+        ShapeError: `count` is below 1.
     """
     if not is_whole(count) or int(count) < 1:
-        raise ShapeError(f"{count!r} findings were asked for; it has to be a whole number, 1 or more")
+        raise ShapeError(f"count must be a whole number of findings, 1 or more; got {count!r}")
     scenes = {stream: StreamScene(trace, stream) for stream in trace.streams}
     found = [one for scene in scenes.values() for one in _candidates(scene)]
     found.sort(key=lambda one: (-one.score * FINDING_KINDS[one.kind].interest, one.place, one.query, one.key))
@@ -64,8 +66,8 @@ def none_because(trace: Trace) -> str:
     kinds = [kind for stream in trace.streams for kind in StreamScene(trace, stream).keys.kinds]
     words = sum(kind in ("content", "pronoun") for kind in kinds)
     if words <= 1:
-        return f"the text has {words or 'no'} word with a meaning of its own, and a finding is about two"
-    return "no word looks at another with twice the weight that the other words give it"
+        return f"the text has {words or 'no'} content word, and a finding needs two"
+    return "no word gives another twice the weight that the other words give it"
 
 
 def _candidates(scene: StreamScene) -> list[Candidate]:

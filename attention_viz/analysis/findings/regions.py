@@ -1,4 +1,4 @@
-"""Picture regions at which several heads' class tokens look."""
+"""Image regions that several heads' class tokens look at."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ _FEWEST = 2
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A picture region at which a layer's heads look, with its share of their weight and of the picture."""
+    """An image region that a layer's heads look at, with its share of their weight and of the image."""
 
     layer: int
     heads: tuple[int, ...]
@@ -79,7 +79,7 @@ class _PatchGrid:
         return cls(patch_grid(scene.queries.tokens))
 
     def of_weights(self, weights: Float[Tensor, "head key"]) -> Float[Tensor, "head row column"]:
-        """The weights as they lie in the picture."""
+        """Arrange the weights as in the image."""
         return torch.where(self.positions >= 0, weights[:, self.positions.clamp_min(0)], 0)
 
     def largest_part(self, inside: Bool[Tensor, "row column"]) -> Bool[Tensor, "row column"]:

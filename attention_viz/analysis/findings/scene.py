@@ -25,12 +25,12 @@ class StreamScene:
 
     @once
     def queries(self) -> Words:
-        """The words down the rows."""
+        """Return the words down the rows."""
         return words_of(self.trace.query_tokens(self.stream))
 
     @once
     def keys(self) -> Words:
-        """The words across the columns."""
+        """Return the words across the columns."""
         return self.queries if self.alike else words_of(self.trace.key_tokens(self.stream))
 
     @once
@@ -83,7 +83,7 @@ class StreamScene:
         return frozenset(word for word, (first, *_) in enumerate(words.pieces) if after[first])
 
     def apart(self, asked: Int[Tensor, "row 1"]) -> Float[Tensor, "row word"]:
-        """Return distances to some words, in words or patches; 0 if one is no patch."""
+        """Return distances to some words, in words or patches; 0 for non-patches."""
         columns = torch.arange(len(self.keys.pieces))
         patches, none = self.keys.tokens.patches, (torch.nan, torch.nan)
         if not patches:

@@ -11,30 +11,29 @@ from attention_viz.analysis.words import ordinal, quoted
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
 
-# A field is a part of the sentence whose role is its name; after a colon stands what it says, where that is no word of
-# the text.
+# A field is a part of the sentence, named after its role; its text follows a colon unless it is a word of the input.
 _SENTENCES = {
     "link": "{query} looks at {key}: {number}",
     "pronoun": "{query} looks back at {key}: {number}",
     "repeat": "{query} looks back at {key:the {earlier}}: {number}",
     "next word": "{query:the last {unit}} looks at {key}: {number}",
-    "alignment": "{query} is said while looking at {key}: {number}",
+    "alignment": "{query} is predicted while looking at {key}: {number}",
     "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
     "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",
-    "region": "{heads} of {of} heads of layer {layer} look from {query} at {key:one region around {patch}}: "
-    "{number} of their weight on patches, for {area} of the picture",
-    "same token": "{query:words that come again} look back at {key:where they came before}: {number} on average",
-    "induction": "{query:words that come again} look at {key:what followed them last time}: {number} on average",
+    "region": "{heads} of {of} heads of layer {layer} look from {query} at {key:one region around {patch}}: {number} "
+    "of their weight on patches, for {area} of the image",
+    "same token": "{query:repeated words} look back at {key:their earlier occurrences}: {number} on average",
+    "induction": "{query:repeated words} look at {key:the word that followed last time}: {number} on average",
 }
-# Of patches and frames, where it isn't said as of words.
+# Sentences for patches and frames that differ from those for words.
 _OTHERWISE = {
     ("previous", Unit.PATCH): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
-    ("alignment", Unit.FRAME): "{query} is said while hearing {key}: {number}",
+    ("alignment", Unit.FRAME): "{query} is transcribed while hearing {key}: {number}",
 }
-_NEXT = "before saying {next}, {query:the last {unit}} looks at {key}: {number}"
-# What a head looks at isn't what it writes for: the same head may well speak against that word.
+_NEXT = "before predicting {next}, {query:the last {unit}} looks at {key}: {number}"
+# A head that looks at a word may well write against it.
 _SAID = "{query:the last {unit}} looks at {key}, also {next:the likeliest next word} (looking isn't writing): {number}"
-# What stands in a sentence beside who looks, at what, and how much.
+# Fields besides query, key and number.
 _PLAIN = ("before", "heads", "of", "layer", "area")
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 

@@ -47,7 +47,7 @@ def found_slides(
 
 
 def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int) -> Slide:
-    """A slide of one link, whatever it weighs."""
+    """Show one link, of any weight."""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     row = row_of(trace, stream, layer, head, query)
     weight = float(row[key])
@@ -100,15 +100,15 @@ def _row(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[
 def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
     unit, seen = (tokens(one.stream).unit for tokens in (trace.query_tokens, trace.key_tokens))
     if one.kind == "region":
-        return ((f"At which part of the picture do several heads of layer {one.layer} look?", ""),)
+        return ((f"Which part of the image do several heads of layer {one.layer} look at?", ""),)
     if FINDING_KINDS[one.kind].of_a_head:
         return ((f"What does head {one.head} of layer {one.layer} do with every {unit}?", ""),)
     if one.kind == "next word":
-        return (("Before the next word is said: where does ", ""), ("the last one", "query"), (" look?", ""))
+        return (("Before the next word is predicted, where does ", ""), ("the last one", "query"), (" look?", ""))
     before, looking = _looking(one.parts)
     if one.kind == "alignment":
-        done = "heard" if seen is Unit.FRAME else "looked at"
-        return ((f"Which {seen} is {done} while ", ""), *before, *looking, (" is said?", ""))
+        seen_as, made = ("heard", "transcribed") if seen is Unit.FRAME else ("looked at", "predicted")
+        return ((f"Which {seen} is {seen_as} while ", ""), *before, *looking, (f" is {made}?", ""))
     return ((f"Which {seen} does ", ""), *before, *looking, (" look at?", ""))
 
 

@@ -33,11 +33,11 @@ _ASKED = {
     "previous": "Which head looks most at the {unit} before?",
     "next": "Which head looks most at the {unit} after?",
     "above": "Which head looks most at the patch above?",
-    "itself": "Which head lets each {unit} look most at itself?",
-    "same token": "Which head looks back most at where a word came before?",
-    "induction": "Which head looks most at what followed a word last time?",
+    "itself": "Which head has each {unit} look most at itself?",
+    "same token": "Which head looks back most at earlier occurrences of a word?",
+    "induction": "Which head looks most at the word that followed a word last time?",
     "punctuation": "Which head looks most at punctuation marks?",
-    "first": "Which head rests most on tokens that say nothing?",
+    "first": "Which head is the strongest attention sink?",
     "broad": "Which head spreads its weight most evenly?",
 }
 
@@ -71,7 +71,7 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
         (f"{float(best.iloc[0]):.2f}", "number"),
         (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording(unit)[0]}”", ""),
     )
-    means = f"means over the {unit.plural} of this {unit.whole}"
+    means = f"means over the {unit.plural} of this {unit.whole.one.split()[-1]}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))
 
 
@@ -119,7 +119,7 @@ def put_slides(trace: Trace, put: PutIn) -> tuple[Slide, ...]:
     ask: tuple[Part, ...] = (
         (f"{put.name} is ", ""),
         (_signed(put.number, plus=False), "number"),
-        (f". Which head changes it most, with what it hands on in “{shortened(put.other)}”?", ""),
+        (f". Which head changes it most with its output from “{shortened(put.other)}”?", ""),
     )
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
@@ -145,11 +145,15 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     ask: tuple[Part, ...] = (
         (f"{wrote.name} is ", ""),
         (f"{wrote.total:.2f}", "number"),
-        (f": which head writes most{', for it or against it' if against else ' of it'}, and where does it look?", ""),
+        (
+            f": which head contributes most{', for it or against it' if against else ' to it'}, and where does "
+            "it look?",
+            "",
+        ),
     )
     looking, seen = named(queries, wrote.at, "query"), named(keys, key, "key")
     tell = (
-        (f"{where} writes ", ""),
+        (f"{where} contributes ", ""),
         (_signed(wrote.contribution), "number"),
         (", against it: from " if against else ": from ", ""),
         *looking,

@@ -34,7 +34,7 @@ def changed_slides(
     if change:
         ask = (*ask, (change, "small"))
     if blocked:
-        tell = (*looking, (" may not look at ", ""), *seen, (" any more: ", ""), ("0", "number"))
+        tell = (*looking, (" can no longer look at ", ""), *seen, (": ", ""), ("0", "number"))
     else:
         tell = (*looking, (" now gives ", ""), (f"{float(now[key]):.2f}", "number"), (" to ", ""), *seen)
     slide = Slide(begun(ask), begun(tell), picture, source_of(after, f"layer {layer}, head {head}", picture))

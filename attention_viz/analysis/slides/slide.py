@@ -73,12 +73,12 @@ class SlidePicture:
         dim: True for special tokens and padding.
         values: None if blocked.
         before: before a change; empty for none.
-        query: place among `tokens`, or None.
-        cuts: places before which words are left out; the token count means the end.
+        query: index among `tokens`, or None.
+        cuts: indices before which words are left out; the token count means the end.
         unit: for screen readers, after "?".
         written: replaces numbers; empty for numbers.
         asked: words while `before` shows; empty if equal.
-        neutral: True if names are no words and have no role's colour.
+        neutral: True if names aren't words and have no role's colour.
     """
 
     form: str
@@ -140,7 +140,7 @@ class Slide:
 
 
 def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """A sentence that begins with a capital."""
+    """Begin a sentence with a capital."""
     (text, role), *rest = parts
     return ((f"{text[:1].upper()}{text[1:]}", role), *rest)
 

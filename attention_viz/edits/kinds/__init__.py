@@ -1,4 +1,4 @@
-"""The kinds of edit, a module each: the edit itself, what it makes of a call, and in `KINDS` what pages offer of it.
+"""The kinds of edit, one module each: the edit, its effect on a call, and its entry for pages in `KINDS`.
 
-Uses what `edits` uses. `attention_viz.edits.changes` finds every module that is laid here.
+Uses what `edits` uses. `attention_viz.edits.changes` finds every module in this folder.
 """

@@ -20,25 +20,25 @@ __all__ = ["KINDS", "Ablate"]
 
 @dataclass(frozen=True)
 class Ablate:
-    """What a head hands on, before W_O, becomes 0, or its mean over the positions; its weights stay what they were.
+    """Set a head's output, before W_O, to 0 or to its mean over the positions. Its weights don't change.
 
-    In a trace, this is the head's own value: 0 at each key, or the mean at each key, of which every row whose weights
-    sum to 1 makes the mean again. Key and value heads that are shared are shared no longer then.
+    In a trace, this changes the head's own value to 0, or to the mean at each key; rows whose weights sum to 1 then
+    give the mean again. Shared key and value heads are no longer shared.
 
-    With the mean, a query that may look at nothing, such as padding, goes on handing on 0.
+    With the mean, a query that may attend to nothing, such as padding, keeps the output 0.
 
     Attributes:
         layer: the head's layer.
-        head: which head.
+        head: the head.
         to: "zero", or "mean".
-        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
-        rows: for the mean, True for positions that it is taken over, (query,); by default those that aren't padding,
-            as far as the model was told so by its attention mask.
+        stream: "encoder", "decoder" or "cross"; required if a model has several.
+        rows: for the mean, True for the positions to average, (query,); by default those that the model's attention
+            mask doesn't mark as padding.
 
     Raises:
-        ShapeError: another word than "zero" or "mean"; in a run, a place that isn't there, `rows` that don't fit the
-            text or choose none, or a mean over a row that looks at nothing.
-        UnsupportedModel: in a run, a mean where attention sinks take a share of each row.
+        ShapeError: `to` isn't "zero" or "mean"; in a run, the place is missing, `rows` doesn't fit the text or selects
+            none, or the mean includes a fully blocked row.
+        UnsupportedModel: in a run, a mean if attention sinks take a share of each row.
     """
 
     layer: int
@@ -50,30 +50,28 @@ class Ablate:
     masks_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse what nothing can become."""
+        """Check the layer, the head, `to` and `rows`."""
         check_whole("layer", self.layer)
         check_whole("head", self.head)
         if self.to not in ("zero", "mean"):
-            raise ShapeError(f'a head\'s output can become "zero" or its "mean"; got {self.to!r}')
+            raise ShapeError(f'to must be "zero" or "mean"; got {self.to!r}')
         if self.rows is not None and (self.rows.dtype != torch.bool or self.rows.ndim != 1):
             found = f"{self.rows.dtype} {tuple(self.rows.shape)}"
-            raise ShapeError(
-                f"rows has to be boolean, (query,), True for those that the mean is taken over; got {found}"
-            )
+            raise ShapeError(f"rows must be boolean, (query,), True for the rows to average; got {found}")
 
     def __str__(self) -> str:
         """Describe the edit for provenance."""
         return f"ablate: the output becomes {'0' if self.to == 'zero' else 'its mean'} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Ablate":
-        """The edit with rows of its own; a mean is taken over those that aren't padding, unless it says over which."""
+        """Return the edit with rows of its own, by default all rows but padding."""
         if self.to != "mean":
             return self
         rows = real if self.rows is None else self.rows
         return replace(self, rows=None if rows is None else rows.clone())
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """The call with a value of the head's own."""
+        """Return the call with the head's own value."""
         check_head(self, place[1], attention.shape[0])
         value = rows_of_each_head(shared_heads(attention.value, attention.query), attention)
         value[self.head] = 0 if self.to == "zero" else _mean(self, attention)
@@ -84,17 +82,20 @@ def _mean(edit: Ablate, attention: Attention) -> Tensor:
     place, one = f"the mean of layer {edit.layer}, head {edit.head}", attention.head(edit.head)
     if one.sinks is not None and not bool(torch.isneginf(one.sinks).all()):
         raise UnsupportedModel(
-            f"{place} was asked for, and its rows sum to less than 1 since an attention sink takes a share: no values "
-            'give each row the mean; to="zero" can be done'
+            f"can't set {place}: an attention sink takes a share of its rows, so no values give every row the mean. "
+            'Use to="zero"'
         )
     queries = attention.shape[1]
     rows = torch.ones(queries, dtype=torch.bool) if edit.rows is None else edit.rows
     if rows.shape != (queries,) or not bool(rows.any()):
-        raise ShapeError(f"{place} needs rows for {queries} queries, one or more of them True; got {rows.tolist()}")
+        raise ShapeError(f"{place} needs {queries} rows, at least one of them True; got {rows.tolist()}")
     rows = rows.to(attention.query.device)
     empty = None if one.allowed is None else ~one.allowed.expand(one.shape).any(dim=-1) & rows
     if empty is not None and bool(empty.any()):
-        raise ShapeError(f"{place} was asked for, and query {int(empty.int().argmax())} may look at nothing")
+        raise ShapeError(
+            f"{place} can't include query {int(empty.int().argmax())}, which may attend to nothing; leave it "
+            "out with rows=…"
+        )
     output = one.output[rows]
     return widened(output).mean(dim=0).to(output.dtype)
 
@@ -102,20 +103,22 @@ def _mean(edit: Ablate, attention: Attention) -> Tensor:
 KINDS = (
     EditKind(
         name="zero",
-        label="it says nothing",
+        label="zero-ablate",
         asks=Nothing(),
         example="zero",
-        words=lambda change, trace, spell: f"{subject_of(change, trace)} says nothing (its output is 0)",
-        short=lambda change: "that says nothing",
+        words=lambda change, trace, spell: f"{subject_of(change, trace)} is zero-ablated: its output is 0",
+        short=lambda change: "zero-ablated",
         make=lambda change, trace: tuple(Ablate(*one, "zero", change.stream) for one in heads_of(change, trace)),
     ),
     EditKind(
         name="mean",
-        label="it always says its average",
+        label="mean-ablate",
         asks=Nothing(),
         example="mean",
-        words=lambda change, trace, spell: f"{subject_of(change, trace)} always says its average",
-        short=lambda change: "that always says its average",
+        words=lambda change, trace, spell: (
+            f"{subject_of(change, trace)} is mean-ablated: its output is its mean over the positions"
+        ),
+        short=lambda change: "mean-ablated",
         make=lambda change, trace: tuple(Ablate(*one, "mean", change.stream) for one in heads_of(change, trace)),
     ),
 )

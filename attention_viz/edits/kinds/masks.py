@@ -23,16 +23,16 @@ __all__ = ["KINDS", "Allow", "Block", "narrow"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allow(ShortRepr):
-    """A mask and-ed with the model's own: it can only take away, never open what the model blocks.
+    """Combine a mask with the model's own by "and": it can only block, never open a blocked cell.
 
     Attributes:
-        allowed: True where a query may look at a key, (query, key).
+        allowed: True if a query may attend to a key, (query, key).
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
-        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+        stream: "encoder", "decoder" or "cross"; required if a model has several.
 
     Raises:
-        ShapeError: `allowed` is no boolean matrix; in a run, it doesn't fit the text, or its place isn't there.
+        ShapeError: `allowed` isn't a boolean matrix; in a run, it doesn't fit the text, or its place is missing.
     """
 
     allowed: Bool[Tensor, "query key"]
@@ -43,12 +43,12 @@ class Allow(ShortRepr):
     masks_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no mask of one matrix."""
+        """Check that `allowed` is one boolean matrix."""
         check_tensor("allowed", self.allowed)
         if self.allowed.dtype != torch.bool or self.allowed.ndim != 2:
             raise ShapeError(
-                f"allowed has to be boolean, (query, key), True where a query may look; got {self.allowed.dtype} "
-                f"{tuple(self.allowed.shape)}"
+                "allowed must be boolean, (query, key), True if a query may attend to a key; got "
+                f"{self.allowed.dtype} {tuple(self.allowed.shape)}"
             )
 
     def __str__(self) -> str:
@@ -58,27 +58,27 @@ class Allow(ShortRepr):
         return f"allow: {blocked} of {queries} × {keys} cells blocked in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Allow":
-        """The edit with a mask of its own."""
+        """Return the edit with a mask of its own."""
         return replace(self, allowed=self.allowed.clone())
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """The call with a narrower mask."""
+        """Return the call with a narrower mask."""
         return _masked(self, place, attention)
 
 
 @dataclass(frozen=True)
 class Block:
-    """No weight from one position to another: an `Allow` with one cell closed, which needs no matrix.
+    """Block the weight from one position to another: an `Allow` with one blocked cell.
 
     Attributes:
-        query: the position that may not look, from 0.
-        key: the position that it may not look at, from 0.
+        query: the blocked query position, from 0.
+        key: the blocked key position, from 0.
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
-        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+        stream: "encoder", "decoder" or "cross"; required if a model has several.
 
     Raises:
-        ShapeError: a position below 0; in a run, one that the text doesn't have, or a place that isn't there.
+        ShapeError: a position below 0; in a run, one that the text doesn't have, or a missing place.
     """
 
     query: int
@@ -90,7 +90,7 @@ class Block:
     masks_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no position in any text."""
+        """Check the positions."""
         check_whole("query", self.query)
         check_whole("key", self.key)
         if min(self.query, self.key) < 0:
@@ -98,14 +98,14 @@ class Block:
 
     def __str__(self) -> str:
         """Describe the edit for provenance."""
-        return f"block: query {self.query} may not look at key {self.key} in {where(self)}"
+        return f"block: query {self.query} may not attend to key {self.key} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Block":
-        """Itself, as it holds no tensor."""
+        """Return the edit itself, which holds no tensor."""
         return self
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """The call with a narrower mask."""
+        """Return the call with a narrower mask."""
         check_head(self, place[1], attention.shape[0])
         return _masked(self, place, attention)
 
@@ -148,8 +148,8 @@ def _allowed(edit: Allow | Block, shape: tuple[int, int]) -> Tensor:
         return edit.allowed
     if edit.query >= shape[0] or edit.key >= shape[1]:
         raise ShapeError(
-            f"a block of query {edit.query} and key {edit.key} was asked for; this text has {shape[0]} queries and "
-            f"{shape[1]} keys, counted from 0"
+            f"can't block query {edit.query} and key {edit.key}; this text has {shape[0]} queries and {shape[1]} "
+            "keys, counted from 0"
         )
     allowed = torch.ones(shape, dtype=torch.bool)
     allowed[edit.query, edit.key] = False
@@ -162,17 +162,17 @@ def _block(change: Change, trace: Trace) -> tuple[Edit, ...]:
 
 def _words(change: Change, trace: Trace, spell: Spell) -> str:
     ((query, key),) = (tokens_of(cell, change, trace, spell) for cell in change.cells)
-    return f"{query} may not look at {key} in {place_of(change, trace)}"
+    return f"{query} may not attend to {key} in {place_of(change, trace)}"
 
 
 KINDS = (
     EditKind(
         name="block",
-        label="one word may not look at another",
-        asks=OneCell("Who may not look", "At whom"),
+        label="block a pair",
+        asks=OneCell("Blocked query", "Blocked key"),
         example="block:4>5",
         words=_words,
-        short=lambda change: "in which that cell is blocked",
+        short=lambda change: "with that cell blocked",
         make=_block,
     ),
 )

@@ -23,22 +23,22 @@ __all__ = ["KINDS", "Replace"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replace(ShortRepr):
-    """The head's weights become this matrix, and its output weights · value.
+    """Replace a head's weights by a matrix; its output becomes weights · value.
 
-    The matrix counts as it is, also where the model's own mask blocks a cell, and it goes past softcap, bias and sinks.
-    Rows are divided by their sum, which rounding may have left a little beside 1.
+    The matrix also applies to cells that the model's mask blocks, and bypasses softcap, bias and sinks. Rows are
+    divided by their sum, which rounding may have moved from 1.
 
-    In a trace, the head's query is 0, its bias the logarithm of the weights, blocked where a weight is 0, and its
-    attention sink, where the model has one, −∞.
+    In a trace, the head's query is 0, its bias the logarithm of the weights, blocked at weight 0, and its attention
+    sink, if the model has one, −∞.
 
     Attributes:
         layer: the head's layer.
-        head: which head.
-        weights: (query, key), finite and not below 0; each row sums to 1, or to 0 for a query that looks at nothing.
-        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+        head: the head.
+        weights: (query, key), finite and non-negative; each row sums to 1, or to 0 for a query that attends to nothing.
+        stream: "encoder", "decoder" or "cross"; required if a model has several.
 
     Raises:
-        ShapeError: a matrix that can't be weights; in a run, it doesn't fit the text, or its place isn't there.
+        ShapeError: a matrix that can't be weights; in a run, it doesn't fit the text, or its place is missing.
     """
 
     layer: int
@@ -49,7 +49,7 @@ class Replace(ShortRepr):
     masks_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse what can't be weights."""
+        """Check the weights."""
         check_whole("layer", self.layer)
         check_whole("head", self.head)
         _check_weights(self.weights)
@@ -60,11 +60,11 @@ class Replace(ShortRepr):
         return f"replace: weights of {queries} × {keys} given in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Replace":
-        """The edit with weights of its own."""
+        """Return the edit with weights of its own."""
         return replace(self, weights=self.weights.detach().clone())
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """The call with a query, bias and mask of the head's own, of which these weights come."""
+        """Return the call with the head's own query, bias and mask, which give these weights."""
         check_head(self, place[1], attention.shape[0])
         heads, queries, keys = attention.shape
         check_shape(self, self.weights, (queries, keys))
@@ -89,14 +89,17 @@ class Replace(ShortRepr):
 def _check_weights(value: Tensor) -> None:
     check_tensor("weights", value)
     if not value.is_floating_point() or value.ndim != 2:
-        raise ShapeError(f"weights have to be floating, (query, key); got {value.dtype} {tuple(value.shape)}")
-    if not bool(value.isfinite().all()) or bool((value < 0).any()):
-        raise ShapeError("weights have to be finite and not below 0; something else came")
+        raise ShapeError(
+            f"weights must be a floating-point matrix, (query, key); got {value.dtype} {tuple(value.shape)}"
+        )
+    broken = value[~value.isfinite() | (value < 0)]
+    if len(broken):
+        raise ShapeError(f"weights must be finite and non-negative; got {float(broken[0]):g}")
     sums = value.double().sum(dim=-1)
     wrong = (((sums - 1).abs() > REORDERED) & (sums != 0)).nonzero()
     if len(wrong):
         row = int(wrong[0])
-        raise ShapeError(f"each row of weights has to sum to 1, or to 0; row {row} sums to {float(sums[row]):.4g}")
+        raise ShapeError(f"each row of weights must sum to 1, or to 0; row {row} sums to {float(sums[row]):.4g}")
 
 
 def _drawn(change: Change, trace: Trace, layer: int, head: int) -> Tensor:
@@ -115,22 +118,22 @@ def _drawn(change: Change, trace: Trace, layer: int, head: int) -> Tensor:
 def _misfit(change: Change, trace: Trace) -> str:
     sinks = [call.sinks for call in calls_of(change, trace)]
     if any(one is not None and bool((one > float("-inf")).any()) for one in sinks):
-        return "an attention sink takes a share of each row here, so rows that weren't drawn can't stay what they are"
+        return "an attention sink takes a share of each row here, so rows without drawn cells would change, too"
     return ""
 
 
 def _words(change: Change, trace: Trace, spell: Spell) -> str:
-    return f"{subject_of(change, trace)} looks where it was drawn: {rows_of_cells(change, trace, spell)}"
+    return f"{subject_of(change, trace)} attends as drawn: {rows_of_cells(change, trace, spell)}"
 
 
 KINDS = (
     EditKind(
         name="draw",
-        label="its weights become the drawn pattern",
+        label="replace weights",
         asks=Drawing(),
         example="draw:2>4,3>4",
         words=_words,
-        short=lambda change: "with the drawn pattern",
+        short=lambda change: "with replaced weights",
         make=lambda change, trace: tuple(
             Replace(*one, _drawn(change, trace, *one), change.stream) for one in heads_of(change, trace)
         ),

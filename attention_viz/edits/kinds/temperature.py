@@ -26,24 +26,23 @@ _LARGEST = 1e37
 
 @dataclass(frozen=True)
 class Temperature:
-    """All that enters the softmax divided by a number: above 1 evens the weights out, below 1 sharpens them.
+    """Divide the softmax's input by a number: above 1 flattens the weights, below 1 sharpens them.
 
-    Weights become softmax(logits / value), where the logits are the scaled scores after soft-cap and bias, and before
-    cells are blocked. A learned attention sink is a logit, too, and is divided with them.
+    Weights become softmax(logits / value), where the logits are the scaled scores after soft-cap and bias, before cells
+    are blocked. A learned attention sink is a logit, too, and is also divided.
 
-    In a trace, this is the layer's scale, softcap, bias and sinks divided by the number. Where only some heads are
-    meant, it is their query, bias and sink; with a softcap, those heads' logits stand in their bias, and their query
-    is 0.
+    In a trace, this divides the layer's scale, softcap, bias and sinks. For single heads it divides their query, bias
+    and sink; with a softcap, their logits move into their bias and their query becomes 0.
 
     Attributes:
-        value: what to divide by; finite, above 0.
+        value: the divisor; finite, above 0.
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
-        stream: "encoder", "decoder" or "cross"; has to be told where a model has several.
+        stream: "encoder", "decoder" or "cross"; required if a model has several.
 
     Raises:
-        ShapeError: a value that isn't finite and above 0; in a run, one so low that the logits overflow, or a place
-            that isn't there.
+        ShapeError: a value that isn't finite and above 0; in a run, one so low that the logits overflow, or a missing
+            place.
     """
 
     value: float
@@ -54,19 +53,19 @@ class Temperature:
     masks_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse what can't be divided by."""
+        """Check the divisor."""
         _check_divisor(self.value)
 
     def __str__(self) -> str:
         """Describe the edit for provenance."""
-        return f"temperature: what enters the softmax divided by {self.value:g} in {where(self)}"
+        return f"temperature: the softmax's input divided by {self.value:g} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Temperature":
-        """Itself, as it holds no tensor."""
+        """Return the edit itself, which holds no tensor."""
         return self
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """The call with every logit divided, of all its heads or of one."""
+        """Return the call with every logit divided, of all heads or of one."""
         if self.head is None:
             _check_range(self, attention)
             return _divided(attention, self.value)
@@ -108,7 +107,7 @@ def _one_divided(attention: Attention, head: int, value: float) -> Attention:
 
 def _check_divisor(number: object) -> None:
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 < number <= sys.float_info.max:
-        raise ShapeError(f"a temperature has to be a finite number above 0; got {number!r}")
+        raise ShapeError(f"a temperature must be a finite number above 0; got {number!r}")
 
 
 def _check_range(edit: Temperature, attention: Attention) -> None:
@@ -117,9 +116,9 @@ def _check_range(edit: Temperature, attention: Attention) -> None:
     added = [getattr(attention, one.name) for one in terms_of(Attention) if one.axes.logit and not one.is_number]
     logits = query * max(key * attention.query.shape[-1] * abs(attention.scale), 1) + sum(map(_largest, added))
     if not logits < _LARGEST * edit.value:
-        raise ShapeError(f"a temperature of {edit.value:g} is so low that the logits overflow, up to {logits:.3g}")
+        raise ShapeError(f"temperature {edit.value:g} is too low: the logits overflow, up to {logits:.3g}")
     if attention.softcap is not None and edit.value > _LARGEST * attention.softcap:
-        raise ShapeError(f"a temperature of {edit.value:g} is so high that nothing is left of the softcap")
+        raise ShapeError(f"temperature {edit.value:g} is too high: the softcap vanishes")
 
 
 def _largest(term: Tensor | None) -> float:
@@ -128,13 +127,13 @@ def _largest(term: Tensor | None) -> float:
 
 def _words(change: Change, trace: Trace, spell: Spell) -> str:
     how = "as before" if change.number == 1 else "more sharply" if change.number < 1 else "more evenly"
-    return f"{subject_of(change, trace)} looks {how} (temperature {change.number:g})"
+    return f"{subject_of(change, trace)} attends {how} (temperature {change.number:g})"
 
 
 KINDS = (
     EditKind(
         name="temp",
-        label="it looks more sharply or more evenly",
+        label="change temperature",
         # The temperatures that a softmax shows a difference for.
         asks=NumberDetail("Temperature", lowest=0.01, highest=100.0, start=0.5, step=0.1),
         example="temp:0.5",

@@ -51,14 +51,16 @@ def _as_stored(value: object) -> str:
     """Read the kept part; refuse values that no version writes."""
     stored = as_kind(str, value)
     if wrong := [part for part in stored.split(", ") if stored and part not in ("terms", WEIGHTS, *DTYPES)]:
-        raise TraceError(f"of the run it keeps {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}")
+        raise TraceError(
+            f"it keeps an unknown part, {wrong[0]!r}; a file keeps terms or {WEIGHTS}, in {' or '.join(DTYPES)}"
+        )
     return stored
 
 
 def _as_error(value: object) -> float:
     error = float(as_kind(float, value))
     if not 0 <= error < math.inf:
-        raise TraceError(f"its numbers are said to be {error} from the run's; a difference is a number from 0 on")
+        raise TraceError(f"its difference from the run must be a number from 0; got {error}")
     return error
 
 
@@ -70,7 +72,7 @@ def unpack_fidelity(entry: Mapping[str, Any]) -> Fidelity:
     rows = entry.get("rows")  # files from before there were samples don't say
     # An error that is no number wasn't measured; but there is no bound that isn't one.
     if any(number < 0 or (math.isnan(number) and name not in names[:2]) for name, number in numbers.items()):
-        raise TraceError(f"its distances from the model's own run are said to be {numbers}; they are numbers from 0 on")
+        raise TraceError(f"its distances from the model's own run must be numbers from 0; got {numbers}")
     return Fidelity(
         reference=as_kind(str, entry["reference"]), rows=None if rows is None else as_kind(int, rows), **numbers
     )
@@ -106,7 +108,7 @@ def as_kind(kind: type[_Kind], value: object) -> _Kind:
     """Check a value's type; an integer may stand for a float."""
     if type(value) is kind or (kind is float and type(value) is int):
         return cast("_Kind", value)
-    raise TypeError(f"{value!r:.40}, where {kind.__name__} belongs")
+    raise TypeError(f"{value!r:.40}, which should be {kind.__name__}")
 
 
 def _as_place(value: object) -> tuple[float, ...] | None:
@@ -114,7 +116,7 @@ def _as_place(value: object) -> tuple[float, ...] | None:
         return None
     numbers = tuple(float(as_kind(float, one)) for one in as_kind(list, value))
     if not numbers or not all(math.isfinite(one) for one in numbers):
-        raise TypeError(f"{value!r:.40}, where a place belongs")
+        raise TypeError(f"{value!r:.40}, which should be a place")
     return numbers
 
 
@@ -142,18 +144,18 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
     kept = entry["kept"]
     places, of = tuple(map(LayerIndex, _numbers(kept["numbers"]))), _number(kept["of"])
     if of > MOST_LAYERS:
-        raise TraceError(f"its model is said to have {of:,} layers, and a file holds {MOST_LAYERS:,} at most")
+        raise TraceError(f"its model has {of:,} layers; a file holds at most {MOST_LAYERS:,}")
     if (
         not places
         or len(places) != len(labels)
         or list(places) != sorted(set(places))
         or not 0 <= places[0] <= places[-1] < of
     ):
-        raise TraceError(f"its {len(labels)} layers have the places {list(places)} among {of}, which can't be")
+        raise TraceError(f"its {len(labels)} layers have impossible places, {list(places)} among {of}")
     if "every" in kept:
         every = tuple(map(LayerNumber, _numbers(kept["every"])))
         if not places[-1] < len(every) <= of:
-            raise TraceError(f"its layers have the places {list(places)} among {len(every)} numbers of {of}")
+            raise TraceError(f"its layers have impossible places, {list(places)} among {len(every)} numbers of {of}")
         numbers = tuple(every[place] for place in places)
         without = tuple(map(LayerNumber, _numbers(kept.get("without", []))))
         return KeptLayers(numbers, every, without, of - len(every))
@@ -167,13 +169,13 @@ def unpack_kept(entry: Mapping[str, Any], labels: Sequence[str]) -> KeptLayers:
 
 def _numbers(value: object) -> tuple[int, ...]:
     if not isinstance(value, list):
-        raise TypeError(f"{value!r:.40}, where a list belongs")
+        raise TypeError(f"{value!r:.40}, which should be a list")
     if len(cast("list[object]", value)) > MOST_LAYERS:
-        raise TraceError(f"{len(cast('list[object]', value)):,} layers are named; a file names {MOST_LAYERS:,} at most")
+        raise TraceError(f"it names {len(cast('list[object]', value)):,} layers; a file names at most {MOST_LAYERS:,}")
     return tuple(_number(one) for one in cast("list[object]", value))
 
 
 def _number(value: object) -> int:
     if type(value) is not int:
-        raise TypeError(f"{value!r:.40}, where int belongs")
+        raise TypeError(f"{value!r:.40}, which should be int")
     return value

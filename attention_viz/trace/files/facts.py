@@ -40,36 +40,36 @@ def check_facts(
         same = len(queries[stream]) != len(keys[stream]) or queries[stream].labels == keys[stream].labels
         if stream in _SELF and not same:
             raise TraceError(
-                f"the {stream}'s keys have other labels than its queries, and self-attention has the same tokens on "
-                "both; the stream of other tokens is “cross”"
+                f"the {stream}'s keys must have its queries' labels, as in self-attention; for other tokens, use "
+                "the stream “cross”"
             )
     _check_provenance(provenance, max(map(len, (*queries.values(), *keys.values())), default=0))
-    _check_text("what the run was compared with", fidelity.reference, _LONGEST_NOTE)
+    _check_text("the comparison's reference", fidelity.reference, _LONGEST_NOTE)
     if fidelity.rows is not None and not 0 <= fidelity.rows < _IDS.stop:
-        raise TraceError(f"{fidelity.rows} rows are said to be compared; needed: a number from 0 to 2³² − 1")
+        raise TraceError(f"the number of compared rows must be from 0 to 2³² − 1; got {fidelity.rows}")
     if not 0 <= fidelity.bound <= (most := max(BOUNDS.values())):
-        raise TraceError(f"its errors may reach {fidelity.bound:g}; needed: a bound from 0 to {most:g}")
+        raise TraceError(f"its error bound must be from 0 to {most:g}; got {fidelity.bound:g}")
 
 
 def check_layer_count(streams: Iterable[Sized]) -> None:
     """Refuse more layers than any model has."""
     if (count := sum(map(len, streams))) > MOST_LAYERS:
-        raise TraceError(f"it has {count:,} layers, and a file holds {MOST_LAYERS:,} at most")
+        raise TraceError(f"it has {count:,} layers; a file holds at most {MOST_LAYERS:,}")
 
 
 def check_layer_names(label: str, parts: Iterable[str]) -> None:
     """Refuse invalid layer labels or bias part names."""
     parts = list(parts)
     if len(parts) > _MOST_PARTS:
-        raise TraceError(f"a layer has a bias of {len(parts):,} parts, and a file holds {_MOST_PARTS} at most")
-    for what, name in (("the label of a layer", label), *(("the name of a bias's part", part) for part in parts)):
+        raise TraceError(f"a layer has a bias of {len(parts):,} parts; a file holds at most {_MOST_PARTS}")
+    for what, name in (("a layer's label", label), *(("a bias part's name", part) for part in parts)):
         _check_text(what, name, _LONGEST_LAYER)
 
 
 def check_heads(heads: Iterable[int]) -> None:
     """Refuse more heads than any model has."""
     if (count := sum(heads)) > MOST_HEADS:
-        raise TraceError(f"its layers have {count:,} heads in all, and a file holds {MOST_HEADS:,} at most")
+        raise TraceError(f"its layers have {count:,} heads in all; a file holds at most {MOST_HEADS:,}")
 
 
 def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], provenance: Provenance) -> None:
@@ -79,27 +79,27 @@ def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], prov
     piece: their count is unknown.
     """
     if not rows:
-        raise TraceError(f"the output is {rows} × {width}; needed: at least one row")
+        raise TraceError(f"the output needs at least one row; got {rows} × {width}")
     known = not any(tokens.placed for tokens in queries.values()) and not {"picture", "sound"} & set(queries)
     counts = {1, *map(len, queries.values())}
     if known and MERGED not in provenance.edits and rows not in counts:
         allowed = " or ".join(map(str, sorted(counts)))
-        raise TraceError(f"the output has {rows:,} rows for {allowed} tokens; needed: one per token, or one in all")
+        raise TraceError(f"the output needs one row per token ({allowed}), or one in all; got {rows:,}")
 
 
 def _check_tokens(where: str, tokens: Tokens) -> None:
     for label in tokens.labels:
         _check_text(f"a label of {where}", label, _LONGEST_LABEL)
     if (letters := sum(map(len, tokens.labels))) > _LONGEST_LABELS:
-        raise TraceError(f"{where} have labels of {letters:,} characters; a file holds {_LONGEST_LABELS:,} at most")
+        raise TraceError(f"{where} have labels of {letters:,} characters; a file holds at most {_LONGEST_LABELS:,}")
     ids = enumerate(tokens.ids or ())
     wrong = next((one for at, one in ids if one not in _IDS and not _is_unknown(tokens, at)), None)
     if wrong is not None:
-        raise TraceError(f"a token of {where} has the id {wrong}; needed: a number from 0 to 2³² − 1")
+        raise TraceError(f"a token of {where} has the id {wrong}; ids go from 0 to 2³² − 1")
     if odd := set(tokens.sentence) - _SENTENCES:
-        raise TraceError(f"a token of {where} is of sentence {min(odd, key=str)!r}; needed: 0, 1 or none")
+        raise TraceError(f"a token of {where} has the sentence {min(odd, key=str)!r}; use 0, 1 or None")
     if any(abs(second) > _SECONDS for second in tokens.frames.values()):
-        raise TraceError(f"a frame of {where} begins more than {_SECONDS:,.0f} seconds from the sound's beginning")
+        raise TraceError(f"a frame of {where} begins more than {_SECONDS:,.0f} seconds from the audio's start")
     _check_words(where, tokens)
 
 
@@ -114,19 +114,19 @@ def _check_words(where: str, tokens: Tokens) -> None:
     known = [(one, word) for one, word in zip(tokens.sentence, tokens.words, strict=True) if word is not None]
     far = next((word for _, word in known if not 0 <= word < most), None)
     if far is not None:
-        raise TraceError(f"a token of {where} belongs to word {far}; {len(tokens)} tokens have words 0 to {most - 1}")
+        raise TraceError(f"a token of {where} has the word {far}; {len(tokens)} tokens have words 0 to {most - 1}")
     for (before, first), (sentence, second) in pairwise(known):
         if second < first and sentence == before and second:
-            raise TraceError(f"in {where} word {second} comes after word {first}; words are counted in their order")
+            raise TraceError(f"in {where}, word {second} follows word {first}; words must count up")
 
 
 def _check_provenance(origin: Provenance, tokens: int) -> None:
     if not 0 <= origin.generated <= max(tokens, _IDS.stop * (MERGED in origin.edits)):
-        raise TraceError(f"the model is said to have generated {origin.generated} of {tokens} tokens")
+        raise TraceError(f"the model can't have generated {origin.generated} of {tokens} tokens")
     for name in ("model", "dtype", "reading", "route", "output", "stored", "revision", "sha256"):
-        _check_text(f"the {name} of the run", getattr(origin, name) or "", _LONGEST_NAME)
+        _check_text(f"the run's {name}", getattr(origin, name) or "", _LONGEST_NAME)
     for name in MEDIA:
-        _check_text(f"what is said of the {name}", getattr(origin, name) or "", _LONGEST_NOTE)
+        _check_text(f"the description of the {name}", getattr(origin, name) or "", _LONGEST_NOTE)
     for name in ("text", "second_text", "target"):
         _check_text(f"the {name.replace('_', ' ')}", getattr(origin, name) or "", _LONGEST_TEXT)
     versions = (*origin.versions.keys(), *origin.versions.values())
@@ -137,13 +137,13 @@ def _check_provenance(origin: Provenance, tokens: int) -> None:
 
 def _check_notes(what: str, notes: Sequence[str]) -> None:
     if len(notes) > _MOST_NOTES:
-        raise TraceError(f"it has {len(notes):,} {what}, and a file holds {_MOST_NOTES:,} at most")
+        raise TraceError(f"it has {len(notes):,} {what}; a file holds at most {_MOST_NOTES:,}")
     for note in notes:
         _check_text(f"one of the {what}", note, _LONGEST_NOTE)
 
 
 def _check_text(what: str, text: str, most: int) -> None:
     if len(text) > most:
-        raise TraceError(f"{what} has {len(text):,} characters, and a file holds {most:,} at most: {text[:40]!r} …")
+        raise TraceError(f"{what} has {len(text):,} characters; a file holds at most {most:,}: {text[:40]!r} …")
     if half := _HALF.search(text):
-        raise TraceError(f"{what} has {half[0]!r}, half a character, which is no text; leave it out")
+        raise TraceError(f"{what} has {half[0]!r}, half a character; leave it out")

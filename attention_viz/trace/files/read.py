@@ -63,7 +63,7 @@ def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mappin
     kinds = {as_kind(str, name): _KINDS[as_kind(str, kind)] for name, kind in header["rounded"].items()}
     wrong = [name for name in kinds if tensors[name].dtype not in FLOATING]
     if wrong:
-        raise TraceError(f"{wrong[0]} is rounded, and not of floating numbers")
+        raise TraceError(f"{wrong[0]} is rounded, but isn't floating-point")
     return {name: tensor.to(kinds[name]) if name in kinds else tensor for name, tensor in tensors.items()}
 
 
@@ -80,25 +80,25 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
     name = Path(path).name
     try:
         if not Path(path).is_file():
-            raise TraceError(f"no file at {fspath(path)}; a trace is a file that trace.save wrote")
+            raise TraceError(f"no file at {fspath(path)}; pass a file that trace.save wrote")
         with safe_open(fspath(path), framework="pt") as file:
             metadata = file.metadata() or {}
             header = json.loads(metadata.get(HEADER, "null"))
             if isinstance(header, dict) and header and not _as_written(path, header):
-                raise TraceError(f"{name} is damaged: its bytes aren't those that were written; save or copy it anew")
+                raise TraceError(f"{name} is damaged: its checksum is wrong. Save or copy it again")
             names = file.keys() if header else ()
             tensors = {key: _aligned(file.get_tensor(key)) for key in names}
     except SafetensorError:
         what = "broken or of another kind" if Path(path).stat().st_size else "empty"
-        raise TraceError(f"{name} is not a readable safetensors file: it is {what}") from None
+        raise TraceError(f"{name} isn't a readable safetensors file: it is {what}") from None
     except (ValueError, OSError, RecursionError) as error:
         if isinstance(error, TraceError):
             raise
-        raise TraceError(f"{name} is not a readable safetensors file: {error}") from None
+        raise TraceError(f"{name} isn't a readable safetensors file: {error}") from None
     if not isinstance(header, dict) and "query_tokens" in metadata:
         raise TraceError(
-            f"{name} holds the numbers of one head, as “Tensors (safetensors)” writes them; what can be opened is a "
-            "whole trace, as “Trace (safetensors)” or trace.save writes it"
+            f"{name} has the numbers of one head, from “Tensors (safetensors)”; open a whole trace, from “Trace "
+            "(safetensors)” or trace.save"
         )
     if not isinstance(header, dict):
         raise TraceError(f"{name} is a safetensors file, but not a trace: its header has no {HEADER!r} entry")
@@ -144,7 +144,7 @@ def _check_weights_apart(entries: Iterable[Mapping[str, Any]]) -> None:
     """Refuse weights that several layers share: each would be processed again."""
     named = [entry["tensors"][WEIGHTS] for entry in entries if WEIGHTS in entry["tensors"]]
     if len(named) != len(set(named)):
-        raise TraceError(f"{len(named)} layers have {len(set(named))} tensors of weights; needed: one for each layer")
+        raise TraceError(f"{len(named)} layers need as many weight tensors; got {len(set(named))}")
 
 
 def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
@@ -162,7 +162,7 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     known = {term.name for term in _TERMS if not term.is_number}
     needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
     if not needed <= set(found) <= {*known, *AROUND}:
-        raise TraceError(f"a layer has the tensors {', '.join(sorted(found))}")
+        raise TraceError(f"a layer has the wrong tensors, {', '.join(sorted(found))}")
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
@@ -171,10 +171,10 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
 
 def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:
     if not set(found) <= {WEIGHTS, "allowed"}:
-        raise TraceError(f"a layer has the tensors {', '.join(sorted(found))}")
+        raise TraceError(f"a layer has the wrong tensors, {', '.join(sorted(found))}")
     weights = found[WEIGHTS]
     if weights.dtype not in FLOATING or weights.ndim != 3 or not bool((weights >= 0).all()):
-        raise TraceError(f"layer {label} has weights that are none: (head, query, key) of numbers from 0 are needed")
+        raise TraceError(f"layer {label} needs weights (head, query, key), floating-point numbers from 0")
     return Layer(attention_of(weights, found.get("allowed")), label)
 
 

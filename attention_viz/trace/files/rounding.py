@@ -62,7 +62,7 @@ class Rounding:
         if bool((rounded.isinf() & tensor.isfinite()).any()):
             largest = float(tensor[tensor.isfinite()].abs().max())
             raise TraceError(
-                f"{where} has numbers up to {largest:.4g}, and {self._named} holds none beyond "
+                f"{where} has numbers up to {largest:.4g}, over {self._named}'s limit of "
                 f'{torch.finfo(self.dtype).max:.5g}; leave out dtype, or save what="weights"'
             )
         return rounded
@@ -73,8 +73,7 @@ class Rounding:
             return
         if self.what == WEIGHTS and call.sinks is not None:
             raise TraceError(
-                f"{where} has attention sinks, which take a share of each row, so its weights alone don't tell what "
-                'ran; save what="terms"'
+                f'{where} has attention sinks, so its weights alone don\'t describe the run; save what="terms"'
             )
         for some in _some_rows(call):
             own = some.weights.detach()

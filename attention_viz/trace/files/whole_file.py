@@ -15,7 +15,7 @@ def write_whole(path: str | PathLike[str], *content: bytes | memoryview) -> None
         return
     target = path.resolve()  # a link stays one
     if not target.parent.is_dir():  # else the file beside it would be named, of which nobody knows
-        raise FileNotFoundError(f"there is no folder {target.parent}")
+        raise FileNotFoundError(f"no folder {target.parent}")
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         # Made as any file is: safetensors' own writer makes files that nobody else may read.

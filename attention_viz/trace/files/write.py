@@ -58,9 +58,9 @@ def write_trace(
 ) -> None:
     """Write a trace to exactly that path, shared masks once; see `Trace.save`."""
     if what not in WHAT:
-        raise ShapeError(f"{what!r} of a trace was to be saved; there are {', '.join(map(repr, WHAT))}")
+        raise ShapeError(f"unknown part {what!r}; choose {', '.join(map(repr, WHAT))}")
     if dtype is not None and dtype not in DTYPES:
-        raise ShapeError(f"numbers were to be saved as {dtype!r}; there are {', '.join(map(repr, DTYPES))}, or None")
+        raise ShapeError(f"unknown dtype {dtype!r}; choose {', '.join(map(repr, DTYPES))} or None")
     kept = some_layers(trace, layers)
     rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
     size, running, packing = _size(trace, kept, rounding)
@@ -83,7 +83,7 @@ def write_trace(
     try:
         write_whole(path, *sealed(save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)})))
     except (SafetensorError, OSError, ValueError) as error:
-        raise TraceError(f"the trace can't be written to {fspath(path)}: {error}") from None
+        raise TraceError(f"can't write the trace to {fspath(path)}: {error}") from None
     report(1.0)
 
 

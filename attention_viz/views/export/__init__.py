@@ -1,1 +1,1 @@
-"""Pictures as files: SVG written from the trace itself, and PNG and PDF drawn by a browser of this machine."""
+"""Pictures as files: SVG written from the trace itself, and PNG and PDF drawn by a local browser."""

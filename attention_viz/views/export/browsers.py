@@ -45,12 +45,12 @@ def at_hand() -> str | None:
 
 
 def needed(what: str) -> str:
-    """The browser that is `at_hand`."""
+    """Return the browser that is `at_hand`, or raise an error."""
     browser = at_hand()
     if browser is None:
         chosen = os.environ.get(CHOICE)
-        why = f"{CHOICE}={chosen} is no program" if chosen else "none was found"
-        raise AttentionVizError(f"{what} needs Chrome, Chromium or Edge on this machine, and {why}")
+        why = f"{CHOICE}={chosen} isn't a program" if chosen else "none was found"
+        raise AttentionVizError(f"{what} needs Chrome, Chromium or Edge on this machine; {why}")
     return browser
 
 

@@ -187,7 +187,7 @@ def _thin(layout: dict[str, Any], letters: float) -> None:
 
 
 def _shorten(axis: dict[str, Any], side: float, letters: float) -> None:
-    """Fit an axis title: "query: who is looking" as "query", or in two lines."""
+    """Fit an axis title: "query: attending token" as "query", or in two lines."""
     title = axis.get("title")
     if not isinstance(title, dict) or not title.get("text"):
         return

@@ -35,9 +35,7 @@ def rendered(
     """Run drawing work in its own browser, with limits in seconds to wait for others and to draw."""
     browser = needed(what)
     if not _one_at_a_time.acquire(timeout=wait):
-        raise AttentionVizError(
-            f"{what} couldn't be drawn: others' pictures have taken more than {wait:.0f} seconds; try it again"
-        )
+        raise AttentionVizError(f"can't draw {what}: other pictures took more than {wait:.0f} seconds; try again")
     try:
         return _in_a_thread(what, browser, work, limit)
     finally:
@@ -116,12 +114,12 @@ def _refusal(what: str, browser: str, limit: float, error: Exception) -> Attenti
     if isinstance(error, AttentionVizError):
         return error
     if isinstance(error, TimeoutError):
-        return AttentionVizError(f"{what} couldn't be drawn: {browser} took more than {limit:.0f} seconds")
+        return AttentionVizError(f"can't draw {what}: {browser} took more than {limit:.0f} seconds")
     from choreographer import errors  # heavy, and only here
 
     # Which of these it is depends on whether the program ends before it is spoken to or while it is.
     if isinstance(error, errors.BrowserFailedError | errors.BrowserClosedError | errors.ChannelClosedError):
-        reason = "it ended as soon as it was started, or while it drew"
+        reason = "it ended at its start, or while it drew"
     else:
         reason = str(error.args[0] if error.args else type(error).__name__).rstrip(".")
-    return AttentionVizError(f"{what} couldn't be drawn by {browser}: {reason}; {CHOICE} names another")
+    return AttentionVizError(f"{browser} can't draw {what}: {reason}; choose another with {CHOICE}")

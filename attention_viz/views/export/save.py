@@ -29,7 +29,7 @@ FORMATS = ("svg", "png", "pdf")
 _SCALE = 3.0
 _WIDTH = 800
 _SIZE = re.compile(r'(<svg[^>]*) width="([\d.]+)" height="([\d.]+)"')
-_NO_DOCUMENT = "this is no SVG document with a width and a height in pixels, such as heatmap_svg gives"
+_NO_DOCUMENT = "the SVG document needs a width and a height in pixels, such as those of heatmap_svg"
 # Of the line under a figure, in pixels.
 _LETTER, _LINE, _SIDE = 5.4, 13, 8
 
@@ -51,29 +51,29 @@ def save(
 ) -> None:
     """Write a picture to a file: SVG, PNG (three dots to a pixel) or PDF (lines and letters), by the path's ending.
 
-    With a width it is laid out for that: letters are as large as asked for, titles are wrapped, labels thinned, and
-    numbers printed only where they can be read. A PDF is exactly so wide and high.
+    A width sets the layout: letters have the given size, titles wrap, labels are thinned, and numbers are printed only
+    if they are readable. A PDF is exactly that wide and high.
 
-    A head's own picture, from `heatmap_svg`, needs no browser to be written as SVG. Everything else is drawn by Chrome,
-    Chromium or Edge, where this machine has one; nothing is fetched for it.
+    A head's own picture, from `heatmap_svg`, is written as SVG without a browser. A local Chrome, Chromium or Edge
+    draws everything else; nothing is downloaded for it.
 
     Args:
-        picture: a figure from `views`, in the light theme if it is for paper; or an SVG document from `heatmap_svg`.
-        path: where to; what is there already stays until the new one is whole.
-        trace: what a figure was made from, or the several that it compares; an SVG document says so itself.
-        layer: which layer a figure shows, if it shows one.
-        head: which head a figure shows, if it shows one.
-        stream: which stream; None for the only one there is.
-        width: such as "170mm", "85mm", "6.7in", "480pt", or a number of pixels, 96 an inch; as it is drawn by default.
-        height: likewise, of all that is written; by default what the picture needs at that width.
+        picture: a figure from `views`, in the light theme for paper; or an SVG document from `heatmap_svg`.
+        path: the file; an existing one stays until the new one is complete.
+        trace: the figure's trace, or the several that it compares; an SVG document names its own.
+        layer: the figure's layer, if any.
+        head: the figure's head, if any.
+        stream: the stream; None for the only one.
+        width: such as "170mm", "85mm", "6.7in", "480pt", or a number of pixels, 96 an inch; by default as drawn.
+        height: likewise, of the whole file; by default as high as needed at that width.
         title: another title, or None for none; the picture's own by default.
-        footer: whether the line that says where it comes from stands under it; it is in the file all the same.
-        numbers: whether numbers are printed in cells.
-        font_size: of the usual letters, in points; 8 by default where a width is given, 7 in one below 105mm.
+        footer: whether to draw the provenance line; the file has it in any case.
+        numbers: whether to print numbers in cells.
+        font_size: of the usual letters, in points; 8 by default with a width, 7 below 105mm.
 
     Raises:
-        AttentionVizError: another ending, a length that is none, a figure without its trace, what has to be asked of
-            `heatmap_svg` itself, or no browser that could draw it.
+        AttentionVizError: an unknown ending, a length that can't be read, a figure without its trace, settings that
+            only `heatmap_svg` takes, or no browser that could draw it.
         OSError: the file can't be written.
     """
     form = format_of(path)
@@ -82,12 +82,14 @@ def save(
 
 
 def format_of(path: str | Path) -> str:
-    """One of `FORMATS`, by the path's ending."""
+    """Return one of `FORMATS`, by the path's ending."""
     ending = Path(path).suffix
     form = ending.removeprefix(".").lower()
     if form not in FORMATS:
         found = f"ends in {ending}" if ending else "has no ending"
-        raise AttentionVizError(f"a picture is written as {', '.join(f'.{one}' for one in FORMATS)}; {path} {found}")
+        raise AttentionVizError(
+            f"a picture's file must end in {', '.join(f'.{one}' for one in FORMATS)}; {path} {found}"
+        )
     return form
 
 
@@ -105,7 +107,7 @@ def printed(
     if isinstance(picture, str):
         document, figure, line = _sized(picture, sheet), None, ""
     elif trace is None:
-        raise AttentionVizError("a figure is written with the line that says where it comes from: give its trace too")
+        raise AttentionVizError("a figure needs its trace for the provenance line; pass the trace, too")
     else:
         traces = [trace] if isinstance(trace, Trace) else trace
         line = provenance_lines([_origin(one, layer, head, stream) for one in traces])
@@ -133,7 +135,7 @@ def _origin(trace: Trace, layer: int | None, head: int | None, stream: str | Non
 def _sized(document: str, sheet: Sheet) -> str:
     if sheet != replace(AS_DRAWN, width=sheet.width, height=sheet.height):
         raise AttentionVizError(
-            "an SVG document is drawn already: ask heatmap_svg itself for title, footer, numbers and font_size"
+            "an SVG document is already drawn; pass title, footer, numbers and font_size to heatmap_svg"
         )
     found = _SIZE.search(document)
     if found is None:

@@ -41,12 +41,12 @@ class Sheet:
     ) -> "Sheet":
         """Parse settings with lengths like "170mm", "6.7in" or pixels."""
         if font_size is not None and not _LETTERS[0] <= font_size <= _LETTERS[1]:
-            raise AttentionVizError(f"letters of {font_size:g} points were asked for; there are 3 to 48 points")
+            raise AttentionVizError(f"font_size must be 3 to 48 points; got {font_size:g}")
         return cls(in_pixels(width, "width"), in_pixels(height, "height"), title or None, footer, numbers, font_size)
 
     @property
     def letters(self) -> float:
-        """How large the usual letters are, in pixels."""
+        """Return the size of the usual letters in pixels."""
         if self.font_size is not None:
             return self.font_size * _UNITS["pt"]
         if self.width is None:
@@ -63,10 +63,10 @@ def in_pixels(length: str | float | None, what: str) -> float | None:
         return None
     found = _LENGTH.fullmatch(length) if isinstance(length, str) else None
     if isinstance(length, str) and found is None:
-        raise AttentionVizError(f"{what} {length!r} was asked for; a length is a number and {', '.join(_UNITS)}: 170mm")
+        raise AttentionVizError(f"{what} must be a number and {', '.join(_UNITS)}, such as 170mm; got {length!r}")
     pixels = float(found[1]) * _UNITS[found[2]] if found else float(length)
     if not _LEAST <= pixels <= _MOST:
-        raise AttentionVizError(f"{what} {length} was asked for; pictures are 16mm to 1587mm wide and high")
+        raise AttentionVizError(f"{what} must be 16mm to 1587mm; got {length}")
     return pixels
 
 

@@ -66,26 +66,26 @@ def heatmap_svg(
     numbers: bool = True,
     font_size: float | None = None,
 ) -> str:
-    """The weights of one head as an SVG document: title, axes, colour bar, and a line that says where it comes from.
+    """Return one head's weights as an SVG document: title, axes, colour bar, and a provenance line.
 
-    Of more than 250,000 cells, each block of neighbours is drawn as its largest weight, and a line says so.
+    Above 250,000 cells, each block of neighbours is drawn as its largest weight, and a line says so.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
         head: from 0.
-        stream: which stream; None for the only one there is.
-        width: such as "170mm", as `save` takes it; by default what the matrix needs.
-        height: likewise; at most, as cells stay square.
+        stream: the stream; None for the only one.
+        width: such as "170mm", as in `save`; by default as wide as the matrix needs.
+        height: likewise; the largest height, because cells stay square.
         title: another title, or None for none; the picture's own by default.
-        footer: whether the line that says where it comes from stands under it; it is in the file all the same.
-        numbers: whether the weights are printed in cells that hold them. Blocked cells hold none.
+        footer: whether to draw the provenance line; the file has it in any case.
+        numbers: whether to print the weights in cells with room. Blocked cells have none.
         font_size: of the usual letters, in points.
 
     Raises:
-        TraceError: there is no such layer or stream, or the head has weights that are not numbers.
-        ShapeError: there is no such head.
-        AttentionVizError: a length that is none.
+        TraceError: the layer or stream is missing, or the head has weights that aren't finite numbers.
+        ShapeError: the head is missing.
+        AttentionVizError: a length can't be read.
     """
     sheet = Sheet.asked(width, height, title, footer, numbers, font_size)
     stream = trace.stream(stream)
@@ -226,8 +226,8 @@ def _labels(labels: Sequence[str], page: _SvgLayout, *, across: bool) -> str:
 def _titles(wide: float, high: float, page: _SvgLayout) -> str:
     factor = page.factor
     size, long = 12 * factor, 150 * factor
-    down = "← query: who is looking" if high >= long else "query"
-    across = "key: who is looked at →" if wide + _RIGHT * factor >= long else "key"
+    down = "← query: attending token" if high >= long else "query"
+    across = "key: attended token →" if wide + _RIGHT * factor >= long else "key"
     return (
         f'<text x="0" y="{high + 22 * factor:.1f}" font-size="{px(size)}" fill="{LIGHT.key}">{across}</text>'
         f'<text transform="translate({18 * factor - page.left:.1f} {high:.1f}) rotate(-90)" font-size="{px(size)}" '
@@ -279,7 +279,7 @@ def overlay_svg(
     tokens = trace.key_tokens(stream)
     picture = trace.seen.picture
     if picture is None or not tokens.patches:
-        raise TraceError("a picture with weights over it was asked for of a trace that is of no picture with patches")
+        raise TraceError("weights over an image need a trace of an image with patches")
     tokens.require(position)
     weights = trace.weights(layer, head, stream).detach().double().cpu().numpy()
     line = weights[:, position] if column else weights[position]
@@ -299,7 +299,7 @@ def _document(
 ) -> str:
     high, wide, _ = dots.shape
     tokens = trace.query_tokens(trace.stream(None))
-    what = "What looks at" if column else "What is looked at from"
+    what = "weights on" if column else "weights of"
     title = f"{caption(trace, layer, head, trace.stream(None))}: {what} {called(tokens, position)}"
     phrase = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
     below = [phrase, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]

@@ -1,1 +1,1 @@
-"""One file a picture, named after it: each takes a trace or numbers and gives a Plotly figure."""
+"""One file per picture, named after it: each takes a trace or numbers and returns a Plotly figure."""

@@ -40,22 +40,22 @@ def alignment(
     query: int | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """What one head looks at, as lines between two rows of tokens: what is looked at above, who is looking below.
+    """Draw one head's weights as lines between two rows of tokens: keys above, queries below.
 
-    The heavier, the wider a line and the stronger its colours. It is made for cross-attention, where the tokens above
-    were read and those below are produced; of any other stream both rows are the same text.
+    The larger the weight, the wider and stronger the line. The figure is made for cross-attention, with the source
+    above and the output below; for other streams both rows have the same text.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        stream: which stream; by default cross-attention, or the only one there is.
-        query: a position, from 0, whose lines stand out among pale ones; by default all are as strong as their weights.
+        head: the head, from 0.
+        stream: the stream; by default cross-attention, or the only one.
+        query: a position, from 0, whose lines are strong among pale ones; by default weights alone set the strength.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing.
     """
     stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
     colours, call = palette(theme), trace.attention(layer, stream).head(head)
@@ -75,9 +75,9 @@ def alignment(
 
 
 def _name_rows(figure: go.Figure, stream: str, targets: list[str], read: list[str], colours: Palette) -> None:
-    words = ("read: who is looked at (key)", "said: who is looking (query)")
+    words = ("source: attended token (key)", "output: attending token (query)")
     if stream != "cross":
-        words = ("key: who is looked at", "query: who is looking")
+        words = ("key: attended token", "query: attending token")
     figure.update_layout(
         xaxis={**_row(targets, words[1], colours.query, colours), "side": "bottom"},
         # An axis is drawn where something stands on it: the names do.
@@ -95,7 +95,7 @@ class _CellLine:
 
 
 def _heaviest(call: Attention) -> list[_CellLine]:
-    """Return the drawn cells, lightest first, so that the heaviest lie on top."""
+    """Return the drawn cells, lightest first, so that the heaviest are on top."""
     found = list[_CellLine]()
     for rows in row_slices(*call.shape):
         weights = weights_of(call.rows(rows))
@@ -149,7 +149,7 @@ def _names(links: Sequence[_CellLine], targets: list[str], read: list[str]) -> g
         y=[0.5] * len(links),
         mode="markers",
         marker={"size": 14, "opacity": 0},
-        hovertext=[f"{targets[link.query]} looks at {read[link.key]}: {link.weight:.6f}" for link in links],
+        hovertext=[f"{targets[link.query]} attends to {read[link.key]}: {link.weight:.6f}" for link in links],
         hovertemplate="%{hovertext}<extra></extra>",
         customdata=[[link.query, link.key, link.weight] for link in links],
         name="links",

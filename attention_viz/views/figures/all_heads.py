@@ -33,15 +33,15 @@ _LEAST, _TALLEST, _WIDE, _AROUND = 300, 1100, 640, 110
 
 
 def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
-    """The pattern of every head, a small matrix each: layers down, heads across; in each, queries down, keys across.
+    """Draw every head's pattern as a small matrix: layers down, heads across; in each, queries down, keys across.
 
-    The deepest colour of a matrix is the largest weight of its own head, so that faint patterns are seen, too; pointing
-    tells how much that is. Of a text longer than some sixty tokens, each block of neighbours is drawn as its largest
-    weight, and the title says so.
+    A matrix's deepest colour is its own head's largest weight, so that faint patterns show, too; hover to read it. For
+    a text longer than some sixty tokens, each block of neighbours is drawn as its largest weight, and the title says
+    so.
 
     Raises:
-        TraceError: there is no such stream, or none was named where there are several; or a head has weights that are
-            not numbers.
+        TraceError: the stream is missing, there are several and none was named, or a head has weights that aren't
+            finite numbers.
     """
     stream, colours = trace.stream(stream), palette(theme)
     numbers = trace.layer_numbers(stream)
@@ -121,7 +121,7 @@ def _said(
     weights = blocks.values if blocks.size == (1, 1) else weights_of(trace.attention(layer, stream).head(head))
     query, key = divmod(int(weights.argmax()), weights.shape[-1])
     label = escaped(trace.label(layer, stream))
-    pair = f"{queries[query]} looks at {keys[key]}: {weights[query, key]:.6f}"
+    pair = f"{queries[query]} attends to {keys[key]}: {weights[query, key]:.6f}"
     return f"layer {label}, head {head}: largest weight, {pair}"
 
 

@@ -27,19 +27,19 @@ _PRINTED_UP_TO = 48
 def looks(
     trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """One row of a head's weights as bars, a bar a key, which together make 1; of very many keys a bar for some.
+    """Draw one row of a head's weights as bars, one per key; they sum to 1. With very many keys, a bar covers several.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        query: the position that looks, from 0.
-        stream: which stream; None for the only one there is.
+        head: the head, from 0.
+        query: the query's position, from 0.
+        stream: the stream; None for the only one.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing.
     """
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream).written
@@ -61,16 +61,16 @@ def looks(
         textposition="outside",
         cliponaxis=False,
         hovertext=[
-            f"{looking} looks at {key}: {most}{weight:.6f}"
+            f"{looking} attends to {key}: {most}{weight:.6f}"
             for key, weight in zip(spans(blocks, 0, keys), drawn, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure = go.Figure([bars])
-    title = f"What {looking} looks at · {escaped(caption(trace, layer, head, stream))}"
+    title = f"Weights of {looking} · {escaped(caption(trace, layer, head, stream))}"
     arrange(figure, title, colours, note=bar_note(blocks))
     across = {"title": {"text": "weight", "standoff": 8}, "range": [0, 1.08], **number_axis(colours)}
-    label_axes(figure, colours, across, (keys, "key: who is looked at", colours.key))
+    label_axes(figure, colours, across, (keys, "key: attended token", colours.key))
     return figure
 
 
@@ -79,7 +79,7 @@ def _numbers(weights: list[float], allowed: list[bool]) -> list[str]:
 
 
 def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:
-    """How far each token's output went, as bars: the length of the change over the length of the output before.
+    """Draw each token's change of output as bars: the norm of the change over the norm before.
 
     Raises:
         TraceError: the outputs have different shapes.
@@ -105,8 +105,8 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
 
 
 # In two lines, so that they stand beside each other on a phone.
-_TITLES = ("what<br>enters", "exp(that<br>− largest)", "÷ sum =<br>weight")
-_NUMBERS = ("enters", "exp(what enters − largest)", "weight")
+_TITLES = ("what<br>enters", "exp(entry<br>− largest)", "÷ sum =<br>weight")
+_NUMBERS = ("enters", "exp(entry − largest)", "weight")
 _DIGITS = (2, 3, 3)
 # More bars have no room for their names and numbers.
 _MOST_BARS = 30
@@ -115,25 +115,25 @@ _MOST_BARS = 30
 def shares(
     trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """One row of a head's softmax in three columns of bars, a bar a key: entry, exponential, share.
+    """Draw one row of a head's softmax in three columns of bars, one bar per key: entry, exponential, share.
 
-    Of more than 30 bars those with the largest shares are drawn, and one for all others together: the largest of their
-    entries, the sum of their exponentials, and of their shares.
+    Above 30 bars, it draws those with the largest shares, and one bar for all others together: their largest entry, the
+    sum of their exponentials, and of their shares.
 
-    The row's largest entry is taken off before the exponential, as softmax is computed: the shares stay the same. Where
-    the model has an attention sink, it is the last bar, and its share is dropped. A blocked key is said to be so.
+    The row's largest entry is subtracted before the exponential, as in softmax, which doesn't change the shares. If the
+    model has an attention sink, it is the last bar, and its share is dropped. Blocked keys are labelled.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        query: the position that looks, from 0.
-        stream: which stream; None for the only one there is.
+        head: the head, from 0.
+        query: the query's position, from 0.
+        stream: the stream; None for the only one.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing.
     """
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream).written
@@ -151,7 +151,7 @@ def shares(
     arrange(figure, f"The row of {escaped(queries[query])} · {escaped(caption(trace, layer, head, stream))}", colours)
     figure.update_xaxes(zeroline=True, zerolinecolor=colours.line)
     figure.update_yaxes(showgrid=False, zeroline=False)
-    figure.update_yaxes(**labelled_axis(keys, "key: who is looked at", colours.key, colours, vertical=True), col=1)
+    figure.update_yaxes(**labelled_axis(keys, "key: attended token", colours.key, colours, vertical=True), col=1)
     # Above where the bars begin, and not above the middle, which only the longest reach.
     starts = [_zero(figure, column) for column in (1, 2, 3)]
     for title, start in zip(figure.layout.annotations, starts, strict=True):
@@ -182,7 +182,7 @@ def _add_column(figure: go.Figure, place: int, numbers: list[float], keys: list[
 
 
 def _terms(opened: OpenHead, query: int) -> tuple[ProductTerm, ...]:
-    """Return the row's terms; all blocked if it may look at nothing."""
+    """Return the row's terms; all blocked if it may attend to nothing."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
     return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)

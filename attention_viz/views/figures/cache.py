@@ -21,23 +21,23 @@ _ROW, _TOP, _BOTTOM = 14, 26, 26
 def cache(
     trace: Trace, layer: int, head: int, position: int = -1, *, stream: str | None = None, theme: ThemeName = "light"
 ) -> go.Figure:
-    """A row for each of the last steps, a column for each key: the cache grows by one key a step, to the right.
+    """Draw a decoder's KV cache: one row per step for the last steps, one column per key.
 
-    A row is what its token took from each key in one head. Keys that were there and that it couldn't look at, thrown
-    away or behind a window, are hatched. Of more than 128 keys, neighbours are drawn as the largest weight among them,
-    and the title says so.
+    Each step adds a key on the right. A row has its token's weights on each key in one head. Keys that it couldn't
+    attend to, because they were evicted or outside a window, are hatched. Above 128 keys, neighbours are drawn as their
+    largest weight, and the title says so.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
+        head: the head, from 0.
         position: the last row.
-        stream: which stream; None for the only one there is.
+        stream: the stream; None for the only one.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing.
     """
     stream, colours = trace.stream(stream), palette(theme)
     read = trace.query_tokens(stream)
@@ -66,7 +66,7 @@ def cache(
         )
     )
     add_hatch(figure, gone, colours, key=False)
-    each = "" if width == 1 else f", {width} a column, the largest weight"
+    each = "" if width == 1 else f", {width} per column, the largest weight"
     ends = {0: tokens[0], len(names) - 1: tokens[last]} if len(names) > 1 else {0: tokens[last]}
     _arrange(figure, f"{keys:,} keys, oldest first{each}", drawn.shape, ends, colours)
     return figure

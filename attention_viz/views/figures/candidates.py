@@ -30,20 +30,20 @@ def candidates(
     stream: str | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """The likeliest tokens at a position as bars; below them, what one head looks at most in that row.
+    """Draw the likeliest tokens at a position as bars; below them, one head's largest weights in that row.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
+        head: the head, from 0.
         likely: from `AttentionModel.candidates`, of the same trace and position.
-        position: which row.
-        stream: which stream; None for the only one there is.
+        position: the row.
+        stream: the stream; None for the only one.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing.
     """
     stream, colours = trace.stream(stream), palette(theme)
     queries = trace.query_tokens(stream)
@@ -57,9 +57,12 @@ def candidates(
     figure.add_trace(_bars(list(map(queries.write, likely.token)), list(likely.probability), colours.accent), 1, 1)
     figure.add_trace(_bars(keys, [float(weights[key]) for key in heaviest], colours.key), 2, 1)
     query = escaped(shortened(queries.written[position]))
-    titles = (f"probability after “{query}”", f"“{query}” looks at, in layer {trace.label(layer, stream)}, head {head}")
+    titles = (
+        f"probability after “{query}”",
+        f"“{query}” attends to, in layer {trace.label(layer, stream)}, head {head}",
+    )
     if trace.streams == ("encoder",):
-        titles = (f"probability behind “{query}”", titles[1])
+        titles = (f"probability at “{query}”", titles[1])
     _arrange_panels(figure, titles, counts, colours)
     return figure
 

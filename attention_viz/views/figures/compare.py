@@ -44,26 +44,26 @@ def compare(
     most: int = MOST_CELLS,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """Two heads on common axes, and the second minus the first: queries down, keys across.
+    """Draw two heads on common axes, and the second minus the first: queries down, keys across.
 
-    A token that only the first text has is marked by "−", one that only the second has by "+", and two that replace
-    each other stand together, as "river→city"; dashed lines mark their rows and columns, unless they would cover the
-    cells of a long text. Both heads have one scale; that of the difference reaches as far down as up. Of more than
-    `most` cells each block of neighbours is drawn as its largest weight or change, and the title says so.
+    "−" marks a token that only the first text has, "+" one that only the second has; two that replace each other share
+    a label, as "river→city". Dashed lines mark their rows and columns, unless they would cover the cells of a long
+    text. Both heads have one scale; the difference's scale is symmetric. Above `most` cells, each block of neighbours
+    is drawn as its largest weight or change, and the title says so.
 
     Args:
         comparison: from `attention_viz.compare`.
         part: only the first head ("one"), the second ("other") or the difference; all three side by side by default.
-        pair: the query and the key to mark, as positions in the first text; of the second text what stands there.
-        cells: places on the common axes to mark as well, the query's first.
-        most: how many cells are drawn one by one.
+        pair: the query and the key to mark, as positions in the first text; in the second text, their counterparts.
+        cells: indices on the common axes to mark as well, the query's first.
+        most: the number of cells drawn one by one.
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: there is no such part.
+        ShapeError: the part is unknown.
     """
     if part is not None and part not in PARTS:
-        raise ShapeError(f"the part {part!r} was asked for; there are {', '.join(PARTS)}, or None for all of them")
+        raise ShapeError(f"unknown part {part!r}; choose {', '.join(PARTS)}, or None for all")
     colours = palette(theme)
     parts = PARTS if part is None else (part,)
     several = len(parts) > 1
@@ -190,7 +190,7 @@ def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.
         spans(one, 0, readable(comparison.queries.names)),
         spans(one, 1, readable(comparison.keys.names)),
         lambda query, key, i, j: (
-            f"{query} looks at {key}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
+            f"{query} attends to {key}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
         ),
     )
 

@@ -92,28 +92,28 @@ def head_grid(
     table: "pandas.DataFrame | None" = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """Layers down, heads across, coloured by a metric.
+    """Draw every head as a cell coloured by a metric: layers down, heads across.
 
-    Where there are many more layers than heads, layers stand across and heads down.
+    With many more layers than heads, layers are across and heads down.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         metric: a name in `METRICS`.
-        stream: which attention; the only one there is, if none is named.
+        stream: the attention type; None for the only one.
         chosen: layer and head to frame.
         table: from `head_table`, such as of several texts; by default that of the trace.
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: there is no such metric, or the table is of other layers than the trace's.
-        TraceError: no such stream, or none named where there are several.
+        ShapeError: the metric is unknown, or the table has other layers than the trace.
+        TraceError: the stream is missing, or there are several and none was named.
     """
     check_metric(metric)
     stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     values, numbers = table[metric].unstack("head").to_numpy(), trace.layer_numbers(stream)
     if tuple(table.index.unique("layer")) != numbers:
-        raise ShapeError(f"a table of other layers came than those of the {stream}: {trace.kept[stream]}")
+        raise ShapeError(f"the table must have the layers of the {stream}: {trace.kept[stream]}")
     return grid_of_heads(
         values,
         [layer.label for layer in trace.layers[stream]],
@@ -134,9 +134,9 @@ def written(number: float) -> str:
 
 
 def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
-    """How much weight moved in every head: layers down, heads across, from 0 to 1.
+    """Draw the moved weight of every head, from 0 to 1: layers down, heads across.
 
-    Where there are many more layers than heads, layers stand across and heads down.
+    With many more layers than heads, layers are across and heads down.
 
     Raises:
         TraceError: the traces aren't of the same tokens and layers.
@@ -168,14 +168,14 @@ def head_effects(
     chosen: tuple[int, int] | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """Layers down, heads across, coloured by how far the output moved when that head was changed.
+    """Draw every head as a cell coloured by how far the output moved when that head was changed.
 
-    Where there are many more layers than heads, layers stand across and heads down.
+    Layers are down and heads across, or the other way round with many more layers than heads.
 
     Args:
         trace: the run without a change.
-        moved: by (layer, head), the mean of `changes.moved_output`; heads that weren't tried are left out.
-        stream: whose heads; the only one there is, if none is named.
+        moved: by (layer, head), the mean of `changes.moved_output`; untried heads are left out.
+        stream: the heads' attention type; None for the only one.
         chosen: layer and head to frame.
         theme: "light" or "dark".
 
@@ -187,7 +187,7 @@ def head_effects(
     layers = sorted({layer for layer, _ in tried})
     if not tried or not set(layers) <= set(trace.layer_numbers(stream)):
         there = trace.kept[stream] if layers and not trace.kept[stream].whole else f"{trace.layer_count(stream)} layers"
-        raise ShapeError(f"effects of {len(tried)} heads came; the {stream} has {there}")
+        raise ShapeError(f"effects need one or more heads of the {stream}, which has {there}; got {len(tried)}")
     heads = range(max(trace.head_count(layer, stream) for layer in layers))
     values = numpy.array([[tried.get((layer, head), numpy.nan) for head in heads] for layer in layers])
     largest = float(numpy.nanmax(values))
@@ -196,7 +196,7 @@ def head_effects(
         values,
         [trace.label(layer, stream) for layer in layers],
         colours,
-        title="How far the output moves when a head is changed",
+        title="How far the output moves if a head is changed",
         stops=colours.increases,
         full=round_up(largest),
         said=[
@@ -221,20 +221,20 @@ def compared_heads(
     chosen: tuple[int, int] | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """How far apart two runs are, head by head: layers down, heads across, mean Jensen–Shannon divergence in bits.
+    """Draw how much two runs differ in each head: layers down, heads across, mean Jensen–Shannon divergence in bits.
 
-    Where there are many more layers than heads, layers stand across and heads down.
+    With many more layers than heads, layers are across and heads down.
 
     Args:
         one: the first run.
-        other: the second, whose heads these are.
-        apart: from `attention_viz.head_divergences`; or one number a head, (layer, head), NaN where there is none.
-        stream: of the second run; the only one there is, if none is named.
+        other: the second run, which the heads belong to.
+        apart: from `attention_viz.head_divergences`; or one number per head, (layer, head), NaN for none.
+        stream: the second run's attention type; None for the only one.
         chosen: layer and head to frame.
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: as many numbers didn't come as the second run has heads.
+        ShapeError: the numbers don't fit the second run's heads.
     """
     stream, colours = other.stream(stream), palette(theme)
     layers = other.layer_numbers(stream)
@@ -243,14 +243,14 @@ def compared_heads(
         apart = _matrix(apart, layers, heads)
     if tuple(apart.shape) != (len(layers), len(heads)):
         raise ShapeError(
-            f"divergences of {tuple(apart.shape)} heads came; the {stream} has {len(layers)} × {len(heads)}"
+            f"divergences must fit the heads of the {stream}, {len(layers)} × {len(heads)}; got {tuple(apart.shape)}"
         )
     numbers, names = apart.tolist(), sorted({_model(one), _model(other)})
     return grid_of_heads(
         apart.numpy(),
         [other.label(layer, stream) for layer in layers],
         colours,
-        title=escaped(f"How far apart each head is · {' and '.join(names)}"),
+        title=escaped(f"Difference of each head · {' and '.join(names)}"),
         stops=colours.increases,
         full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
         said=[
@@ -266,7 +266,7 @@ def compared_heads(
 def _matrix(table: pandas.DataFrame, layers: Sequence[int], heads: Sequence[int]) -> Float[Tensor, "layer head"]:
     wanted = pandas.MultiIndex.from_product([layers, heads])
     if "divergence" not in table or table.index.difference(wanted).size:
-        raise ShapeError("a table of other heads came; needed: that of av.head_divergences for these two runs")
+        raise ShapeError("the table has other heads; pass that of av.head_divergences for these two runs")
     numbers = table["divergence"].reindex(wanted).to_numpy(dtype=float)
     return torch.tensor(numbers.reshape(len(layers), len(heads)))
 

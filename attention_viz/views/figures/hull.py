@@ -20,26 +20,26 @@ __all__ = ["hull"]
 def hull(
     trace: Trace, layer: int, head: int, query: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """The values of a head as points, the hull around them, and the output of one query among them.
+    """Draw a head's values as points, the hull around them, and one query's output among them.
 
-    A line leads from each value to the output, the wider the larger its weight.
+    A line joins each value to the output; its width shows the weight.
 
     Args:
-        trace: what was recorded; the head's values have two numbers each, which are across and up.
+        trace: the run; the head's values must have two numbers each, drawn across and up.
         layer: its number, the model's own.
-        head: which head, from 0.
-        query: the position whose output it is, from 0.
-        stream: which stream; None for the only one there is.
+        head: the head, from 0.
+        query: the output's position, from 0.
+        stream: the stream; None for the only one.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position, or values have more or fewer numbers than two.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing, or values don't have two numbers.
     """
     stream, colours = trace.stream(stream), palette(theme)
     one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).written
     if one.value.shape[-1] != 2:
-        raise ShapeError(f"a hull is drawn of values of two numbers; this head's have {one.value.shape[-1]}")
+        raise ShapeError(f"a hull needs values of two numbers; this head's have {one.value.shape[-1]}")
     trace.query_tokens(stream).require(query)
     row = one.rows([query])
     values, outputs = (tensor.detach().double().cpu().numpy() for tensor in (one.value, row.output))

@@ -31,24 +31,23 @@ _PRINTED_UP_TO = 14
 def heatmap(
     trace: Trace, layer: int, head: int, stream: str | None = None, *, names: bool = True, theme: ThemeName = "light"
 ) -> go.Figure:
-    """The weights of one head, queries down and keys across, 0 in the colour of the page.
+    """Draw one head's weights, queries down and keys across, with 0 in the colour of the page.
 
-    The deepest colour stands for 1, or in long texts for the largest weight, or for what nearly all stay below: the
-    colour bar says which. Of more than 250,000 cells, each block of neighbours is drawn as its largest weight, and the
-    title says so.
+    The deepest colour is 1, or in long texts the largest weight, or a weight that nearly all stay below: the colour bar
+    says which. Above 250,000 cells, each block of neighbours is drawn as its largest weight, and the title says so.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        stream: which stream; None for the only one there is.
-        names: whether hovering over a cell names its two tokens. Without, it tells their positions, and the figure of
-            a long text is a tenth as large.
+        head: the head, from 0.
+        stream: the stream; None for the only one.
+        names: True to name a cell's two tokens on hover; False to give their positions, which makes the figure of a
+            long text a tenth as large.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream, or the head has weights that are not numbers.
-        ShapeError: there is no such head.
+        TraceError: the layer or stream is missing, or the head has weights that aren't finite numbers.
+        ShapeError: the head is missing.
     """
     stream = trace.stream(stream)
     colours = palette(theme)
@@ -71,7 +70,7 @@ def _cells(blocks: Blocks, queries: list[str], keys: list[str], colours: Palette
     if not names:
         more = {"z": numpy.where(blocks.blocked, numpy.float32("nan"), blocks.values), "hoverongaps": False}
         if blocks.whole:
-            more["hovertemplate"] = "position %{y} looks at position %{x}: %{z:.6f}<extra></extra>"
+            more["hovertemplate"] = "position %{y} attends to position %{x}: %{z:.6f}<extra></extra>"
     texts = None if not names and blocks.whole else _hover_texts(blocks, *((queries, keys) if names else (None, None)))
     bar = weight_bar(full, float(blocks.values.max(initial=0.0)))
     return cells(blocks.values, (0, full), colours.weights, texts, colorbar=bar, **block_coordinates(blocks), **more)
@@ -82,13 +81,13 @@ def _printed(blocks: Blocks, most: int) -> bool:
 
 
 def _hover_texts(blocks: Blocks, queries: list[str] | None, keys: list[str] | None) -> numpy.ndarray:
-    looks = "looks" if blocks.size[0] == 1 else "look"
+    attends = "attends" if blocks.size[0] == 1 else "attend"
     most = "" if blocks.whole else "at most "
     return hover_texts(
         spans(blocks, 0, queries),
         spans(blocks, 1, keys),
         lambda query, key, i, j: (
-            f"{query} {looks} at {key}: " + ("blocked" if blocks.blocked[i, j] else f"{most}{blocks.values[i, j]:.6f}")
+            f"{query} {attends} to {key}: " + ("blocked" if blocks.blocked[i, j] else f"{most}{blocks.values[i, j]:.6f}")
         ),
     )
 
@@ -99,14 +98,14 @@ _CHANGES_UP_TO = 12
 def difference(
     before: Trace, after: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """What one head's weights gained and lost, after minus before, 0 in the colour of the page.
+    """Draw the change of one head's weights, after minus before, with 0 in the colour of the page.
 
-    Cells that are blocked afterwards are hatched. The scale reaches as far down as up. Of more than 250,000 cells, each
-    block of neighbours is drawn as its largest change, and the title says so.
+    Cells that are blocked afterwards are hatched. The scale is symmetric. Above 250,000 cells, each block of neighbours
+    is drawn as its largest change, and the title says so.
 
     Raises:
-        TraceError: there is no such layer or stream, or the two are of different lengths.
-        ShapeError: there is no such head.
+        TraceError: the layer or stream is missing, or the two have different lengths.
+        ShapeError: the head is missing.
     """
     stream, colours = before.stream(stream), palette(theme)
     old, new = (trace.attention(layer, stream).head(head) for trace in (before, after))
@@ -147,7 +146,7 @@ def _change_texts(
         )
     before, after = weights_of(old), weights_of(new)
     return hover_texts(
-        *names, lambda query, key, i, j: f"{query} looks at {key}: {before[i, j]:.6f} before, {after[i, j]:.6f} after"
+        *names, lambda query, key, i, j: f"{query} attends to {key}: {before[i, j]:.6f} before, {after[i, j]:.6f} after"
     )
 
 
@@ -161,13 +160,12 @@ _HEIGHT, _TOP = 230, 70
 
 
 def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
-    """The weights of every head of one layer, a small matrix each, queries down and keys across.
+    """Draw the weights of every head of one layer as small matrices, queries down and keys across.
 
-    Where they come to more than 250,000 cells, each block of neighbours is drawn as its largest weight, and the title
-    says so.
+    Above 250,000 cells in all, each block of neighbours is drawn as its largest weight, and the title says so.
 
     Raises:
-        TraceError: there is no such layer or stream, or a head has weights that are not numbers.
+        TraceError: the layer or stream is missing, or a head has weights that aren't finite numbers.
     """
     stream, colours = trace.stream(stream), palette(theme)
     call = trace.attention(layer, stream)
@@ -184,7 +182,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
         texts = hover_texts(
             spans(one, 0, queries),
             spans(one, 1, keys),
-            lambda query, key, i, j, one=one, most=most: f"{query} looks at {key}: {most}{one.values[i, j]:.6f}",
+            lambda query, key, i, j, one=one, most=most: f"{query} attends to {key}: {most}{one.values[i, j]:.6f}",
         )
         look = {"hovertemplate": f"head {head}: %{{hovertext}}<extra></extra>", **block_coordinates(one)}
         drawn = cells(one.values, (0, full), colours.weights, texts, colorbar=bar, showscale=head == 0, **look)
@@ -225,17 +223,16 @@ _FAINT = 0.0005
 
 
 def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "light") -> go.Figure:
-    """Each layer's likeliest token at every position, the last layer on top, coloured by its probability.
+    """Draw each layer's likeliest token at every position, the last layer on top, coloured by its probability.
 
-    Where the table tells of one token, its probability stands in the cells in place of a word, and colours are to the
-    largest.
+    If the table has one token, cells show its probability instead of a word, and colours reach up to the largest.
 
     Source: nostalgebraist 2020, "interpreting GPT: the logit lens".
 
     Args:
-        trace: what was recorded.
-        found: from `av.logit_lens`, of the same trace; of several tokens a place the likeliest is drawn, and the others
-            are told on hover.
+        trace: the run.
+        found: from `av.logit_lens`, of the same trace; with several tokens per place, cells show the likeliest and
+            hover the others.
         theme: "light" or "dark".
 
     Raises:
@@ -245,7 +242,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
     tokens = trace.query_tokens(trace.streams[0])
     positions, layers = (sorted(set(found[name].tolist())) for name in ("position", "layer"))
     if len(found) == 0 or positions != list(range(len(tokens))) or len(found) % (len(positions) * len(layers)):
-        raise ShapeError(f"a table of {len(positions)} positions came; the trace has {len(tokens)} tokens")
+        raise ShapeError(f"the table must fit the trace's {len(tokens)} tokens; got {len(positions)} positions")
     shape = len(layers), len(positions), -1
     ordered = found.sort_values(["layer", "position"], kind="stable")
     shares = ordered["probability"].to_numpy(float).reshape(shape)
@@ -260,7 +257,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
         short = [readable([shortened(one, _LETTERS) for one in row]) for row in words[:, :, 0].tolist()]
         add_numbers(figure, short, size=_SIZE)
     whose = model_name(trace.provenance.model)
-    what = "What each layer would say" if asked is None else f"“{asked}” after each layer"
+    what = "Logit lens: each layer's prediction" if asked is None else f"“{asked}” after each layer"
     arrange(figure, escaped(f"{what} · {whose}"), colours)
     figure.update_layout(height=max(_LEAST, _ROW * len(layers) + _AROUND))
     names = ["words" if layer < 0 else str(layer) for layer in layers]

@@ -19,7 +19,7 @@ __all__ = ["before_after", "cost", "saturation", "training"]
 
 
 def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "light") -> go.Figure:
-    """Two bars: what something took before, and after.
+    """Draw two bars: an amount before, and after.
 
     Args:
         before: not below 0.
@@ -31,7 +31,7 @@ def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "
         ShapeError: a number below 0.
     """
     if min(before, after) < 0:
-        raise ShapeError(f"bars need numbers not below 0; got {before} and {after}")
+        raise ShapeError(f"bars need numbers from 0; got {before} and {after}")
     colours = palette(theme)
     written = [f"{one:,.0f}" if one >= 1000 else f"{one:.3g}" for one in (before, after)]
     bars = go.Bar(
@@ -57,7 +57,7 @@ _HEIGHT = 340
 
 
 def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: ThemeName = "light") -> go.Figure:
-    """Measured times against the number of tokens, both axes logarithmic, beside the line that n² predicts.
+    """Draw measured times against the number of tokens, both axes logarithmic, beside the line that n² predicts.
 
     The line goes through the longest text's time, where n² outweighs everything else.
 
@@ -71,14 +71,14 @@ def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: The
     """
     if len(measured) < 2 or min(measured.values()) <= 0:
         raise ShapeError(
-            f"two or more times above 0 are needed; got {len(measured)} of {sorted(measured.values())[:3]}"
+            f"a curve needs two or more times above 0; got {len(measured)} of {sorted(measured.values())[:3]}"
         )
     colours, lengths = palette(theme), sorted(measured)
     longest = lengths[-1]
     predicted = [1000 * measured[longest] * (length / longest) ** 2 for length in lengths]
     figure = go.Figure()
     figure.add_scatter(
-        x=lengths, y=predicted, mode="lines", name="what n² predicts", line={"color": colours.muted, "dash": "dot"}
+        x=lengths, y=predicted, mode="lines", name="predicted by n²", line={"color": colours.muted, "dash": "dot"}
     )
     figure.add_scatter(
         x=lengths,
@@ -109,17 +109,17 @@ def training(
     marked: tuple[int, ...] = (),
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """A metric of one head at each moment of a training, beside how often the model was right, both from 0 to 1.
+    """Draw one head's metric and the model's accuracy over a training, both from 0 to 1.
 
     Args:
-        measured: by step, the metric, such as a column of `head_table` at one head; NaN where a text has no answer.
+        measured: by step, the metric, such as a column of `head_table` at one head; NaN if a text has none.
         accuracy: by step, the share of right answers.
-        label: what the metric is called.
-        marked: the steps that are looked at.
+        label: the metric's name.
+        marked: the steps to mark.
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: there is no step, or the two tell of different steps.
+        ShapeError: steps are missing, or the two have different ones.
     """
     if not measured or list(measured) != list(accuracy):
         raise ShapeError(
@@ -170,22 +170,22 @@ def saturation(
     chosen: int | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """The softmax's largest weight and its gradient against d_k, means over the rows, a width a point.
+    """Draw the softmax's largest weight and its gradient against d_k: means over the rows, one point per width.
 
     Args:
-        traces: the same text through modules of different d_k; of several with the same, the mean is drawn.
+        traces: the same text through modules of different d_k; several with the same d_k are averaged.
         layer: its number, the model's own.
-        head: which head, from 0.
-        stream: which stream; None for the only one there is.
+        head: the head, from 0.
+        stream: the stream; None for the only one.
         chosen: a d_k to mark.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head, or no trace.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head is missing, or `traces` is empty.
     """
     if not traces:
-        raise ShapeError("saturation needs at least one trace; none was given")
+        raise ShapeError("saturation needs at least one trace; got none")
     colours, figure = palette(theme), go.Figure()
     for scale, label in _SCALES:
         opened = [open_head(trace, layer, head, stream, scale=scale) for trace in traces]

@@ -32,19 +32,19 @@ def roles(
     notation: str = "rows",
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """The queries, keys and values of one head, each in its own colour, a row a token.
+    """Draw the queries, keys and values of one head, each in its own colour, one row per token.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        stream: which stream; None for the only one there is.
-        notation: one of `NOTATIONS`; with "columns" a token is a column, and the three stand below each other.
+        head: the head, from 0.
+        stream: the stream; None for the only one.
+        notation: one of `NOTATIONS`; with "columns" a token is a column, and the three are below each other.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head is missing.
     """
     stream, colours, upright = trace.stream(stream), palette(theme), notation == "columns"
     parts = [steps(trace, layer, head, name, stream, notation=notation, theme=theme) for name in _ROLES]
@@ -94,21 +94,21 @@ def products(
     notation: str = "rows",
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """All scores of one head, and below them one opened: query × key, dimension by dimension, and the sum.
+    """Draw all scores of one head, and below them one score in parts: query × key by dimension, and the sum.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        query: the position that looks, from 0.
-        key: the position looked at, from 0.
-        stream: which stream; None for the only one there is.
+        head: the head, from 0.
+        query: the query's position, from 0.
+        key: the key's position, from 0.
+        stream: the stream; None for the only one.
         notation: one of `NOTATIONS`, for the matrix; "keys down" turns it.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or position.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or position is missing.
     """
     stream, colours = trace.stream(stream), palette(theme)
     opened = open_cell(open_head(trace, layer, head, stream), "scores", query, key)

@@ -25,18 +25,18 @@ _RECURRENT, _DIRECT = 1.0, 0.0
 
 
 def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
-    """How one token reaches another: above through a state for each word between, below by attention, in one step.
+    """Draw two ways from one token to another: above through a state per word between, below by attention, in one step.
 
     Args:
-        trace: what was recorded; its tokens stand along both ways.
-        start: the position of the word that something is known of, from 0.
-        end: the position of the word that wants to know it.
-        stream: which stream; None for the only one there is.
+        trace: the run; both ways show its tokens.
+        start: the source word's position, from 0.
+        end: the position of the word that needs it.
+        stream: the stream; None for the only one.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such stream.
-        ShapeError: there is no such position.
+        TraceError: the stream is missing.
+        ShapeError: the position is missing.
     """
     colours, tokens = palette(theme), trace.query_tokens(stream)
     for position in (start, end):
@@ -53,7 +53,7 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
         _arc(figure, (first, last), height + 0.1, rise, colour, 2, 11, hoverinfo="skip")
     _words(figure, readable(tokens.written), (start, end), colours)
     steps = abs(end - start)
-    note = f"each arc of the first way stands for {each} steps" if each > 1 else ""
+    note = f"each arc of the first way is {each} steps" if each > 1 else ""
     arrange(figure, f"{steps} step{'s' * (steps != 1)} against {min(1, steps)}", colours, note=note)
     figure.update_xaxes(visible=False, range=[-0.7, len(tokens) - 0.3])
     figure.update_yaxes(visible=False, range=[-0.45, 1.95])
@@ -125,27 +125,29 @@ def composition(
     marked: int,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """Above the words where a head looks, below them where an earlier head looked from there; and both over a training.
+    """Draw a composition of two heads, and their weights over a training.
+
+    Above the words is the later head's weight, below them the earlier head's weight from the same key.
 
     Args:
-        trace: what was recorded, of a decoder.
-        writer: the earlier head, its layer and head: drawn is what it takes, at the key, from the token before.
-        reader: the later head, its layer and head: drawn is what it takes, at the query, from the key.
-        query: the position that looks.
-        key: the position that is looked at, from 1.
+        trace: the run, of a decoder.
+        writer: the earlier head, its layer and head; drawn is its weight from the key to the token before.
+        reader: the later head, its layer and head; drawn is its weight from the query to the key.
+        query: the query's position.
+        key: the key's position, from 1.
         over_training: by step, both weights, the earlier head's first.
-        marked: the step that the trace is of.
+        marked: the trace's step.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer.
-        ShapeError: there is no such head, step or position, or nothing stands before the key.
+        TraceError: the layer is missing.
+        ShapeError: the head, step or position is missing, or the key has no token before it.
     """
     tokens, colours = trace.query_tokens(), palette(theme)
     tokens.require(query)
     tokens.require(key)
     if key < 1 or marked not in over_training:
-        raise ShapeError(f"a token before position {key}, and both weights after {marked} steps, are needed")
+        raise ShapeError(f"a token before position {key}, and both weights after {marked} steps, are required")
     figure = make_subplots(rows=2, cols=1, row_heights=[0.56, 0.44], vertical_spacing=0.1)
     looks = ((query, key, reader, 1, colours.accent), (key, key - 1, writer, -1, colours.key))
     names = readable(tokens.written)

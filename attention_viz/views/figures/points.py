@@ -1,4 +1,4 @@
-"""Heads as points by two metrics or by likeness, and a head's queries and keys as points."""
+"""Heads as points by two metrics or by similarity, and a head's queries and keys as points."""
 
 import operator
 from collections.abc import Sequence
@@ -95,9 +95,9 @@ def _with_spread(row: "pandas.Series", name: str) -> str:
 
 
 def check_metric(metric: str) -> None:
-    """Refuse a metric that there isn't, by name."""
+    """Refuse an unknown metric."""
     if metric not in METRICS:
-        raise ShapeError(f"the metric {metric!r} was asked for; there are {', '.join(METRICS)}")
+        raise ShapeError(f"unknown metric {metric!r}; choose {', '.join(METRICS)}")
 
 
 def head_scatter(
@@ -110,20 +110,20 @@ def head_scatter(
     table: "pandas.DataFrame | None" = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """Every head as a point, one metric across and another up; later layers are darker.
+    """Draw every head as a point, one metric across and another up; later layers are darker.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         across: a name in `METRICS`.
         up: a name in `METRICS`.
-        stream: which attention; the only one there is, if none is named.
+        stream: the attention type; None for the only one.
         chosen: layer and head to mark.
         table: from `head_table`, such as of several texts; by default that of the trace.
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: there is no such metric.
-        TraceError: no such stream, or none named where there are several.
+        ShapeError: the metric is unknown.
+        TraceError: the stream is missing, or there are several and none was named.
     """
     for metric in (across, up):
         check_metric(metric)
@@ -145,34 +145,33 @@ def head_map(
     distances: Float[Tensor, "one other"] | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """Every head as a point; heads that look alike stand close together.
+    """Draw every head as a point; similar heads are close together.
 
-    Distances are √ of the mean Jensen–Shannon divergence of the rows of two heads, brought to two dimensions by
-    classical scaling (Torgerson 1952), which keeps as much of them as two dimensions can; the axes mean nothing by
-    themselves.
+    Distances are √ of the mean Jensen–Shannon divergence of two heads' rows. Classical scaling (Torgerson 1952) keeps
+    as much of them as two dimensions can; the axes mean nothing by themselves.
 
     Args:
-        trace: what was recorded.
-        stream: which attention; the only one there is, if none is named.
+        trace: the run.
+        stream: the attention type; None for the only one.
         chosen: layer and head to mark.
         table: from `head_table`, such as of several texts; by default that of the trace.
-        distances: from `head_distances`, where they are at hand already: for long texts they take a second.
+        distances: from `head_distances`, if you have them already: for long texts they take a second.
         theme: "light" or "dark".
 
     Raises:
         ShapeError: distances of another number of heads.
-        TraceError: no such stream, or none named where there are several.
+        TraceError: the stream is missing, or there are several and none was named.
     """
     stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     distances = head_distances(trace, stream) if distances is None else distances
     if distances.shape != (len(table), len(table)):
         raise ShapeError(
-            f"distances of {tuple(distances.shape)} came; {len(table)} heads need ({len(table)}, {len(table)})"
+            f"distances of {len(table)} heads must be ({len(table)}, {len(table)}); got {tuple(distances.shape)}"
         )
     places, share = _flat(distances.numpy())
     figure = heads_as_points(table, places[:, 0].tolist(), places[:, 1].tolist(), chosen, colours)
-    arrange(figure, f"Heads that look alike stand together ({share:.0%} of the distances kept)", colours)
+    arrange(figure, f"Similar heads are close together ({share:.0%} of the distances kept)", colours)
     hidden = {**number_axis(colours), "showticklabels": False}
     figure.update_xaxes(**hidden)
     figure.update_yaxes(**hidden, scaleanchor="x")
@@ -201,14 +200,14 @@ _TOKENS, _LINKS, _LEAST = 24, 16, 0.1
 def queries_and_keys(
     trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
-    """Each query and each key of a head as a point, along the two directions in which they differ most.
+    """Draw each query and key of a head as a point, along their two main directions.
 
-    `attention_viz.analysis.plane.queries_and_keys_plane` tells how; the title says what share of the variance these two
-    hold. Lines join each of up to 16 queries with the key that it looks at most, the heaviest links.
+    See `attention_viz.analysis.plane.queries_and_keys_plane`; the title has these directions' share of the variance.
+    Lines join each of up to 16 queries with its strongest key, the heaviest links.
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head is missing.
     """
     stream, colours = trace.stream(stream), palette(theme)
     plane = queries_and_keys_plane(trace, layer, head, stream)
@@ -268,7 +267,7 @@ def _add_links(
             mode="lines",
             line={"color": colours.accent, "width": 0.5 + 2.5 * weight},
             opacity=0.25 + 0.5 * weight,
-            hovertext=f"{queries[query]} looks at {keys[key]}: {weight:.3f}",
+            hovertext=f"{queries[query]} attends to {keys[key]}: {weight:.3f}",
             hoverinfo="text",
             showlegend=False,
         )

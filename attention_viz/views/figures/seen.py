@@ -29,25 +29,25 @@ _TOGETHER = 0.5
 
 
 def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeName = "light") -> go.Figure:
-    """A picture that was read, with what one position looks at in full colour, and the rest grey.
+    """Draw the input image in full colour where one position attends, and grey elsewhere.
 
-    Patches at which it may not look are hatched.
+    Patches that it may not attend to are hatched.
 
     Args:
-        trace: of a picture.
+        trace: of an image.
         layer: its number, the model's own.
-        head: which head, from 0.
-        position: whose weights these are, from 0.
+        head: the head, from 0.
+        position: the position that attends, from 0.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: the trace is of no picture with patches, or there is no such layer.
-        ShapeError: there is no such head or position.
+        TraceError: the trace isn't of an image with patches, or the layer is missing.
+        ShapeError: the head or position is missing.
     """
     stream, colours = trace.stream(None), palette(theme)
     picture, tokens = trace.seen.picture, trace.key_tokens(stream)
     if picture is None or not tokens.patches:
-        raise TraceError("a picture with weights over it was asked for of a trace that is of no picture with patches")
+        raise TraceError("weights over an image need a trace of an image with patches")
     tokens.require(position)
     row = trace.attention(layer, stream).head(head).rows([position])
     grid = over_patches(row.weights[0].detach().double().cpu().numpy(), tokens)
@@ -59,9 +59,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     )
     shut, line = blocked_patches(trace, layer, head, position), {"color": colours.muted, "width": 1.5}
     add_hatch(figure, shut, colours, key=False, line=line)
-    title = (
-        f"What is looked at from {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
-    )
+    title = f"Weights of {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
     arrange(figure, title, colours, note=f"full colour: {grid.max():.3f}, the patch with the most; grey: 0")
     down, across = grid.shape
     everywhere = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": across, "sizey": down, "sizing": "stretch"}
@@ -74,7 +72,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
 
 
 def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[np.ndarray, "row column"]:
-    """The weights of the patches, where these are."""
+    """Arrange weights as in the image's patches."""
     places = tokens.patches
     grid = np.zeros((max(row for row, _ in places.values()) + 1, max(column for _, column in places.values()) + 1))
     for at, place in places.items():
@@ -85,7 +83,7 @@ def over_patches(line: Float[np.ndarray, " position"], tokens: Tokens) -> Float[
 def blocked_patches(
     trace: Trace, layer: int, head: int, position: int, *, column: bool = False
 ) -> Bool[np.ndarray, "row column"]:
-    """Return the patches a position may not look at; by column, those blocked from it."""
+    """Return the patches a position may not attend to; by column, those blocked from it."""
     stream = trace.stream(None)
     one, tokens = trace.attention(layer, stream).head(head), trace.key_tokens(stream)
     shut = np.zeros(len(tokens))
@@ -158,20 +156,20 @@ _STREAM = "cross"
 
 
 def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -> go.Figure:
-    """What a head listens to while each word is said: words down, the time of the sound across.
+    """Draw a head's weights on the audio for each word: words down, time across.
 
-    A word of several pieces has the mean of their rows. What lies behind the end of the sound is left out, so that rows
-    needn't add up to 1.
+    A word of several subword tokens has the mean of their rows. Weight after the end of the audio is left out, so rows
+    may sum to less than 1.
 
     Args:
-        trace: of a sound that is written down.
+        trace: a transcription of audio.
         layer: its number in the cross-attention, the model's own.
-        head: which head, from 0.
+        head: the head, from 0.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: the trace is of no sound that is written down, or there is no such layer.
-        ShapeError: there is no such head.
+        TraceError: the trace isn't a transcription of audio, or the layer is missing.
+        ShapeError: the head is missing.
     """
     colours, words = palette(theme), said_words(trace)
     seconds = _seconds(trace)
@@ -185,13 +183,13 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
         customdata=np.repeat(np.array([[escaped(one)] for one in labels]), len(seconds), axis=1),
         colorscale=colour_scale(colours.weights),
         zmin=0,
-        hovertemplate="%{customdata} listens to %{x:.2f} s: %{z:.4f}<extra></extra>",
+        hovertemplate="%{customdata} attends to %{x:.2f} s: %{z:.4f}<extra></extra>",
         colorbar=colour_bar("weight"),
     )
     figure = go.Figure(cells)
-    arrange(figure, f"What each word listens to · {escaped(caption(trace, layer, head, _STREAM))}", colours)
-    time = {"title": {"text": "seconds of the sound", "font": {"color": colours.key}}, **number_axis(colours)}
-    label_axes(figure, colours, time, (labels, "query: the word that is said", colours.query))
+    arrange(figure, f"Each word's weights on the audio · {escaped(caption(trace, layer, head, _STREAM))}", colours)
+    time = {"title": {"text": "seconds of the audio", "font": {"color": colours.key}}, **number_axis(colours)}
+    label_axes(figure, colours, time, (labels, "query: transcribed word", colours.query))
     return figure
 
 

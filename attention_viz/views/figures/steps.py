@@ -53,7 +53,7 @@ class Matrix:
 
 
 def numbers(tensor: Tensor) -> Float[numpy.ndarray, "row column"]:
-    """A tensor's numbers in float32."""
+    """Return a tensor's numbers in float32."""
     return tensor.detach().float().cpu().numpy()
 
 
@@ -152,29 +152,29 @@ def steps(
     cell: tuple[int, int] | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """One step of one head, a name in `STEPS`: colours around 0, numbers where they fit, blocked cells hatched.
+    """Draw one step of one head, a name in `STEPS`: colours around 0, numbers that fit, blocked cells hatched.
 
-    Of more than 250,000 cells, each block of neighbours is drawn as its number furthest from 0, and the title says so.
+    Above 250,000 cells, each block of neighbours is drawn as its number furthest from 0, and the title says so.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
-        step: which step.
-        stream: which stream; None for the only one there is.
-        side: of "rotated", whether the "query" or the "key".
-        notation: one of `NOTATIONS`; "columns" turns vectors upright, "keys down" turns what has queries and keys.
+        head: the head, from 0.
+        step: the step.
+        stream: the stream; None for the only one.
+        side: for "rotated", the "query" or the "key".
+        notation: one of `NOTATIONS`; "columns" turns vectors upright, "keys down" turns matrices of queries and keys.
         cell: row and column to outline, as with tokens as rows.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head or step, or the step isn't known for this trace.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head or step is missing, or the step isn't known for this trace.
     """
     stream = trace.stream(stream)
     opened = open_head(trace, layer, head, stream)
     if step not in STEPS:
-        raise ShapeError(f"the step {step!r} was asked for; there are {', '.join(STEPS)}")
+        raise ShapeError(f"unknown step {step!r}; choose {', '.join(STEPS)}")
     colours = palette(theme)
     matrix = _matrix(opened, step, side, colours)
     if transposed(STEPS[step], notation):
@@ -215,14 +215,14 @@ def _some_rows(opened: OpenHead, step: str, rows: slice) -> tuple[numpy.ndarray,
 def _recorded(opened: OpenHead, step: str) -> Tensor:
     matrix = STEPS[step].function(opened)
     if matrix is None:
-        raise ShapeError(f"the step {step!r} was asked for, and it was not recorded in this trace")
+        raise ShapeError(f"can't show the step {step!r}: this trace doesn't have it")
     return matrix
 
 
 _WORDS = {
     "token": "token",
-    "query": "query: who is looking",
-    "key": "key: who is looked at",
+    "query": "query: attending token",
+    "key": "key: attended token",
     "d_model": "dimension",
     "d_k": "dimension",
     "d_v": "dimension",
@@ -230,17 +230,17 @@ _WORDS = {
 
 
 def angles(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
-    """By how much each position turned each pair of dimensions, in radians, for models that rotate.
+    """Draw each position's rotation of each pair of dimensions, in radians, for models that rotate.
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head, or its model turns nothing that was recorded.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head is missing, or its trace has no rotation.
     """
     stream = trace.stream(stream)
     opened = open_head(trace, layer, head, stream)
     found = rotation(opened.unrotated("query"), opened.attention.query) if opened.rotates else None
     if found is None:
-        raise ShapeError("angles were asked for, and no rotation of queries was recorded in this trace")
+        raise ShapeError("angles need a recorded rotation of queries; this trace has none")
     colours, pairs = palette(theme), [f"{first}, {second}" for first, second in found.pairs]
     values, rows = numbers(found.angles), axis_labels(trace, stream, "query", len(found.angles))
     titles = ("query", "pair of dimensions")
@@ -258,21 +258,21 @@ def learned(
     notation: str = "rows",
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """A learned matrix of one head, input down and output across: what turns a token's vector into its query, say.
+    """Draw a learned matrix of one head, input down and output across.
 
     Args:
-        trace: what was recorded.
+        trace: the run.
         layer: its number, the model's own.
-        head: which head, from 0.
+        head: the head, from 0.
         name: "query", "key", "value" or "output".
         projection: the matrix.
-        stream: which stream; None for the only one there is.
+        stream: the stream; None for the only one.
         notation: "columns" has the output down and the input across.
         theme: "light" or "dark".
 
     Raises:
-        TraceError: there is no such layer or stream.
-        ShapeError: there is no such head.
+        TraceError: the layer or stream is missing.
+        ShapeError: the head is missing.
     """
     trace.attention(layer, stream).head(head)  # refuses what isn't there
     colours, blocks = palette(theme), matrix_blocks(numbers(projection.weight))

@@ -25,23 +25,23 @@ def weight_and_effect(
     pair: tuple[int, int] | None = None,
     theme: ThemeName = "light",
 ) -> go.Figure:
-    """The heads of one layer: across how much they look at a word, up how far the output moves without them.
+    """Draw a layer's heads: across, their weight from one word to another; up, how far the output moves without them.
 
     Args:
-        weights: a head's weight from one word to another, a number a head.
-        moved: the share of its length by which the output moves when the head is silenced, a number a head.
+        weights: each head's weight from one word to another.
+        moved: the share of its length by which the output moves if the head is ablated, one per head.
         layer: its number, the model's own.
-        words: the words of the text, which then stand above the heads.
-        pair: the places among them of the word that looks and of the one that is looked at, from 0: both are coloured.
+        words: the text's words, drawn above the heads.
+        pair: the indices of the query word and the key word, from 0, to colour.
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: no heads, or not as many weights as effects; a pair that isn't among the words.
+        ShapeError: no heads, different numbers of weights and effects, or a pair that isn't among the words.
     """
     if not weights or len(weights) != len(moved):
-        raise ShapeError(f"a weight and an effect a head are needed; got {len(weights)} and {len(moved)}")
+        raise ShapeError(f"each head needs a weight and an effect; got {len(weights)} and {len(moved)}")
     if pair is not None and not all(0 <= place < len(words) for place in pair):
-        raise ShapeError(f"a pair of places among {len(words)} words is needed; got {pair}")
+        raise ShapeError(f"a pair must be two of {len(words)} words; got {pair}")
     colours = palette(theme)
     points = go.Scatter(
         x=list(weights),

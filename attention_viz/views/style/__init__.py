@@ -1,1 +1,1 @@
-"""What pictures share: colours, the wording of tokens, hatching, and what a picture says in words."""
+"""Shared parts of pictures: colours, the wording of tokens, hatching, and descriptions in words."""

@@ -61,7 +61,7 @@ def paint(figure: go.Figure, colours: Palette, **layout: Any) -> None:
 
 
 def arrange(figure: go.Figure, title: str, colours: Palette, note: str = "") -> None:
-    """Title, page colours and room around a picture."""
+    """Return a picture's title, page colours and margins."""
     # Each part whole: `update_layout` takes ten times as long, since it may be given a part of a part.
     layout: Any = figure.layout
     layout.title = {"text": f"{title}<br>{note}" if note else title, "font": {"size": 13}, "x": 0.01}
@@ -83,7 +83,7 @@ def label_axes(figure: go.Figure, colours: Palette, across: Axis, down: Axis) ->
 
 def pair_axes(queries: list[str], keys: list[str], colours: Palette) -> tuple[NamedAxis, NamedAxis]:
     """Return the axes of a matrix of weights: keys across, queries down."""
-    return (keys, "key: who is looked at", colours.key), (queries, "query: who is looking", colours.query)
+    return (keys, "key: attended token", colours.key), (queries, "query: attending token", colours.query)
 
 
 def lower(figure: go.Figure, height: int) -> go.Figure:

@@ -40,7 +40,7 @@ def bar_places(blocks: Blocks) -> dict[str, Any]:
 def bar_note(blocks: Blocks) -> str:
     """Write how many tokens a bar covers; empty for one."""
     count, size = blocks.shape[0], blocks.size[0]
-    return "" if size == 1 else f"{count:,} tokens, {size} a bar: the largest number of each"
+    return "" if size == 1 else f"{count:,} tokens, {size} per bar: the largest number of each"
 
 
 def block_coordinates(blocks: Blocks) -> dict[str, Any]:

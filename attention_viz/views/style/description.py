@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"(\.\d{3})\d+")
 
 
 def spoken(figure: go.Figure) -> str:
-    """Describe the largest numbers, as in "Largest: bank looks at river: 0.580; …".
+    """Describe the largest numbers, as in "Largest: bank attends to river: 0.580; …".
 
     Matrices: each row's largest; else the longest bars; else lines' ends. Empty for points or without hover text.
     """

@@ -96,7 +96,7 @@ def add_hatch(
     if not blocked.any():
         return
     lines = segments(blocked, size)
-    common: dict[str, Any] = {"name": "blocked: may not look there", "hoverinfo": "skip"}
+    common: dict[str, Any] = {"name": "blocked: may not attend there", "hoverinfo": "skip"}
     figure.add_scatter(
         x=[x for start, end in lines for x in (start[0], end[0], None)],
         y=[y for start, end in lines for y in (start[1], end[1], None)],

@@ -48,7 +48,7 @@ def weight_bar(full: float, largest: float) -> dict[str, Any]:
 
 
 def full_change(changes: Float[ndarray, "query key"]) -> float:
-    """Return the deepest colour's change, the largest on either side, above what is written as 0."""
+    """Return the deepest colour's change, the largest on either side, above numbers that print as 0."""
     return max(float(numpy.nanmax(numpy.abs(changes), initial=0.0)), _LEAST_CHANGE)
 
 

@@ -48,17 +48,17 @@ class Palette:
 
     @property
     def less(self) -> str:
-        """The colour of the lowest difference."""
+        """Return the colour of the lowest difference."""
         return self.differences[0]
 
     @property
     def more(self) -> str:
-        """The colour of the highest difference."""
+        """Return the colour of the highest difference."""
         return self.differences[-1]
 
     @property
     def increases(self) -> tuple[str, ...]:
-        """From no difference to the highest."""
+        """Return the colours from no difference to the highest."""
         return self.differences[len(self.differences) // 2 :]
 
 
@@ -106,7 +106,7 @@ _PALETTES: Mapping[ThemeName, Palette] = {"light": LIGHT, "dark": DARK}
 
 
 def palette(theme: ThemeName) -> Palette:
-    """The colours of the theme of that name."""
+    """Return the theme's colours."""
     return _PALETTES[theme]
 
 

@@ -88,7 +88,7 @@ def test_special_tokens_and_padding_replace_no_words() -> None:
 
 
 def test_another_way_to_align_is_refused_by_name() -> None:
-    with pytest.raises(av.ShapeError, match="an alignment by 'words' was asked for; there are position, token"):
+    with pytest.raises(av.ShapeError, match="'words'; choose position, token"):
         align(tokens("a"), tokens("b"), "words")  # pyright: ignore[reportArgumentType] -- what is refused
 
 

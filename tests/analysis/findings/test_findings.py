@@ -93,9 +93,9 @@ def test_heads_that_look_for_words_that_come_again_are_told_by_their_job() -> No
     following = {(1, 1, query, query - 3): 0.8 for query in range(5, 9)}
     found = {one.kind: one for one in av.findings(planted(tokens_of(words), {**same, **following}, "decoder"), 8)}
     assert (found["induction"].layer, found["induction"].head) == (1, 1)
-    assert found["induction"].text == "Words that come again look at what followed them last time: 0.80 on average"
+    assert found["induction"].text == "Repeated words look at the word that followed last time: 0.80 on average"
     assert (found["same token"].layer, found["same token"].head) == (0, 0)
-    assert found["same token"].text == "Words that come again look back at where they came before: 0.70 on average"
+    assert found["same token"].text == "Repeated words look back at their earlier occurrences: 0.70 on average"
 
 
 def test_one_word_that_comes_again_is_told_by_its_name() -> None:
@@ -153,7 +153,7 @@ def test_the_next_word_is_named_where_the_trace_alone_can_say_it() -> None:
     assert said.text == "The last word looks at “Mary”, also the likeliest next word (looking isn't writing): 0.70"
     # SmolLM2's head 24·4 looks at "Mary" so, and lowers its logit by 1.07.
     assert said.parts[-3:-1] == (("the likeliest next word", "next"), (" (looking isn't writing): ", ""))
-    assert other.text == "Before saying “Mary”, the last word looks at “John”: 0.60"
+    assert other.text == "Before predicting “Mary”, the last word looks at “John”: 0.60"
     assert [role for _, role in other.parts] == ["", "next", "", "query", "", "key", "", "number"]
     # A token that isn't in the text has no name here, and a hidden state tells no word at all.
     logits[-1, 30] = 10
@@ -229,8 +229,8 @@ def test_the_heads_of_the_toys_are_found() -> None:
 def test_cross_attention_is_told_by_the_words_it_aligns() -> None:
     found = av.findings(shipped("translation").trace("the boy finds the key and he sells it"))
     told = {one.text for one in found if one.kind == "alignment"}
-    assert found[0].text.startswith("“vend” is said while looking at “sells”: 0.9")
-    assert "“clé” is said while looking at “key”: 1.00" in told
+    assert found[0].text.startswith("“vend” is predicted while looking at “sells”: 0.9")
+    assert "“clé” is predicted while looking at “key”: 1.00" in told
     assert {one.stream for one in found if one.kind == "alignment"} == {"cross"}
 
 
@@ -323,7 +323,7 @@ def test_a_long_text_is_looked_through_by_a_sample_of_its_words(monkeypatch: pyt
 def test_other_counts_than_whole_ones_from_1_on_are_refused() -> None:
     trace = planted(tokens_of(BANK), {})
     for count in (0, -1, 1.5, True, "5"):
-        with pytest.raises(ShapeError, match="findings were asked for; it has to be a whole number, 1 or more"):
+        with pytest.raises(ShapeError, match=f"whole number of findings, 1 or more; got {count!r}"):
             av.findings(trace, count)  # type: ignore[arg-type]
 
 

@@ -50,7 +50,7 @@ def test_a_region_at_which_heads_of_the_class_token_look_is_found_and_told() -> 
     area = len(region.patches) / SIDE**2
     assert found.text == (
         "3 of 4 heads of layer 1 look from “[CLS]” at one region around patch 1, 1: "
-        f"{found.strength:.2f} of their weight on patches, for {area:.2f} of the picture"
+        f"{found.strength:.2f} of their weight on patches, for {area:.2f} of the image"
     )
 
 

@@ -45,9 +45,9 @@ def test_layers_are_lists_and_rows_of_a_batch_are_named() -> None:
     for ask in (lambda: av.Trace.from_qkv(Q, K, V), lambda: av.Trace.from_weights(SHARES)):
         with pytest.raises(av.ShapeError, match="batch=0 to 1"):
             ask()
-    with pytest.raises(av.ShapeError, match="row 2 of a batch of 2"):
+    with pytest.raises(av.ShapeError, match="batch must be 0 to 1 for 2 rows; got 2"):
         av.Trace.from_qkv(Q, K, V, batch=2)
-    with pytest.raises(av.ShapeError, match="a list each"):
+    with pytest.raises(av.ShapeError, match="each a list"):
         av.Trace.from_qkv([*Q], K[0], V[0])
     crossing = av.Trace.from_qkv(Q[0, :, :2], K[0], V[0], labels=["x", "y"], key_labels=WORDS)
     assert crossing.streams == ("cross",) and crossing.key_tokens().labels == tuple(WORDS)
@@ -97,13 +97,13 @@ def test_what_needs_queries_and_keys_says_so_by_name() -> None:
     ("weights", "message"),
     [
         (SHARES[0] * 0.9, r"row 0 of head 0 of layer 0 sums to 0.9.*sinks=…"),
-        (SHARES[0] - 0.3, "below 0"),
-        (torch.full((1, 2, 2), torch.nan), "not numbers"),
+        (SHARES[0] - 0.3, "negative or not finite"),
+        (torch.full((1, 2, 2), torch.nan), "negative or not finite"),
         (torch.ones(2, 2, dtype=torch.int64), "floating"),
         (torch.ones(3), r"\(3,\)"),
-        ([], "no weights"),
+        ([], "weights are empty"),
         ("abc", "tensors; got str"),
-        ([torch.eye(2), torch.eye(3)], "the same tokens in every layer"),
+        ([torch.eye(2), torch.eye(3)], "all layers need the same tokens"),
     ],
 )
 def test_what_are_no_weights_is_refused(weights: object, message: str) -> None:
@@ -112,9 +112,9 @@ def test_what_are_no_weights_is_refused(weights: object, message: str) -> None:
 
 
 def test_a_weight_where_nobody_may_look_and_labels_that_dont_fit_are_refused() -> None:
-    with pytest.raises(av.TraceError, match="`allowed` says"):
+    with pytest.raises(av.TraceError, match="`allowed` blocks"):
         av.Trace.from_weights(SHARES[0], allowed=av.masks.causal(5))
-    with pytest.raises(av.TraceError, match="2 labels were given for 5 queries"):
+    with pytest.raises(av.TraceError, match="queries need 5 labels, one each; got 2"):
         av.Trace.from_weights(SHARES[0], ["x", "y"])
     with pytest.raises(av.TraceError, match="'side'"):
         av.Trace.from_weights(SHARES[0], stream="side")
@@ -138,7 +138,7 @@ def test_positions_before_heads_are_taken_where_that_is_said(batch_axis: bool) -
 @pytest.mark.parametrize(
     ("keys", "options", "why"),
     [
-        (FULL, {}, "nothing says that 10 isn't the number of positions"),
+        (FULL, {}, "10 may be the number of positions"),
         (FULL[:, :, :2], {}, r"keys \(1, 10, 2, 8\) would be fewer positions"),
         (FULL, {"labels": list("abcdefghij")}, "there are 10 labels"),
         (FULL, {"allowed": av.masks.causal(10)}, "the mask is 10 × 10"),
@@ -166,9 +166,9 @@ def test_heads_first_stay_what_they_were() -> None:
 
 def test_swapped_axes_of_weights_are_refused_with_the_way_back() -> None:
     weights = torch.rand(4, 6, 6, generator=MADE).softmax(-1)
-    with pytest.raises(av.ShapeError, match=r"are \(…, query, head, key\). Pass weights.transpose\(-3, -2\)"):
+    with pytest.raises(av.ShapeError, match=r"may be \(…, query, head, key\). Pass weights.transpose\(-3, -2\)"):
         av.Trace.from_weights(weights.transpose(0, 1)[None])
-    with pytest.raises(av.TraceError, match=r"along axis -2, so the keys are there; pass weights.movedim\(-2, -1\)"):
+    with pytest.raises(av.TraceError, match=r"along axis -2, so its keys are there; pass weights.movedim\(-2, -1\)"):
         av.Trace.from_weights(weights.mT)
     with pytest.raises(av.TraceError, match=r"along axis -3, so .* weights.movedim\(-3, -1\)"):
         av.Trace.from_weights(weights.movedim(-1, 0))
@@ -179,7 +179,7 @@ def test_a_step_of_a_generation_with_as_many_keys_as_heads_is_taken_where_that_i
     for stream in ("decoder", "cross"):
         assert av.Trace.from_weights(step, stream=stream).attention(0).shape == (8, 1, 8)
     assert av.Trace.from_weights(step, ["x"]).attention(0).shape == (8, 1, 8)
-    with pytest.raises(av.ShapeError, match=r'else name the stream, such as stream="decoder"'):
+    with pytest.raises(av.ShapeError, match=r'or name the stream, such as stream="decoder"'):
         av.Trace.from_weights(step)
 
 

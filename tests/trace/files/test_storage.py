@@ -172,5 +172,5 @@ def test_a_name_of_many_lines_or_with_markup_is_only_text(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("place", ["missing/file", "."])
 def test_a_place_that_nothing_can_be_written_to_is_named(place: str, tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="can't be written to"):
+    with pytest.raises(TraceError, match="can't write the trace to"):
         full_trace().save(tmp_path / place)

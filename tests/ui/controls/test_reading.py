@@ -72,7 +72,7 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
         read(serving.run_request(long.request), long)
     short = replace(state, text="The bank", reading="gradient")
     file = Run(serving.run_request(short.request).trace.detached())
-    with pytest.raises(TraceError, match="a trace from a file has no model any more"):
+    with pytest.raises(TraceError, match="needs a trained model; traces from files have none"):
         read(file, short)
 
 
@@ -119,7 +119,7 @@ def test_a_reading_is_explained_and_handed_out() -> None:
 
 def test_on_the_cross_attention_page_a_reading_that_there_is_not_is_told_in_its_place() -> None:
     screen = Screen().open("/cross?reading=rollout")
-    assert "Rollout was asked for cross-attention" in screen.words and "Verified" in screen.words
+    assert "Rollout needs self-attention" in screen.words and "Verified" in screen.words
     screen.pick("Reading", "norm")
     model = av.load("translation")
     assert isinstance(model, AttentionModel)

@@ -66,7 +66,11 @@ def test_it_can_be_chosen_in_the_explorer(stay: OpenPage, idle: Callable[[Page],
 @pytest.mark.parametrize("stream", STREAMS)
 def test_step_by_step_makes_keys_of_what_they_are_made_of(screen: Screen, stream: str) -> None:
     screen.back_to(address("/steps", stream, "&step=key&key=1&dimension=2"))
-    words = "as the encoder hands it over" if stream == "cross" else "the same vector times a second matrix"
+    words = (
+        "its vector m from the encoder, times a second"
+        if stream == "cross"
+        else "the same vector times a second matrix"
+    )
     assert words in screen.words
     tensors = load(screen.download("Tensors (safetensors)"))
     source = tensors["source" if stream == "cross" else "embeddings"]

@@ -42,7 +42,7 @@ def test_a_part_that_is_left_out_is_named() -> None:
 
 def test_weights_that_were_handed_over_are_never_verified() -> None:
     trace = av.Trace.from_weights(torch.eye(3))
-    assert "Nothing ran here: these are the weights that were given" in comparison_words(trace)
+    assert "Nothing ran here: these are the given weights" in comparison_words(trace)
     assert verdict(trace, from_file=True, switched=False) == (
         "orange",
         "Not verified: weights passed in",

@@ -63,7 +63,9 @@ def test_the_button_for_the_trace_hands_out_what_open_a_trace_shows(tmp_path: Pa
 
 def test_the_tensors_of_one_head_are_refused_in_words_that_say_what_to_take(tmp_path: Path) -> None:
     (tmp_path / "tensors").write_bytes(to_safetensors(av.scratch("The bank"), 0, 0))
-    with pytest.raises(TraceError, match=r"the numbers of one head, as “Tensors .*whole trace, as “Trace \(safetens"):
+    with pytest.raises(
+        TraceError, match=r"the numbers of one head, from “Tensors .*whole trace, from “Trace \(safetens"
+    ):
         av.Trace.load(tmp_path / "tensors")
 
 

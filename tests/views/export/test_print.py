@@ -62,9 +62,9 @@ def test_lengths_are_written_as_people_write_them(length: str | float | None, pi
 
 @pytest.mark.parametrize("length", ["170", "wide", "1mm", "9m", "-5mm", 5, float("nan"), float("inf"), 10**6])
 def test_what_is_no_length_is_refused(length: str | float) -> None:
-    with pytest.raises(av.AttentionVizError, match=r"width .* was asked for"):
+    with pytest.raises(av.AttentionVizError, match=r"width must be "):
         in_pixels(length, "width")
-    with pytest.raises(av.AttentionVizError, match="letters of 90 points"):
+    with pytest.raises(av.AttentionVizError, match="3 to 48 points; got 90"):
         Sheet.asked(font_size=90)
 
 
@@ -201,7 +201,7 @@ def test_in_a_column_matrices_that_stood_beside_each_other_stand_below_each_othe
 
 def test_a_document_is_asked_for_its_words_where_it_has_run(tmp_path: Path) -> None:
     document = heatmap_svg(trace_of(3), 0, 0)
-    with pytest.raises(av.AttentionVizError, match="ask heatmap_svg itself"):
+    with pytest.raises(av.AttentionVizError, match="to heatmap_svg"):
         save(document, tmp_path / "head.svg", title="Another")
     save(document, tmp_path / "head.svg", width="85mm")
     root = ElementTree.parse(tmp_path / "head.svg").getroot()

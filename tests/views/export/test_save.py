@@ -59,7 +59,7 @@ def test_what_no_browser_is_there_for_is_refused_by_name(
     monkeypatch.setenv(browsers.CHOICE, str(tmp_path / "none"))
     assert browsers.at_hand() is None
     for form, what in (("png", "a PNG"), ("pdf", "a PDF")):
-        with pytest.raises(AttentionVizError, match=f"{what} needs Chrome, Chromium or Edge .*none is no program"):
+        with pytest.raises(AttentionVizError, match=f"{what} needs Chrome, Chromium or Edge .*none isn't a program"):
             save(heatmap_svg(trace, 0, 1), tmp_path / f"head.{form}")
     with pytest.raises(AttentionVizError, match="this figure needs Chrome, Chromium or Edge"):
         save(heatmap(trace, 0, 1), tmp_path / "head.svg", trace)
@@ -68,11 +68,11 @@ def test_what_no_browser_is_there_for_is_refused_by_name(
 
 def test_what_can_t_be_written_is_refused_before_any_browser(trace: Trace, tmp_path: Path) -> None:
     figure = heatmap(trace, 0, 1)
-    with pytest.raises(AttentionVizError, match=r"written as \.svg, \.png, \.pdf; .* ends in \.jpeg"):
+    with pytest.raises(AttentionVizError, match=r"must end in \.svg, \.png, \.pdf; .* ends in \.jpeg"):
         save(figure, tmp_path / "head.jpeg", trace)
     with pytest.raises(AttentionVizError, match="has no ending"):
         save(figure, tmp_path / "head", trace)
-    with pytest.raises(AttentionVizError, match="where it comes from: give its trace"):
+    with pytest.raises(AttentionVizError, match="needs its trace"):
         save(figure, tmp_path / "head.svg")
 
 
@@ -81,7 +81,7 @@ def test_a_program_that_is_no_browser_is_named(trace: Trace, tmp_path: Path, mon
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)
     monkeypatch.setenv(browsers.CHOICE, str(program))
-    with pytest.raises(AttentionVizError, match=f"a PNG couldn't be drawn by {re.escape(str(program))}: it ended as"):
+    with pytest.raises(AttentionVizError, match=f"{re.escape(str(program))} can't draw a PNG: it ended at"):
         printed(heatmap_svg(trace, 0, 1), ("png",))
 
 
@@ -117,7 +117,7 @@ def test_others_pictures_are_waited_for_but_not_for_ever() -> None:
         return b""
 
     try:
-        with pytest.raises(AttentionVizError, match="others' pictures have taken more than 0 seconds"):
+        with pytest.raises(AttentionVizError, match="other pictures took more than 0 seconds"):
             rendering.rendered("a PNG", nothing, wait=0.05)
     finally:
         done.set()

@@ -90,7 +90,7 @@ def test_blocked_cells_have_no_line() -> None:
 def test_hovering_says_who_looks_at_whom_and_how_much() -> None:
     trace = translated()
     (named,) = [one for one in alignment(trace, 0, 1).data if one.name == "links"]
-    assert f"garçon looks at boy: {trace.weights(0, 1, 'cross')[1, 1]:.6f}" in named.hovertext
+    assert f"garçon attends to boy: {trace.weights(0, 1, 'cross')[1, 1]:.6f}" in named.hovertext
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
@@ -123,5 +123,5 @@ def test_one_token_works_and_long_texts_stay_readable() -> None:
 
 
 def test_a_layer_that_is_not_there_is_named() -> None:
-    with pytest.raises(av.TraceError, match="layer 1 was asked for"):
+    with pytest.raises(av.TraceError, match="no layer 1"):
         alignment(translated(), 1, 0)

@@ -48,7 +48,7 @@ def test_of_many_keys_neighbours_are_taken_together_and_the_title_says_so() -> N
     assert cells.shape == (1, 76)
     weights = trace.weights(0, 0)[-1].numpy()
     assert cells[0, 3] == pytest.approx(weights[6:8].max(), abs=1e-6)
-    assert "2 a column" in cache(trace, 0, 0).layout.title.text
+    assert "2 per column" in cache(trace, 0, 0).layout.title.text
 
 
 def test_one_token_works_and_a_position_that_is_not_there_is_refused() -> None:

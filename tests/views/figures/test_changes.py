@@ -30,7 +30,7 @@ def test_the_difference_is_after_minus_before_on_a_scale_even_about_nought() -> 
     assert numpy.allclose(figure.data[0].z, expected, atol=1e-7)
     assert figure.data[0].zmin == -figure.data[0].zmax == pytest.approx(-abs(expected).max())
     weights = before.weights(0, 1)[4, 2].item(), after.weights(0, 1)[4, 2].item()
-    assert figure.data[0].hovertext[4][2] == f"mat looks at sat: {weights[0]:.6f} before, {weights[1]:.6f} after"
+    assert figure.data[0].hovertext[4][2] == f"mat attends to sat: {weights[0]:.6f} before, {weights[1]:.6f} after"
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])

@@ -63,7 +63,7 @@ def test_what_only_one_text_has_lies_in_a_band_and_the_pointer_is_told() -> None
     # Columns 1 and 3 to 4, and the rows alike.
     assert bands == {(0.5, 1.5, -0.5, 4.5), (2.5, 4.5, -0.5, 4.5), (-0.5, 4.5, 0.5, 1.5), (-0.5, 4.5, 2.5, 4.5)}
     told = figure.data[0].hovertext
-    assert told[0][1] == f"the looks at old: not in the first, {found.other_weights[0, 1]:.6f} in the second"
+    assert told[0][1] == f"the attends to old: not in the first, {found.other_weights[0, 1]:.6f} in the second"
     assert not compare(pair("the cat", "the cat"), part="one").layout.shapes
 
 
@@ -73,7 +73,7 @@ def test_words_that_replace_each_other_stand_together_between_lines() -> None:
     assert list(figure.layout.xaxis.ticktext) == ["the", "cat→dog", "sat"]
     assert {(one.x0, one.x1, one.fillcolor) for one in figure.layout.shapes} == {(0.5, 1.5, None), (-0.5, 2.5, None)}
     assert not numpy.isnan(figure.data[0].z).any()
-    assert figure.data[0].hovertext[0][1].startswith("the looks at cat→dog: ")
+    assert figure.data[0].hovertext[0][1].startswith("the attends to cat→dog: ")
 
 
 def test_lines_of_replaced_words_never_cover_a_long_text() -> None:
@@ -144,11 +144,11 @@ def test_every_head_is_in_the_grid_with_its_divergence_and_the_chosen_one_is_fra
     (frame,) = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, -0.5, 0.5)
     assert compared_heads(one, other, av.head_divergences(one, other)).data[0].z.tolist() == apart.tolist()
-    with pytest.raises(av.ShapeError, match="a table of other heads came"):
+    with pytest.raises(av.ShapeError, match="the table has other heads"):
         compared_heads(one, other, av.head_divergences(one, other).rename(index={2: 7}, level="head"))
     nothing = divergences(MODULE.trace("a"), MODULE.trace("b c"))
     assert compared_heads(MODULE.trace("a"), MODULE.trace("b c"), nothing).data[0].zmax == 1
-    with pytest.raises(av.ShapeError, match="divergences of"):
+    with pytest.raises(av.ShapeError, match="divergences must fit"):
         compared_heads(one, other, torch.zeros(2, 3))
 
 
@@ -184,7 +184,7 @@ def test_texts_with_nothing_in_common_and_single_tokens_are_drawn() -> None:
 
 
 def test_a_part_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(av.ShapeError, match="the part 'sum' was asked for; there are one, other, difference"):
+    with pytest.raises(av.ShapeError, match="unknown part 'sum'; choose one, other, difference"):
         compare(pair(), part="sum")
 
 

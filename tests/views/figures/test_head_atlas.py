@@ -61,7 +61,7 @@ def test_distances_that_are_at_hand_place_the_heads_as_those_of_the_trace(trace:
     distances = head_distances(trace)
     drawn, again = head_map(trace, distances=distances).data[0], head_map(trace).data[0]
     assert list(drawn.x) == list(again.x) and list(drawn.y) == list(again.y)
-    with pytest.raises(ShapeError, match=r"distances of \(2, 2\) came; 72 heads need \(72, 72\)"):
+    with pytest.raises(ShapeError, match=r"distances of 72 heads must be \(72, 72\); got \(2, 2\)"):
         head_map(trace, distances=distances[:2, :2])
 
 
@@ -89,7 +89,7 @@ def test_one_token_and_one_head_are_drawn() -> None:
 
 def test_a_metric_that_is_not_there_is_refused_with_those_that_are(trace: Trace) -> None:
     for draw in (head_grid, head_scatter):
-        with pytest.raises(ShapeError, match="'speed' was asked for; there are entropy, previous"):
+        with pytest.raises(ShapeError, match="unknown metric 'speed'; choose entropy, previous"):
             draw(trace, "speed")
 
 
@@ -105,7 +105,7 @@ def test_effects_are_drawn_for_the_heads_that_were_tried(trace: Trace) -> None:
     cells = head_effects(trace, moved, chosen=(3, 2)).data[0]
     assert numpy.array(cells.z).tolist() == [[head / 100 for head in range(12)]]
     for wrong in (pandas.Series(dtype="float64"), pandas.Series({(99, 0): 0.1})):
-        with pytest.raises(ShapeError, match="effects of"):
+        with pytest.raises(ShapeError, match="effects need"):
             head_effects(trace, wrong)
 
 

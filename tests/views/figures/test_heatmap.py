@@ -50,7 +50,7 @@ def test_weights_that_are_not_numbers_are_refused_rather_than_left_blank() -> No
     query[0, 1] = float("nan")
     broken = av.Trace.from_qkv(query, torch.ones(1, 3, 2), torch.ones(1, 3, 2))
     for draw in (heatmap, heatmap_svg):
-        with pytest.raises(TraceError, match="weights that are not numbers; it can't be drawn"):
+        with pytest.raises(TraceError, match="can't draw the head: some of its weights aren't finite"):
             _ = draw(broken, 0, 0)
 
 
@@ -64,8 +64,8 @@ def test_the_key_to_blocked_cells_stands_beside_a_picture_that_has_some() -> Non
 def test_hovering_says_who_looks_at_whom_and_how_much() -> None:
     trace = trace_of(("a", "b", "c"), causal=True)
     said = heatmap(trace, 0, 1).data[0].hovertext
-    assert said[2][1] == f"c looks at b: {trace.weights(0, 1)[2, 1].item():.6f}"
-    assert said[0][2] == "a looks at c: blocked"
+    assert said[2][1] == f"c attends to b: {trace.weights(0, 1)[2, 1].item():.6f}"
+    assert said[0][2] == "a attends to c: blocked"
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
@@ -178,5 +178,5 @@ def test_a_head_or_layer_that_is_not_there_is_refused_by_its_number() -> None:
     trace = trace_of(("a", "b"))
     with pytest.raises(av.ShapeError, match="head 3 was asked for"):
         heatmap(trace, 0, 3)
-    with pytest.raises(av.TraceError, match="layer 1 was asked for"):
+    with pytest.raises(av.TraceError, match="no layer 1"):
         heatmap_svg(trace, 1, 0)

@@ -81,10 +81,10 @@ def test_a_block_holds_the_largest_weight_and_says_of_which_positions() -> None:
     assert values.shape == (234, 234) and (drawn.dx, drawn.dy, drawn.x0, drawn.y0) == (3, 3, 1, 1)
     expected = numpy.pad(exact, (0, 1)).reshape(234, 3, 234, 3).max(axis=(1, 3))
     assert numpy.allclose(values, expected, atol=1e-6)
-    assert drawn.hovertext[20][7] == f"w60 … w62 (60–62) look at w21 … w23 (21–23): at most {values[20, 7]:.6f}"
-    assert drawn.hovertext[0][233] == "w0 … w2 (0–2) look at w699 … w700 (699–700): blocked"
+    assert drawn.hovertext[20][7] == f"w60 … w62 (60–62) attend to w21 … w23 (21–23): at most {values[20, 7]:.6f}"
+    assert drawn.hovertext[0][233] == "w0 … w2 (0–2) attend to w699 … w700 (699–700): blocked"
     (nameless,) = cells(views.heatmap(trace, 0, 1, names=False))
-    assert nameless.hovertext[20][7] == f"positions 60–62 look at positions 21–23: at most {values[20, 7]:.6f}"
+    assert nameless.hovertext[20][7] == f"positions 60–62 attend to positions 21–23: at most {values[20, 7]:.6f}"
     assert "at most" in spoken(views.heatmap(trace, 0, 1))
 
 
@@ -122,11 +122,11 @@ def test_a_row_and_the_outputs_have_no_more_bars_than_can_be_seen_and_say_of_whi
     (bars,) = figure.data
     weights = trace.weights(0, 1)[700]
     assert len(bars.x) == 117 and bars.x[3] == pytest.approx(float(weights[18:24].max())) and bars.y[3] == 20.5
-    assert bars.hovertext[3].startswith("w700 looks at w18 … w23 (18–23): at most ")
-    assert "701 tokens, 6 a bar: the largest number of each" in figure.layout.title.text
+    assert bars.hovertext[3].startswith("w700 attends to w18 … w23 (18–23): at most ")
+    assert "701 tokens, 6 per bar: the largest number of each" in figure.layout.title.text
     moved: Any = views.changed_outputs(*(replace_output(trace, output) for output in (1.0, 2.0)))
     assert len(moved.data[0].x) == 117 and set(moved.data[0].x) == {1.0}
-    assert "6 a bar" in moved.layout.title.text and moved.data[0].text[0] == "w0 … w5 (0–5)"
+    assert "6 per bar" in moved.layout.title.text and moved.data[0].text[0] == "w0 … w5 (0–5)"
 
 
 def replace_output(trace: Trace, output: float) -> Trace:
@@ -140,7 +140,7 @@ def test_a_long_way_has_no_more_arcs_than_can_be_seen_and_still_arrives() -> Non
         figure: Any = views.paths(long_trace(), start, end)
         arcs = [one for one in figure.data if one.mode == "lines+markers"]
         assert len(arcs) <= 65 and any(arc.x[-1] == pytest.approx(end) for arc in arcs[:-1])
-        assert "687 steps against 1" in figure.layout.title.text and "stands for 11 steps" in figure.layout.title.text
+        assert "687 steps against 1" in figure.layout.title.text and "first way is 11 steps" in figure.layout.title.text
 
 
 def test_the_svg_has_run_from_blocks_and_says_so() -> None:

@@ -45,7 +45,7 @@ def test_strange_words_stay_text_one_token_works_and_a_table_of_another_text_is_
     found = av.logit_lens(model, trace).assign(written="<b>&amp;")
     figure: Any = logit_lens(trace, found.assign(token=[str(one) for one in range(len(found))]))
     assert {word for row in printed(figure) for word in row} == {"&lt;b&gt;&amp;amp;"}
-    with pytest.raises(ShapeError, match="a table of 1 positions came; the trace has"):
+    with pytest.raises(ShapeError, match="tokens; got 1 positions"):
         logit_lens(model.trace("a b c"), found)
-    with pytest.raises(ShapeError, match="a table of 0 positions came"):
+    with pytest.raises(ShapeError, match="tokens; got 0 positions"):
         logit_lens(trace, found[:0])

@@ -177,7 +177,7 @@ def test_what_is_not_there_is_refused_in_words() -> None:
     with pytest.raises(av.ShapeError, match="values of two numbers; this head's have 3"):
         hull(trace, 0, 0, 0)
     for picture in (shares, hull):
-        with pytest.raises(av.ShapeError, match="position 2 was asked for; the text has positions 0 to 1"):
+        with pytest.raises(av.ShapeError, match="no position 2; the text has positions 0 to 1"):
             picture(trace_of(("a", "b")), 0, 0, 2)
     with pytest.raises(av.ShapeError, match="cell"):
         products(trace, 0, 0, 0, 2)

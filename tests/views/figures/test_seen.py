@@ -78,16 +78,16 @@ def test_colour_is_left_where_the_weight_is_and_nowhere_else() -> None:
 def test_a_trace_of_a_text_has_no_overlay() -> None:
     text = planted(PATCHES, {})
     for draw in (av.views.overlay, overlay_svg):
-        with pytest.raises(av.TraceError, match="of no picture"):
+        with pytest.raises(av.TraceError, match="need a trace of an image with patches"):
             draw(text, 0, 0, 0)
 
 
 def test_an_overlay_for_print_says_where_it_comes_from_and_names_the_patch(cat: Trace) -> None:
     document = overlay_svg(cat, 0, 1, at(1, 2), column=True)
-    assert "What looks at patch 1, 2" in document and "model made" in document
+    assert "weights on patch 1, 2" in document and "model made" in document
     assert document.count("<rect") == 2 and "<script" not in document
     lines = re.findall(r"<text [^>]*>([^<]*)</text>", document)
-    assert " ".join(lines).count("What looks at patch 1, 2") == 1
+    assert " ".join(lines).count("weights on patch 1, 2") == 1
     assert all(len(line) <= 88 for line in lines) and len(lines[0]) <= 58  # what fits beside the margin
 
 

@@ -91,9 +91,9 @@ def test_wider_heads_saturate_without_the_scale_and_not_with_it() -> None:
 
 def test_what_is_not_known_is_refused_in_words() -> None:
     trace = av.scratch("a b")
-    with pytest.raises(av.ShapeError, match="step 'no' was asked for"):
+    with pytest.raises(av.ShapeError, match="unknown step 'no'"):
         steps(trace, 0, 0, "no")
-    with pytest.raises(av.ShapeError, match="no rotation"):
+    with pytest.raises(av.ShapeError, match="rotation of queries; this trace has none"):
         av.views.angles(trace, 0, 0)
     with pytest.raises(av.ShapeError, match="at least one trace"):
         saturation()

@@ -25,23 +25,23 @@ def test_a_matrix_tells_what_each_token_looks_at_most(bank: Trace, names: bool) 
     labels = bank.query_tokens().labels if names else [f"position {at}" for at in range(9)]
     best = weights.argmax(dim=-1).tolist()
     told = [
-        f"{labels[row]} looks at {labels[best[row]]}: {float(weights[row, best[row]]):.6f}"[:-3] for row in range(9)
+        f"{labels[row]} attends to {labels[best[row]]}: {float(weights[row, best[row]]):.6f}"[:-3] for row in range(9)
     ]
     assert sum(one in said for one in told) == 8  # of more rows than eight, those that look hardest
-    assert f"{labels[2]} looks at {labels[5]}: 0.580" in said
+    assert f"{labels[2]} attends to {labels[5]}: 0.580" in said
 
 
 def test_several_matrices_share_the_room_and_bars_tell_the_longest(bank: Trace) -> None:
-    assert spoken(views.side_by_side(bank, 0)).count(" looks at ") == 24
+    assert spoken(views.side_by_side(bank, 0)).count(" attends to ") == 24
     said = spoken(views.looks(bank, 0, 4, 2))
-    assert said.startswith("Largest: bank looks at river: 0.580; bank looks at flooded: ")
+    assert said.startswith("Largest: bank attends to river: 0.580; bank attends to flooded: ")
     assert said.count(";") == 2
 
 
 def test_signs_are_taken_for_no_markup_and_long_words_are_cut() -> None:
-    words = numpy.array([["&lt;b&gt; looks at " + "x" * 200 + ": 0.5"]])
+    words = numpy.array([["&lt;b&gt; attends to " + "x" * 200 + ": 0.5"]])
     figure = go.Figure(go.Heatmap(z=[[0.5]], hovertext=words, hovertemplate="%{hovertext}<extra></extra>"))
-    assert spoken(figure).startswith("Largest: <b> looks at xxx")
+    assert spoken(figure).startswith("Largest: <b> attends to xxx")
     assert len(spoken(figure)) < 120
 
 

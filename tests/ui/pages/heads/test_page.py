@@ -230,7 +230,7 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     stay: OpenPage, idle: Idle, bank: Trace, table: pandas.DataFrame
 ) -> None:
     page = stay(plain_but(query="flooded", key="mat"))
-    expect(page.get_by_text("The word “mat” was asked for, which isn't in this text")).to_be_visible()
+    expect(page.get_by_text("The word “mat” isn't in this text")).to_be_visible()
     switch(page, "Detector", idle)
     layer, head = table["previous"].idxmax()
     best = f"layer {layer}, head {head}: previous token {table['previous'].max():.3f}."

@@ -42,10 +42,10 @@ def test_two_changes_at_once_are_what_the_model_does_with_both(screen: Screen) -
     both = model.trace(TEXT, edits=[av.Block(4, 1, 0), av.Ablate(1, 1)])
     blocked = model.trace(TEXT, edits=[av.Block(4, 1, 0)])
     screen.open(INDUCTION + "&edits=block:4>1@0;nonsense@1")
-    assert "the change “nonsense@1”, left out here" in screen.words
+    assert "an unknown change, “nonsense@1”, which is left out" in screen.words
     assert f"the output moves by {moved(before, blocked):.2%} of its length" in screen.words
     screen.press("Add")
-    assert "2. Layer 1, head 1 says nothing (its output is 0)" in screen.words
+    assert "2. Layer 1, head 1 is zero-ablated: its output is 0" in screen.words
     assert f"the output moves by {moved(before, both):.2%} of its length" in screen.words
     assert "nonsense" not in screen.words
     assert screen.address["edits"] == "block:4>1@0;zero@1.1"
@@ -56,10 +56,10 @@ def test_two_changes_at_once_are_what_the_model_does_with_both(screen: Screen) -
     for _, old, new in likelier(before, both, len(before.output) - 1):
         assert f"| {old:.3f} | {new:.3f} |" in screen.words
     screen.press("Remove")
-    assert "1. Layer 1, head 1 says nothing" in screen.words
+    assert "1. Layer 1, head 1 is zero-ablated" in screen.words
     assert screen.address["edits"] == "zero@1.1"
     screen.press("Undo")
-    assert "2. Layer 1, head 1 says nothing" in screen.words
+    assert "2. Layer 1, head 1 is zero-ablated" in screen.words
     assert screen.address["edits"] == "block:4>1@0;zero@1.1"
     screen.press("Start over")
     assert "Nothing is changed yet" in screen.words
@@ -84,7 +84,7 @@ def test_a_table_of_what_changed_is_taken_away_and_undo_brings_back(open_page: O
     page.get_by_role("button", name="Remove", exact=True).first.click()
     expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
     page.get_by_role("button", name="Undo", exact=True).click()
-    expect(page.get_by_text("1. Layer 1, head 1 says nothing")).to_be_visible()
+    expect(page.get_by_text("1. Layer 1, head 1 is zero-ablated")).to_be_visible()
     idle(page)
     assert parse_qs(urlsplit(page.url).query)["edits"] == ["zero@1.1"]
 
@@ -111,6 +111,6 @@ def test_all_heads_are_tried_in_turn_when_asked(screen: Screen) -> None:
 def test_our_own_module_takes_changes_too(screen: Screen) -> None:
     screen.open("/heads?model=scratch&text=a+small+boat&head=1&edits=zero@0.1")
     before = av.scratch("a small boat")
-    assert "1. Layer 0, head 1 says nothing" in screen.words
+    assert "1. Layer 0, head 1 is zero-ablated" in screen.words
     after = Scratch().trace("a small boat", edits=[av.Ablate(0, 1)])
     assert f"the output moves by {moved(before, after):.2%} of its length" in screen.words

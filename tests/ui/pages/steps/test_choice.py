@@ -160,7 +160,7 @@ def test_the_notation_turns_the_shape_and_keeps_the_number(screen: Screen) -> No
     assert after == [window[5 * column + row] for row in range(5) for column in range(5)]
     assert total(screen) == before
     words = screen.pick("Step", "weights").words
-    assert "Each query's column became shares" in words and "sum of exp over the column" in words
+    assert "Each query's column became weights" in words and "sum of exp over the column" in words
 
 
 def test_the_window_of_numbers_follows_the_chosen_cell(screen: Screen) -> None:

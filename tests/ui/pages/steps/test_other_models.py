@@ -66,7 +66,7 @@ def test_llama_shows_vectors_before_and_after_their_rotation_and_the_angles(open
     for title in ("Query", "Rotated query", "Key", "Rotated key", "Angle in radians"):
         assert titles(screen).count(title) == 1, titles(screen)
     screen.pick("Query token", 3)
-    assert "Dimensions 0 and 4 turn by 3.0000 radians." in "\n".join(screen.written)
+    assert "Dimensions 0 and 4 rotate by 3.0000 radians." in "\n".join(screen.written)
     assert total(screen) == pytest.approx(found["query"][3, 0].item(), abs=1e-5)
     cells = re.findall(r"<td[^>]*>(.*?)</td>", screen.part("arithmetic"))
     terms = [float(html.unescape(cell).replace("−", "-")) for cell in cells if cell]
@@ -82,7 +82,7 @@ def test_gemma_shows_its_soft_cap_between_scale_and_mask(opened: Opened) -> None
     allowed = found["masked"] > -torch.inf
     assert_close(found["masked"][allowed], found["softcapped"][allowed])
     assert_close(found["masked"].softmax(-1), found["weights"], atol=1e-6, rtol=1e-5)
-    assert "Squashed into ±0.5" in screen.words
+    assert "Bounded to ±0.5" in screen.words
     assert "Rotated" in screen.picker("Step").options
 
 
@@ -117,7 +117,7 @@ def test_gpt_oss_names_the_sink_that_takes_its_share(opened: Opened) -> None:
     assert sinks is not None
     powers = found["masked"].exp()
     assert_close(powers / (powers.sum(-1, keepdim=True) + sinks[0].exp()), found["weights"], atol=1e-6, rtol=1e-5)
-    assert f"this head's sink: a learned number, {sinks[0].item():.3g}" in html.unescape(screen.words)
+    assert f"this head's attention sink: a learned number, {sinks[0].item():.3g}" in html.unescape(screen.words)
     assert "sink (dropped)" in screen.part("arithmetic")
     place = [screen.picker(label).value for label in ("Query token", "Key token")]
     assert total(screen) == pytest.approx(found["weights"][*place].item(), abs=1e-5)
