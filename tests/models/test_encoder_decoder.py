@@ -107,7 +107,7 @@ def test_an_empty_target_is_refused(target: str) -> None:
 def test_a_target_over_the_models_length_is_refused_and_a_second_sentence_too() -> None:
     with pytest.raises(av.TextTooLong):
         translation().trace(SENTENCE, target="la clé " * 40)
-    with pytest.raises(av.UnusableText, match="reads one text only, as every encoder–decoder"):
+    with pytest.raises(av.UnusableText, match="an encoder–decoder, which reads one text only"):
         translation().trace(SENTENCE, "the key")
 
 
@@ -140,7 +140,7 @@ def test_the_trace_survives_a_file(tmp_path: Any) -> None:
 def test_projections_are_asked_by_stream() -> None:
     model = translation()
     assert set(model.projections(0, "cross")) == {"query", "key", "value", "output"}
-    with pytest.raises(av.ShapeError, match="no stream was named; translation has encoder, decoder, cross"):
+    with pytest.raises(av.ShapeError, match="translation .*encoder, decoder, cross"):
         model.projections(0)
 
 

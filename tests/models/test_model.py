@@ -101,9 +101,9 @@ def test_a_decoder_refuses_a_second_sentence_and_everything_but_an_encoder_decod
 ) -> None:
     with pytest.raises(av.UnusableText, match="reads one text only"):
         wrapped("gpt2").trace("a", "b")
-    with pytest.raises(av.UnsupportedModel, match="no encoder–decoder: its only stream is the encoder"):
+    with pytest.raises(av.UnsupportedModel, match="isn't an encoder–decoder, its only stream is the encoder"):
         minilm.trace("a", target="b")
-    with pytest.raises(av.UnsupportedModel, match="no encoder–decoder"):
+    with pytest.raises(av.UnsupportedModel, match="isn't an encoder–decoder"):
         minilm.trace_ids(torch.tensor([[5]]), decoder_input_ids=torch.tensor([[5]]))
 
 
@@ -145,7 +145,7 @@ def test_a_text_of_which_the_tokenizer_leaves_nothing_is_told_so(minilm: Attenti
 
 def test_a_text_too_long_names_the_limit_and_its_own_length(minilm: AttentionModel) -> None:
     assert minilm.limit == 512
-    with pytest.raises(av.TextTooLong, match="reads at most 512 tokens at once and this text has 3002") as caught:
+    with pytest.raises(av.TextTooLong, match="512 tokens .*3002") as caught:
         minilm.trace("word " * 3000)
     assert (caught.value.limit, caught.value.count) == (512, 3002)
     assert len(minilm.trace("word " * 510).query_tokens()) == 512
@@ -304,10 +304,10 @@ def test_a_row_that_an_edit_leaves_with_nothing_gives_zeros_and_the_pass_goes_on
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (av.Allow(av.masks.causal(4)), r"\(4, 4\) was asked for; this text needs \(query, key\) = \(9, 9\)"),
-        (av.Allow(av.masks.causal(9), layer=6), "layer 6 was asked for; the model has layers 0 to 5"),
-        (av.Allow(av.masks.causal(9), layer=-1), "layer -1 was asked for"),
-        (av.Allow(av.masks.causal(9), head=12), "head 12 was asked for; layer 0 has heads 0 to 11"),
+        (av.Allow(av.masks.causal(4)), r"\(4, 4\).* \(9, 9\)"),
+        (av.Allow(av.masks.causal(9), layer=6), "layer 6.* 0 to 5"),
+        (av.Allow(av.masks.causal(9), layer=-1), "layer -1"),
+        (av.Allow(av.masks.causal(9), head=12), "head 12.* 0 to 11"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused(minilm: AttentionModel, edit: av.Allow, message: str) -> None:

@@ -48,9 +48,9 @@ def test_it_reads_text_alone_where_that_is_asked_for(tmp_path: Path) -> None:
     alone = opened(tmp_path, alone=True)
     assert alone.reads == "text"
     assert alone.trace("a cat").fidelity.ok
-    with pytest.raises(av.UnusablePicture, match="reads text alone, and a picture was given"):
+    with pytest.raises(av.UnusablePicture, match="reads only text, but got an image"):
         alone.trace("a cat", picture=PICTURE)
-    with pytest.raises(av.UnusableText, match=r"got a text alone\..* loaded with alone=True, it reads text alone"):
+    with pytest.raises(av.UnusableText, match=r"alone=True"):
         opened(tmp_path).trace("a cat")
 
 
