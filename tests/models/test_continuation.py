@@ -214,7 +214,8 @@ def test_a_model_that_drops_keys_itself_refuses_another_eviction() -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 4), (4, 0), (True, 4), (2, 1.5)])
 def test_an_eviction_that_leaves_nothing_is_refused(first: int, last: int) -> None:
-    with pytest.raises(av.ShapeError, match=f"{first}.*{last}"):
+    wrong = last if first is not True and first > 0 else first
+    with pytest.raises(av.ShapeError, match=str(wrong)):
         av.Evict(first, last)
 
 
@@ -230,7 +231,7 @@ def test_another_models_trace_and_one_that_was_changed_are_refused() -> None:
         shipped("induction").extend(trace)
     with pytest.raises(av.UnsupportedModel, match="only with the changes it was made with"):
         model.extend(model.trace("the bank", edits=[av.Ablate(0, 0)]))
-    with pytest.raises(av.UnsupportedModel, match="only a run of its own without padding|only with the changes"):
+    with pytest.raises(av.UnsupportedModel, match="continues only"):
         model.extend(av.merge_words(trace))
 
 

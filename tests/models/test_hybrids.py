@@ -251,7 +251,7 @@ def test_files_of_version_1_0_0_are_read_by_their_labels(
     assert back.layer_numbers() == numbers and torch.equal(back.weights(3, 2), trace.weights(3, 2))
     assert back.kept["decoder"].whole == (layers is None)
     if layers is not None:
-        with pytest.raises(av.TraceError, match="layer 1.*layer 3 of 2"):
+        with pytest.raises(av.TraceError, match=r"layer 1.*layer 3 of 2"):
             back.weights(1, 0)
 
 

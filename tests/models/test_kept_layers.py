@@ -58,7 +58,7 @@ def test_layers_that_are_kept_are_those_of_the_whole_trace(minilm: AttentionMode
     assert not torch.equal(kept.weights(1, 0), kept.weights(4, 0))
     assert kept.query_tokens() == whole.query_tokens()
     assert kept.provenance == whole.provenance
-    with pytest.raises(av.TraceError, match="layer 0.*layers 1, 4 of 0 to 5"):
+    with pytest.raises(av.TraceError, match=r"layer 0.*layers 1, 4 of 0 to 5"):
         kept.attention(0)
 
 
@@ -157,7 +157,7 @@ def test_layers_that_cannot_be_kept_are_refused_before_anything_runs(
 
 
 def test_a_decoder_does_not_go_on_from_it(induction: AttentionModel) -> None:
-    with pytest.raises(av.UnsupportedModel, match="induction needs every layer to continue.* layer 1 of 0 to 1"):
+    with pytest.raises(av.UnsupportedModel, match=r"induction needs every layer to continue.* layer 1 of 0 to 1"):
         induction.extend(induction.trace("a b a", layers=[1]))
 
 
@@ -173,5 +173,5 @@ def test_our_own_module_has_one_layer() -> None:
     kept = model.trace("a b c", layers=[0])
     assert kept.layer_numbers() == (0,)
     assert torch.equal(kept.weights(0, 1), model.trace("a b c").weights(0, 1))
-    with pytest.raises(av.ShapeError, match="layer 1.*only layer 0"):
+    with pytest.raises(av.ShapeError, match=r"layer 1.*only layer 0"):
         model.trace("a b c", layers=[1])

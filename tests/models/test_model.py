@@ -145,7 +145,7 @@ def test_a_text_of_which_the_tokenizer_leaves_nothing_is_told_so(minilm: Attenti
 
 def test_a_text_too_long_names_the_limit_and_its_own_length(minilm: AttentionModel) -> None:
     assert minilm.limit == 512
-    with pytest.raises(av.TextTooLong, match="512 tokens .*3002") as caught:
+    with pytest.raises(av.TextTooLong, match=r"512 tokens .*3002") as caught:
         minilm.trace("word " * 3000)
     assert (caught.value.limit, caught.value.count) == (512, 3002)
     assert len(minilm.trace("word " * 510).query_tokens()) == 512

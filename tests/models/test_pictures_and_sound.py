@@ -164,9 +164,9 @@ def test_gradients_of_a_direction_are_those_of_eager_attention_and_a_number_open
         assert expected.max() > 0
         assert torch.allclose(ours, expected, rtol=0, atol=2e-5 * float(expected.max()))
     assert not torch.equal(av.gradient(model, cat, layer=0, of=av.Direction(of.vector, None)), raised[0])
-    with pytest.raises(av.errors.ShapeError, match=r"a direction has to be \(384,\)"):
+    with pytest.raises(av.errors.ShapeError, match=r"a direction must be \(384,\)"):
         av.gradient(model, cat, of=av.Direction(torch.ones(3)))
-    with pytest.raises(av.UnsupportedModel, match="no head that chooses tokens"):
+    with pytest.raises(av.UnsupportedModel, match="unembedding"):
         av.gradient(model, cat, of=(0, 7))
     opened = av.decompose(model, cat, of)
     assert opened.total == pytest.approx(float(y.detach()), rel=1e-4)
@@ -244,7 +244,7 @@ def test_a_model_that_reads_something_else_says_what_it_reads() -> None:
     dino, text = shipped(DINO), shipped(MINILM)
     with pytest.raises(av.UnusableText, match=r"dinov2-small reads .*, not text; pass av\.Picture"):
         dino.trace("a cat")
-    with pytest.raises(av.UnusablePicture, match="reads pictures"):
+    with pytest.raises(av.UnusablePicture, match="dinov2-small"):
         dino.trace(av.Sound(np.zeros(100), 16_000))
     with pytest.raises(av.UnusablePicture, match="reads text"):
         text.trace(av.Picture(SAMPLES["chelsea"].path))

@@ -124,5 +124,5 @@ def test_without_a_temporary_folder_a_long_text_runs_in_memory_and_a_moment_is_r
     monkeypatch.setattr(tempfile, "tempdir", "/nowhere/at/all")
     assert cost.file_for(ids) is None
     name, steps = next(iter(SNAPSHOTS.items()))
-    with pytest.raises(av.ModelNotFound, match=r"no room for its files in the system's temporary folder.*TMPDIR"):
+    with pytest.raises(av.ModelNotFound, match=r"temporary folder has no room for its files.*TMPDIR"):
         av.load(name, revision=f"step-{min(steps)}")

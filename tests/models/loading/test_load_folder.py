@@ -323,7 +323,7 @@ def test_a_device_that_is_not_there_and_a_precision_that_is_none_are_refused(sav
 
 def test_a_family_that_cannot_be_recorded_is_refused_from_a_folder_too(folder: Path) -> None:
     build("mamba").save_pretrained(folder)
-    with pytest.raises(av.UnsupportedModel, match=r"mamba .*never called our attention"):
+    with pytest.raises(av.UnsupportedModel, match=r"mamba .*never called transformers' attention interface"):
         av.load(str(folder))
 
 
