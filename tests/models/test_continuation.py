@@ -231,7 +231,7 @@ def test_another_models_trace_and_one_that_was_changed_are_refused() -> None:
         shipped("induction").extend(trace)
     with pytest.raises(av.UnsupportedModel, match="only with the changes it was made with"):
         model.extend(model.trace("the bank", edits=[av.Ablate(0, 0)]))
-    with pytest.raises(av.UnsupportedModel, match="continues only"):
+    with pytest.raises(av.UnsupportedModel, match="only with the changes it was made with"):
         model.extend(av.merge_words(trace))
 
 

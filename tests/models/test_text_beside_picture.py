@@ -209,7 +209,7 @@ def test_a_model_whose_positions_are_no_patches_is_refused_by_name() -> None:
         projector.register_forward_hook(shuffle)
         return model, processor
 
-    with pytest.raises(av.UnsupportedModel, match="LlavaForConditionalGeneration doesn't have the patches"):
+    with pytest.raises(av.UnsupportedModel, match="LlavaForConditionalGeneration doesn't order them row by row"):
         wrapped(shuffled)
 
 

@@ -179,7 +179,7 @@ def test_what_holds_no_model_or_several_is_refused_with_the_line_that_works(thin
         ({}, "got dict"),
         (str.split, "got method_descriptor"),
         (build("llama").config, "got LlamaConfig"),
-        (transformers.ViTImageProcessorPil(), "reads text, and ViTImageProcessorPil has no tokenizer"),
+        (transformers.ViTImageProcessorPil(), "reads text, but ViTImageProcessorPil has no tokenizer"),
     ],
 )
 def test_what_is_no_tokenizer_is_refused_by_name(tokenizer: Any, message: str) -> None:
