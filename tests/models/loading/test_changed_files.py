@@ -72,7 +72,7 @@ def test_files_that_change_while_they_are_read_are_refused(
         return found
 
     monkeypatch.setattr(CheckedFolder, "sha256", meanwhile)
-    with pytest.raises(av.ModelNotFound, match="changed while they were read; open it again once they are written"):
+    with pytest.raises(av.ModelNotFound, match="changed while"):
         av.load(str(folder))
     monkeypatch.undo()
     assert av.load(str(folder)).trace(TEXT).fidelity.ok
@@ -89,7 +89,7 @@ def test_a_configuration_that_changes_once_it_was_checked_is_refused(
         return checked
 
     monkeypatch.setattr(load_folder, "check_folder", then_changed)
-    with pytest.raises(av.ModelNotFound, match="changed while they were read; open it again once they are written"):
+    with pytest.raises(av.ModelNotFound, match="changed while"):
         av.load(str(folder))
 
 
@@ -101,7 +101,7 @@ def test_weights_that_change_before_they_are_copied_are_refused(folder: Path, mo
         keep(model)
 
     monkeypatch.setattr(load_folder, "keep_apart", written_before)
-    with pytest.raises(av.ModelNotFound, match="changed while they were read"):
+    with pytest.raises(av.ModelNotFound, match="changed while"):
         av.load(str(folder))
 
 
