@@ -238,7 +238,7 @@ def _run(trace: Trace) -> ModelRun:
     run = behind(trace).run
     if not isinstance(run, ModelRun):
         raise TraceError(
-            "contributions need a trace with its model, but this one comes from a file or another trace; trace the "
+            "this analysis needs a trace with its model, but this one comes from a file or another trace; trace the "
             "text again"
         )
     behind(trace).check()

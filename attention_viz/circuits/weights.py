@@ -160,7 +160,7 @@ def _ov(known: Proven) -> Tensor | str:
         return lacking
     lengths = [0 if one is None else len(one) for one in (known.words.embedding, known.words.unembedding)]
     if lengths[0] != lengths[1]:
-        return f"{known.name} reads {lengths[0]} tokens and predicts {lengths[1]}"
+        return f"{known.name} has {lengths[0]} input tokens but {lengths[1]} output tokens"
     if not known.proof.embedded:
         return f"{known.name} does more to a token's embedding than its matrices before heads read it"
     return ov_fractions(known)

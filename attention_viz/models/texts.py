@@ -35,7 +35,7 @@ def trace_text(
     name, facts = parts.name, parts.facts
     if target is not None and not facts.is_encoder_decoder:
         raise UnsupportedModel(
-            f"{name} isn't an encoder–decoder, its only stream is the {facts.streams[0]}; leave out target"
+            f"{name} isn't an encoder–decoder (its only stream is the {facts.streams[0]}); leave out target"
         )
     second_text = second_text if not isinstance(second_text, str) or second_text.strip() else None
     if second_text is not None and facts.streams != ("encoder",):

@@ -75,8 +75,8 @@ def _sentences(held: Held) -> Held:
     if len(found) != 1:
         return held
     note = (
-        f"This is the {type(found[0]).__name__} inside the {type(outer).__name__}, without that one's prompts before "
-        "it and its pooling and activation after it."
+        f"This is the {type(found[0]).__name__} inside the {type(outer).__name__}. Steps before it (prompts) and after "
+        "it (pooling, activation) are left out."
     )
     tokenizer = getattr(outer, "processor", None) or getattr(outer, "tokenizer", None)
     return held.opened(found[0], note, tokenizer)

@@ -244,7 +244,7 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     if missing:
         raise _ElsewhereError(
             f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
-            "such as with a decoder built with add_cross_attention=True"
+            "such as by building its decoder with add_cross_attention=True"
         )
     if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
         raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")

@@ -223,8 +223,8 @@ def _load(
     if misread:
         key = min(misread)
         raise UnsupportedModel(
-            f"{key[:200]} of {folder.name} is stored as {folder.dtypes[key]}, not as {', '.join(_FLOATING)}; save it "
-            "again with model.float().save_pretrained"
+            f"{key[:200]} of {folder.name} is stored as {folder.dtypes[key]}, not as one of {', '.join(_FLOATING)}; "
+            "save it again with model.float().save_pretrained"
         )
     return model
 

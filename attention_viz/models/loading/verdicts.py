@@ -92,7 +92,7 @@ def _ask(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> Me
 
 
 def _unbuildable(folder: CheckedFolder, why: str) -> UnsupportedModel:
-    return UnsupportedModel(f"can't load {folder.name}: to build and test the model of its config.json {why}")
+    return UnsupportedModel(f"can't load {folder.name}: building and testing the model in its config.json {why}")
 
 
 def _request(folder: CheckedFolder) -> Message:

@@ -94,7 +94,7 @@ _TWO = {
     "decoder_start_token_id": 0,
 }
 
-BURNS = "to build and test .* takes (longer than 1 seconds|more than 400 MB of memory)"
+BURNS = "building and testing .* takes (longer than 1 seconds|more than 400 MB of memory)"
 UNFILLED = r"[\d,]+ numbers that the file doesn't hold.* 5,000,000"
 
 
