@@ -244,7 +244,7 @@ def test_a_model_with_no_implementation_at_all_runs_without_masks_and_is_refused
 
 
 def test_one_that_cannot_run_here_is_refused() -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"“broken” can't be run here.*needs another kind of card"):
+    with pytest.raises(av.UnsupportedModel, match=r"“broken” can't run here.*needs another kind of card"):
         av.wrap(model("broken"))
 
 
