@@ -240,10 +240,7 @@ def test_an_edited_run_is_opened_as_it_ran() -> None:
     found = av.decompose(model, trace, av.Logit(int(trace.output[-1].argmax())))
     assert found.total == pytest.approx(float(trace.output[-1].max()), abs=1e-4)
     assert (0, 1) not in heads_of(found.table).index
-    assert (
-        found.held
-        == f"direct effect; norms and patterns held fixed; of a run that was edited: {trace.provenance.edits[0]}"
-    )
+    assert found.held == f"direct effect; norms and patterns held fixed; of an edited run: {trace.provenance.edits[0]}"
     unedited = av.decompose(model, model.trace(text), av.Logit(found.of.token))
     assert (0, 1) in heads_of(unedited.table).index
     assert "edited" not in unedited.held

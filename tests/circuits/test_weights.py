@@ -205,7 +205,7 @@ def test_norms_on_queries_and_keys_are_folded_in_and_leave_their_lengths_open() 
     model, embedding = av.wrap(hf), hf.get_input_embeddings().weight.detach().double()
     table, pairs = av.circuits(model), av.compositions(model)
     assert list(table.attrs["missing"]) == ["qk_norm"] and pairs.attrs["missing"] == {}
-    assert "norms on queries and keys give those of Qwen3ForCausalLM their lengths" in table.attrs["missing"]["qk_norm"]
+    assert "Qwen3ForCausalLM normalizes queries and keys" in table.attrs["missing"]["qk_norm"]
     assert table["qk_norm"].isna().all()
     for (layer, head), row in table.iterrows():
         qk = layers[layer].qk(head)
