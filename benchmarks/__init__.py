@@ -1,1 +1,1 @@
-"""Comparisons with what one would otherwise use: `make bench`. Ratios within one run, never limits on times."""
+"""Comparisons with the alternatives: `make bench`. Ratios within one run, never limits on times."""

@@ -1,4 +1,4 @@
-"""Run the benchmarks, print what came out, and write it to docs/performance.md.
+"""Run the benchmarks, print the results, and write them to docs/performance.md.
 
 Usage: python -m benchmarks [--only NAME ...] [--quick]
 """
@@ -10,12 +10,14 @@ from benchmarks.report import to_markdown, to_text, write
 
 
 def main() -> None:
-    """Run those that were asked for, one after another."""
+    """Run the chosen benchmarks one after another."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Compare speed and size with other tools."
     )
     parser.add_argument("--only", action="append", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--quick", action="store_true", help="little input: shows that it works, and writes nothing")
+    parser.add_argument(
+        "--quick", action="store_true", help="use little input, to show that it works, and write nothing"
+    )
     arguments = parser.parse_args()
     for name in arguments.only or BENCHMARKS:
         benchmark = BENCHMARKS[name]

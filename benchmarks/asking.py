@@ -1,4 +1,4 @@
-"""How long the Why page takes to answer a press, against asking the same on the command line."""
+"""Measure how long the Why page takes to answer a click, against the command line."""
 
 import subprocess
 import sys
@@ -17,8 +17,8 @@ _MODEL = "SmolLM2-135M-Instruct"
 _STORY = "When Mary and John went to the {}, John gave a drink to"
 _PLACES = ("store", "park", "beach", "school", "station", "market")
 _COMMAND = "the command line"
-_PAGE = "*Why “Mary”?* pressed on Explore, to its page with the number, the sum and the map"
-_OTHER = "another word to tell it against"
+_PAGE = "*Why “Mary”?* clicked on Explore, to the page with the number, the sum and the map"
+_OTHER = "another word to subtract"
 _HEAD = "another head"
 _MARK = 1.5  # seconds
 
@@ -30,7 +30,7 @@ _LISTEN = """() => {
 
 
 def run(quick: bool) -> Result:
-    """Ask in turns, a text after the other; the first of several doesn't count."""
+    """Ask in turns, one text after the other; the first of several doesn't count."""
     texts = [_STORY.format(place) for place in _PLACES[: 1 if quick else None]]
     found: dict[str, list[float]] = {name: [] for name in (_COMMAND, _PAGE, _OTHER, _HEAD)}
     app = ("-m", "streamlit", "run", str(ROOT / "app.py"))
@@ -46,7 +46,7 @@ def run(quick: bool) -> Result:
     ]
     slowest = max(Spread.of(some).median for name, some in counted.items() if name != _COMMAND)
     reached = "reached" if slowest <= _MARK else "missed"
-    remark = f"The mark for what the page answers, at most {_MARK} s, is {reached}: {slowest:.2f} s."
+    remark = f"The target for the page's answers, at most {_MARK} s, is {reached}: {slowest:.2f} s."
     columns = ("asked by", "answer in seconds", "the command line's ÷ this")
     return Result([Table(columns, rows)], [remark], packages=("playwright",))
 
@@ -75,7 +75,7 @@ def _presses(page: Page, ours: str, text: str) -> dict[str, float]:
 
 
 def _timed(page: Page, button: Locator, shown: Locator) -> float:
-    """From the press to when what it asked for is on the screen, in seconds."""
+    """Return the seconds from the click to its result on the screen."""
     page.evaluate(_LISTEN)
     button.click()
     shown.wait_for(timeout=60_000)
@@ -85,11 +85,11 @@ def _timed(page: Page, button: Locator, shown: Locator) -> float:
 BENCHMARK = Benchmark(
     title="Why, in the browser",
     method=(
-        f"Somebody sees on Explore what {_MODEL} says next, and asks why. It is measured in Chromium without a "
-        "screen, from when the browser receives the press to when the answer is on the screen. It is compared with "
-        "`attention-viz why`, which opens the same number but begins by loading the model. Five texts of 14 tokens "
-        "take turns, each asked for the first time. A figure is the median, with the smallest and the largest in "
-        "brackets; a ratio is taken within a text."
+        f"Measures how soon you get an answer after asking on Explore why {_MODEL} predicts a word. Time runs in "
+        "Chromium without a screen, from when the browser receives the click to when the answer is on the screen. It "
+        "is compared with `attention-viz why`, which decomposes the same number but loads the model first. Five texts "
+        "of 14 tokens take turns, each asked about for the first time. Each figure is the median, with the smallest "
+        "and the largest in brackets; ratios are taken within a text."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""What recording costs: a captured pass against a plain one, with eager attention and all weights beside it."""
+"""Measure the cost of recording: a captured pass against a plain one, and eager attention with all weights."""
 
 import copy
 import gc
@@ -36,7 +36,7 @@ def run(quick: bool) -> Result:
 
 
 def _measure(model: str, cases: Mapping[int, Ways], quick: bool) -> tuple[Table, list[str]]:
-    """Every length in turn; the ways to run it take turns within each round."""
+    """Measure every length; the ways take turns within each round."""
     gc.collect()
     gc.freeze()  # a collection of the models' own objects would fall on one way or the other by chance
     rows: list[list[str]] = []
@@ -56,13 +56,13 @@ def _measure(model: str, cases: Mapping[int, Ways], quick: bool) -> tuple[Table,
 
 
 def _with_base(figures: dict[str, list[float]]) -> dict[str, list[float]]:
-    """With the middle of the two plain turns of each round, since what ran before a turn is felt in it."""
+    """Compare with the middle of the two plain turns of each round, since the turn before affects each."""
     base = [statistics.mean(pair) for pair in zip(figures["plain"], figures["plain again"], strict=True)]
     return {**figures, "base": base}
 
 
 def _processor_time() -> tuple[float, float]:
-    """Seconds that this process has computed, and that the kernel has worked for it."""
+    """Return this process's seconds of computing, and the kernel's for it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime, used.ru_stime
 
@@ -82,12 +82,12 @@ def _remarks(model: str, captured: Mapping[int, Spread]) -> list[str]:
     missed = [f"{spread.median:.3f} at {tokens} tokens" for tokens, spread in counted.items() if spread.median > MARK]
     if not counted:
         return []
-    mark = f"{model}: the mark, at most {MARK} from {MARK_FROM} tokens up, is"
+    mark = f"{model}: the target, at most {MARK} from {MARK_FROM} tokens up, is"
     return [f"{mark} missed with {', '.join(missed)}." if missed else f"{mark} reached."]
 
 
 def _encoder(lengths: tuple[int, ...]) -> dict[int, Ways]:
-    """The model that ships, from text to its last hidden state; every way tokenises for itself."""
+    """Measure the shipped model, from text to last hidden state; every way tokenizes for itself."""
     model = av.load("all-MiniLM-L6-v2")
     assert isinstance(model, av.AttentionModel) and model.tokenizer is not None
     hf_model, tokenizer, eager = model.hf_model, model.tokenizer, _eager(model.hf_model)
@@ -110,7 +110,7 @@ _DECODER_NAME = "a Llama with random weights, 4 layers × 8 heads, d_model 256, 
 
 
 def _decoder(lengths: tuple[int, ...]) -> dict[int, Ways]:
-    """A causal decoder with shared key and value heads, from ids to logits."""
+    """Measure a causal decoder with shared key and value heads, from ids to logits."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
@@ -144,7 +144,7 @@ def _decoder(lengths: tuple[int, ...]) -> dict[int, Ways]:
 
 
 def _eager(hf_model: "PreTrainedModel") -> "PreTrainedModel":
-    """The same model as one would load it to see its weights without us."""
+    """Load the same model to return its weights without us."""
     eager = copy.deepcopy(hf_model)
     eager.set_attn_implementation("eager")
     return eager
@@ -154,14 +154,14 @@ BENCHMARK = Benchmark(
     title="A captured pass against a plain one",
     method=(
         "`model.trace` runs our attention and records it; the comparison behind `fidelity` is left out. It is "
-        "measured against two others: the *plain* pass, which is the same model as it was found, with torch's fused "
-        "attention (`sdpa`), and a copy with `eager` attention and `output_attentions=True`, the usual way to get "
-        "at the weights. We count the CPU time of the whole process on one thread, from text to result, tokenising "
-        "included; for the decoder from ids. Each round runs plain, captured, plain, eager, and its ratios are "
-        "taken to the middle of its two plain turns. A figure is the median of 25 rounds, with the smallest and the "
-        "largest in brackets. The second plain turn over the first shows how much of it is noise. The kernel's part "
-        "is the time in which the system hands out memory. A trace asks for more of it, because the next layer "
-        "can't use again what the trace keeps. As in the app, the process holds on to memory that was freed."
+        "measured against two others. The *plain* pass is the unchanged model, with torch's fused attention (`sdpa`). "
+        "The other is a copy with `eager` attention and `output_attentions=True`, the usual way to get the weights. "
+        "We count the CPU time of the whole process on one thread, from text to result, tokenizing included; the "
+        "decoder starts from ids. Each round runs plain, captured, plain, eager. Ratios are taken to the middle of "
+        "its two plain turns, and the second plain turn over the first shows the noise. Each figure is the median of "
+        "25 rounds, with the smallest and the largest in brackets. The kernel's part is the time in which the system "
+        "provides memory. A trace needs more of it, because the next layer can't reuse memory that the trace keeps. "
+        "As in the app, the process keeps freed memory."
     ),
     run=run,
 )

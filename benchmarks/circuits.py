@@ -1,4 +1,4 @@
-"""What weights alone tell of heads: through d_k × d_k, against through d_model × d_model."""
+"""Measure circuits from parameters alone: through d_k × d_k, against through d_model × d_model."""
 
 import time
 from dataclasses import replace
@@ -55,7 +55,7 @@ def run(quick: bool) -> Result:
     ]
     reached = "reached" if faster.median >= _MARK else "missed"
     remarks = [
-        f"The mark, at least {_MARK} times faster with W_U W_E given to both, is {reached}: {faster.median:.0f}.",
+        f"The target, at least {_MARK} times faster with W_U W_E given to both, is {reached}: {faster.median:.0f}.",
         f"The two ways differ by {off:.0e} at most.",
     ]
     return Result([Table(columns, rows)], remarks)
@@ -66,14 +66,14 @@ def _seconds(figures: list[float]) -> str:
 
 
 BENCHMARK = Benchmark(
-    title="What weights alone tell of heads",
+    title="Circuits from parameters alone",
     method=(
-        f"`av.circuits` works out the eigenvalue fractions of the OV circuits of all heads of {_MODEL} between words "
-        "and words. It is measured against the eigenvalues of each head's matrix of d_model × d_model, both in "
-        "float64. Both ways need the product of the two tables of words, W_U W_E. It is made once and given to "
-        "both; only the last row counts it. We count processor time on one thread and take the ways in turns. A "
-        "figure is the median of seven rounds, with the smallest and the largest in brackets; a ratio is taken "
-        "within a round."
+        f"`av.circuits` computes the eigenvalue fractions of the OV circuits of all heads of {_MODEL}, from token to "
+        "token. It is measured against the eigenvalues of each head's d_model × d_model matrix, both in float64. Both "
+        "ways need W_U W_E, the product of the unembedding and the embedding. It is computed once and given to both; "
+        "only the last row counts it. We count processor time on one thread and take the ways in turns. Each figure "
+        "is the median of seven rounds, with the smallest and the largest in brackets; ratios are taken within a "
+        "round."
     ),
     run=run,
 )

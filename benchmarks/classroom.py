@@ -28,14 +28,14 @@ _PLACES, _THINGS, _HAPPENED = (
 
 _NEXT = "Next →"
 _REPLIES = ("**Right.**", "**Not yet.**")
-# Of the page that has use for no model but such as read one text and say another.
+# Of the page that needs an encoder–decoder.
 _EXAMPLE = f"Show {EXAMPLE.model} with “{EXAMPLE.text}”"
 
 _Answers = dict[str, list[Answer]]
 
 
 def run(quick: bool) -> Result:
-    """Walk through the app, all at once; in a quick run three visitors see three pages and a lesson."""
+    """Walk through the app, all at once; in a quick run, three visitors see three pages and a lesson."""
     count, looks = (3, 0.1) if quick else (_VISITORS, _LOOKS)
     # So that an error says what it was.
     in_full = {"STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full"}
@@ -54,13 +54,13 @@ def run(quick: bool) -> Result:
 
 
 def sentences() -> list[str]:
-    """Thirty, no two alike, so that nothing is answered out of what was kept for another."""
+    """Return thirty sentences, all different, so that none is answered from another's cache."""
     every = itertools.product(_PLACES, _THINGS, _HAPPENED)
     return [f"The {thing} of the {place} was {happened}" for place, thing, happened in every]
 
 
 async def _lesson(address: str, count: int, looks: float, quick: bool) -> _Answers:
-    """All visitors at once, from the same moment on."""
+    """Run all visitors from the same moment on."""
     draw = random.Random(0)
     walks = [
         _walk(Visitor(address, {"text": text}), [draw.expovariate(1 / looks) for _ in range(3 * len(LESSONS))], quick)
@@ -74,13 +74,13 @@ async def _lesson(address: str, count: int, looks: float, quick: bool) -> _Answe
 
 
 async def _walk(visitor: Visitor, looks: Sequence[float], quick: bool) -> _Answers:
-    """One visitor's way: Explore, the course from end to end with an answer to each exercise, and every other page."""
+    """Walk one visitor through Explore, the whole course with an answer to each exercise, and every other page."""
     found: _Answers = {}
     pauses = iter(looks)
     others = [label for label in PAGES if label not in ("Explore", "Learn")]
     await visitor.come()
     try:
-        found["Explore, everybody at once on a fresh server"] = [await visitor.open()]
+        found["Explore, all at once on a fresh server"] = [await visitor.open()]
         await asyncio.sleep(next(pauses))
         found["Learn"] = [await visitor.follow("Learn")]
         for lesson in range(2 if quick else len(LESSONS)):
@@ -90,7 +90,7 @@ async def _walk(visitor: Visitor, looks: Sequence[float], quick: bool) -> _Answe
             await asyncio.sleep(next(pauses))
             found.setdefault("Learn: an exercise answered", []).append(await _answer(visitor))
         if not quick and visitor.offers(_NEXT):
-            raise RuntimeError("after as many steps as there are lessons the course still goes on: some went nowhere")
+            raise RuntimeError("the course continues after as many steps as it has lessons, so some steps led nowhere")
         for label in others[: 1 if quick else None]:
             await asyncio.sleep(next(pauses))
             found[label] = [await visitor.follow(label)]
@@ -103,10 +103,10 @@ async def _walk(visitor: Visitor, looks: Sequence[float], quick: bool) -> _Answe
 
 
 async def _answer(visitor: Visitor) -> Answer:
-    """Give the exercise on the screen some answer, and see that something is said to it."""
+    """Answer the exercise on the screen, and check for a reply."""
     answer = await visitor.press("Check", "Your answer")
     if not any(map(visitor.was_told, _REPLIES)):
-        return replace(answer, errors=(*answer.errors, "an answer was given, and nothing was said to it"))
+        return replace(answer, errors=(*answer.errors, "an answer got no reply"))
     return answer
 
 
@@ -134,12 +134,12 @@ def _total(answers: _Answers) -> int:
 BENCHMARK = Benchmark(
     title="A room of thirty",
     method=(
-        f"{_VISITORS} visitors, each with a sentence of their own, open Explore at the same moment on a server that "
-        "was started just before. Then each goes through all lessons of the course, answering its exercises with "
-        f"the first answer there is, and through all other pages. They look at each page for {_LOOKS:g} seconds on "
-        "average, far less than people do. A visitor is a connection like a browser's that draws nothing; visitors "
-        "and server share the machine. Seconds are from the click to the last part of the page. The benchmark fails "
-        "if a page shows an error, if an answer gets no reply, or if a page takes longer than two minutes."
+        f"{_VISITORS} visitors, each with their own sentence, open Explore at the same moment on a fresh server. Then "
+        "each goes through all lessons of the course, gives each exercise the first available answer, and opens all "
+        f"other pages. They stay on each page for {_LOOKS:g} seconds on average, far less than people do. A visitor is "
+        "a connection like a browser's that draws nothing; visitors and server share the machine. Seconds run from "
+        "the click to the last part of the page. The benchmark fails if a page shows an error, if an answer gets no "
+        "reply, or if a page takes longer than two minutes."
     ),
     run=run,
 )

@@ -1,6 +1,6 @@
-"""Starts the app's server and notes when the app reached which point of its work.
+"""Start the app's server and note when the app reached each point of its work.
 
-Usage: python clocked.py STAMPS run app.py [options]. STAMPS is a file that gets a line a point: its name and the time.
+Usage: python clocked.py STAMPS run app.py [options]. STAMPS is a file that gets one line per point: name and time.
 
 The points are noted from outside: a hook on the import of a few modules, and a wrapper around two functions in them.
 """
@@ -24,19 +24,19 @@ POINTS = {
 
 
 class Clock:
-    """Sits first among those that Python asks for modules, and listens to some of them."""
+    """First of Python's module finders; watches some modules."""
 
     def __init__(self, stamps: Path) -> None:
         """Write to this file."""
         self.stamps = stamps
 
     def note(self, point: str) -> None:
-        """Put down that a point was reached."""
+        """Record that a point was reached."""
         with self.stamps.open("a") as file:
             file.write(f"{point} {time.time()}\n")
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Find a module as Python would and, where it is one of ours to watch, be there when it runs."""
+        """Find a module as Python would, and watch it run if it is one of ours."""
         if name not in POINTS:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -45,7 +45,7 @@ class Clock:
         return spec
 
     def run_module(self, name: str, run: Callable[[ModuleType], None], module: ModuleType) -> None:
-        """Run a module's code, and put wrappers around what is watched in it."""
+        """Run a module's code, and wrap its watched functions."""
         self.note(f"{name}:begins")
         run(module)
         watched = POINTS[name]
@@ -53,7 +53,7 @@ class Clock:
             setattr(module, watched, self.timed(watched, getattr(module, watched)))
 
     def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, with its beginning and end noted."""
+        """Return the function with its start and end recorded."""
 
         @functools.wraps(function)
         def wrapper(*arguments: Any, **named: Any) -> Any:

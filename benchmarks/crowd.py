@@ -1,4 +1,4 @@
-"""Thirty visitors at once, each with a text of thousands of tokens: they wait in turn, told so, and all are served."""
+"""Serve thirty visitors at once, each with a text of thousands of tokens; the others see that they wait."""
 
 import asyncio
 import re
@@ -28,13 +28,13 @@ _WAITING = re.compile(r"Others were first: (\d+) run")
 
 
 def run(quick: bool) -> Result:
-    """Let them all come; in a quick run three with texts of 300 tokens."""
+    """Let them all come; in a quick run, three with texts of 300 tokens."""
     count, tokens = (3, 300) if quick else (_VISITORS, _TOKENS)
     return _measured(_MODEL, texts(count, tokens), tokens, {}, must_wait=not quick)
 
 
 def run_longest(quick: bool) -> Result:
-    """The same with the longest texts and few layers; in a quick run three with texts of 700 tokens."""
+    """Run the longest texts on few layers; in a quick run, three with texts of 700 tokens."""
     count, tokens = (3, 700) if quick else (_VISITORS, _LONGEST)
     with tempfile.TemporaryDirectory() as folder:
         name = f"SmolLM2-of-{_LAYERS}-layers"
@@ -46,7 +46,7 @@ def run_longest(quick: bool) -> Result:
 
 
 def _cut(folder: Path) -> int:
-    """The model's first layers as a folder; how many it has of them."""
+    """Return the model's first layers as a folder, and their number in the model."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     path = CATALOGUE[_MODEL].path
@@ -74,23 +74,23 @@ def _measured(
     took = sorted(one.seconds for one in answers)
     places = [max(map(int, found)) for one in visitors if (found := _WAITING.findall(" ".join(one.waiting)))]
     if must_wait and not places:
-        raise RuntimeError(f"{count} visitors came at once, and nobody was told to wait")
+        raise RuntimeError(f"{count} visitors came at once, and none saw a notice to wait")
     rows = [
-        ["the first of them has the page after", f"{took[0]:.0f} s"],
-        ["half of them have it after", f"{took[len(took) // 2]:.0f} s"],
+        ["the first has the page after", f"{took[0]:.0f} s"],
+        ["half have it after", f"{took[len(took) // 2]:.0f} s"],
         ["the last has it after", f"{took[-1]:.0f} s"],
-        ["told how many runs are before theirs", f"{len(places)} of {count}"],
-        ["the most runs that somebody was told of", str(max(places, default=0))],
+        ["saw the number of runs before theirs", f"{len(places)} of {count}"],
+        ["the most runs that a visitor saw", str(max(places, default=0))],
         ["errors", str(len(errors))],
-        ["memory of the server's own at most", f"{memory.own:,.0f} MB"],
-        ["pages of files that stood in memory for it at most", f"{memory.files:,.0f} MB"],
+        ["most memory of the server itself", f"{memory.own:,.0f} MB"],
+        ["most memory for pages of its files", f"{memory.files:,.0f} MB"],
     ]
     mark = at_most("the server's own memory", memory.own, _MOST_MEMORY, "{:,.0f} MB")
     return Result([Table((f"{count} visitors, {tokens:,} tokens each", "measured"), rows)], [mark], ("websockets",))
 
 
 def texts(count: int, tokens: int) -> list[str]:
-    """So many texts of so many tokens, no two alike, so that nothing is answered out of what was kept for another."""
+    """Return texts of one length, all different, so that none is answered from another's cache."""
     fit, prose = av.load(_MODEL).fit, [*PASSAGES, *PASSAGES]
     start = {one: prose[one % len(PASSAGES) :] for one in range(count)}
     return [fit(f"Reader {one + 1} begins here. {' '.join(start[one] * 3)}", tokens).kept for one in range(count)]
@@ -107,12 +107,12 @@ async def _all_at_once(visitors: Sequence[Visitor]) -> list[Answer]:
 BENCHMARK = Benchmark(
     title="A crowd with long texts",
     method=(
-        f"{_VISITORS} visitors, each with a text of {_TOKENS:,} tokens of their own, open Explore at the same moment "
-        f"on a server that was started just before, with {_MODEL} and the settings as they are. Two texts run at a "
-        "time; the others wait and are told how many runs are before theirs. Whoever came first goes first through "
-        "all that a page needs. Long traces are kept in files; when the system needs memory, it drops what it has "
-        "read of them. A visitor is a connection like a browser's that draws nothing; visitors and server share the "
-        "machine. The benchmark fails if a page shows an error, or if nobody is told to wait."
+        f"{_VISITORS} visitors, each with their own text of {_TOKENS:,} tokens, open Explore at the same moment on a "
+        f"fresh server with {_MODEL} and its default settings. Two texts run at a time; the others wait and see the "
+        "number of runs before theirs. The server finishes visitors in the order of arrival. Long traces are kept in "
+        "files; when the system needs memory, it drops the parts of them that it has read. A visitor is a connection "
+        "like a browser's that draws nothing; visitors and server share the machine. The benchmark fails if a page "
+        "shows an error, or if no visitor sees a notice to wait."
     ),
     run=run,
 )
@@ -120,9 +120,9 @@ BENCHMARK = Benchmark(
 LONGEST = Benchmark(
     title="A crowd with the longest texts",
     method=(
-        f"The same with texts of {_LONGEST:,} tokens, the longest that the app reads. So that all thirty are through "
-        f"in minutes, the model is the first {_LAYERS} layers of {_MODEL}, opened from a folder, and the room on disk "
-        "for traces is smaller in the same proportion, so that as many of them find room as of the whole model's."
+        f"The same with texts of {_LONGEST:,} tokens, the longest that the app reads. To finish all thirty in minutes, "
+        f"the model is the first {_LAYERS} layers of {_MODEL}, opened from a folder. The disk space for traces is "
+        "smaller in the same proportion, so it holds as many of them as of the whole model's."
     ),
     run=run_longest,
 )

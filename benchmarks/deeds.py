@@ -1,4 +1,4 @@
-"""What a deed costs in processor time, of the server and of the browser: two checkouts side by side, turn by turn.
+"""Compare the processor time of actions, in server and browser, between two checkouts in turns.
 
 Run as `python -m benchmarks.deeds BEFORE AFTER`, with the folders of two checkouts that share an environment.
 """

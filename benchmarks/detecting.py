@@ -1,4 +1,4 @@
-"""Heads that look for the token before, for the same token and for what followed it: a scan, and another tool."""
+"""Detect previous-token, duplicate-token and induction heads, by a scan and by another tool."""
 
 import copy
 import importlib
@@ -21,14 +21,14 @@ __all__ = ["BENCHMARK"]
 
 _MODEL, _TEXTS, _ROUNDS = "SmolLM2-135M-Instruct", 16, 3
 _KINDS: tuple[str, ...] = ("previous_token_head", "duplicate_token_head", "induction_head")
-_OURS = "attention_viz, what av.scan does with a chunk"
-_EACH, _ONCE = "TransformerLens, detect_head for each kind", "TransformerLens, detect_head thrice from one cache"
+_OURS = "attention_viz, av.scan's work on a chunk"
+_EACH, _ONCE = "TransformerLens, detect_head for each kind", "TransformerLens, detect_head three times from one cache"
 # Whose sums are over the same pairs of tokens in both.
 _SAME: dict[str, str] = {"previous_token_head": "previous", "duplicate_token_head": "duplicate"}
 
 
 def run(quick: bool) -> Result:
-    """Measure it, on one thread; ours alone where the other tool isn't installed."""
+    """Measure it on one thread; ours alone if the other tool isn't installed."""
     with on_one_thread():
         model = av.load(_MODEL)
         assert isinstance(model, av.AttentionModel)
@@ -54,7 +54,7 @@ def run(quick: bool) -> Result:
         ]
         for way, seconds in spent.items()
     ]
-    columns = ("way", "milliseconds a text", "÷ ours")
+    columns = ("way", "milliseconds per text", "÷ ours")
     return Result([Table(columns, rows)], remarks, ("transformer-lens",))
 
 
@@ -72,11 +72,11 @@ class _Other:
         self.detect: Any = importlib.import_module("transformer_lens.head_detector").detect_head
 
     def each(self, texts: list[str]) -> list[Tensor]:
-        """As it is meant to be called: it runs the model for each kind, one text after the other."""
+        """Call it as intended: it runs the model for each kind, one text after the other."""
         return [self.detect(self.model, texts, kind) for kind in _KINDS]
 
     def once(self, texts: list[str]) -> list[Tensor]:
-        """The model run once a text, nothing kept of it but the weights."""
+        """Run the model once per text, and keep only the weights."""
         return [torch.stack(found).mean(dim=0) for found in zip(*map(self.of, texts), strict=True)]
 
     def of(self, text: str) -> list[Tensor]:
@@ -91,7 +91,7 @@ def _is_weights(name: str) -> bool:
 
 
 def _agreement(model: av.AttentionModel, other: _Other, texts: list[str]) -> str:
-    """How far their scores are from our metrics: theirs count queries without such a key, too, with 0."""
+    """Return the difference between their scores and our metrics; theirs count queries without such a key as 0."""
     off = 0.0
     for text in texts[:3]:
         trace = model.trace(text)
@@ -104,16 +104,15 @@ def _agreement(model: av.AttentionModel, other: _Other, texts: list[str]) -> str
 
 
 BENCHMARK = Benchmark(
-    title="Heads looked for in many texts",
+    title="Detecting heads in many texts",
     method=(
-        f"{_MODEL}, with the same weights in both tools, reads {_TEXTS} passages of about 64 tokens. "
-        "TransformerLens's head detector scores every head for three kinds: the token before, earlier tokens of the "
-        "same kind, and what followed any of them. It takes one text after the other and runs the model for each kind; "
-        "the third row is the quickest way that it offers, which runs the model once a text and keeps nothing but the "
-        "weights. Ours runs texts of about the same length together, and measures all metrics, roles, "
-        "kinds of tokens and examples besides; its induction looks at what followed the last such token. "
-        "Processor time on one thread, in turns; figures are medians of three rounds, with the smallest and the "
-        "largest in brackets, and ratios are taken within a round."
+        f"{_MODEL}, with the same weights in both tools, reads {_TEXTS} passages of about 64 tokens. TransformerLens's "
+        "head detector scores every head as a previous-token, duplicate-token and induction head. It takes one text "
+        "after the other and runs the model for each kind. The third row is its quickest way: the model runs once per "
+        "text and keeps only the weights. Ours runs texts of about the same length together. It also measures all "
+        "metrics, roles, kinds of tokens and examples; its induction counts only what followed the last such token. "
+        "We count processor time on one thread, in turns. Each figure is the median of three rounds, with the "
+        "smallest and the largest in brackets; ratios are taken within a round."
     ),
     run=run,
 )

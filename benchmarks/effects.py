@@ -1,4 +1,4 @@
-"""What it costs to take out every head of a text by itself, against a loop with hooks, as one writes it by hand."""
+"""Measure the cost of ablating every head in turn, against a loop with hooks."""
 
 import time
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def _measured(quick: bool) -> Result:
     found = by_hand(model, before, sample)
     apart = max(abs(found[place] - float(table["number"][place])) for place in sample)
     if apart > _SAME:
-        raise AssertionError(f"by hand a logit is {apart:.2g} away from av.effects; both have to say the same")
+        raise AssertionError(f"a logit of the loop is {apart:.2g} away from av.effects; both must agree")
     ways: dict[str, Callable[[], object]] = {
         "together": lambda: av.effects(model, before, asked, heads=heads),
         "by hand": lambda: by_hand(model, before, sample),
@@ -58,14 +58,14 @@ def _measured(quick: bool) -> Result:
     ]
     reached = "reached" if ours.median <= _MARK else "missed"
     remarks = [
-        f"The mark for all heads, at most {_MARK:.0f} s, is {reached}: {ours.median:.1f} s.",
+        f"The target for all heads, at most {_MARK:.0f} s, is {reached}: {ours.median:.1f} s.",
         f"The logits of both ways are at most {apart:.0e} apart.",
     ]
     return Result([Table((f"{len(heads)} heads", "seconds", "times as fast"), rows)], remarks)
 
 
 def by_hand(model: av.AttentionModel, before: av.Trace, heads: list[Place]) -> dict[Place, float]:
-    """The logit without each head, its output replaced by its mean over the positions: a plain run with a hook each."""
+    """Return the logit with each head ablated to its mean over the positions: one plain run with a hook per head."""
     plain, width = cast("Any", model.hf_model), before.attention(0).value.shape[-1]
     ids = torch.tensor([before.query_tokens().ids])
     tokenizer = cast("Any", model.tokenizer)
@@ -91,13 +91,13 @@ def by_hand(model: av.AttentionModel, before: av.Trace, heads: list[Place]) -> d
 BENCHMARK = Benchmark(
     title="What heads are worth to a logit",
     method=(
-        f"Each head of {_MODEL} is taken out by itself in a text of 14 tokens, with its mean over the positions in "
-        "its place, to see what becomes of the logit of one word. `av.effects` does that in batches. It is measured "
-        "against the loop that one writes by hand: a plain run of transformers' model for each head, with a hook "
-        f"before the projection that joins the heads. By hand only {_SAMPLE} of the heads are taken out, spread over "
-        "the layers, and their time is multiplied up. Both ways have to give the same logits. We count processor "
-        "time on one thread and take the ways in turns. A figure is the median of three rounds, with the smallest "
-        "and the largest in brackets; a ratio is taken within a round."
+        f"Each head of {_MODEL} is ablated in turn in a text of 14 tokens, to its mean over the positions, and the "
+        "change in one word's logit is measured. `av.effects` does that in batches. It is measured against the usual "
+        "loop: one plain run of transformers' model per head, with a hook before the projection that joins the heads. "
+        f"The loop ablates only {_SAMPLE} of the heads, spread over the layers, and its time is multiplied up. Both "
+        "ways must give the same logits. We count processor time on one thread and take the ways in turns. Each "
+        "figure is the median of three rounds, with the smallest and the largest in brackets; ratios are taken within "
+        "a round."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""A scan by Ray's actors on this machine, beside one by as many threads of this process."""
+"""Compare a scan by Ray's actors on this machine with one by as many threads of this process."""
 
 import importlib.util
 import tempfile
@@ -19,14 +19,14 @@ _ENGINES = {"local": "two threads", "ray": "two actors of Ray"}
 
 @dataclass(frozen=True)
 class _Took:
-    """Seconds until the first chunk was done, and until all were."""
+    """Return the seconds until the first chunk was done, and until all were."""
 
     first: float
     whole: float
 
 
 def run(quick: bool) -> Result:
-    """Measure it, by the clock; threads alone where Ray isn't installed."""
+    """Measure it by the clock; threads alone if Ray isn't installed."""
     model, texts = av.load(_MODEL), passages(130 if quick else _TEXTS)
     assert isinstance(model, av.AttentionModel)
     there = importlib.util.find_spec("ray") is not None
@@ -41,7 +41,7 @@ def run(quick: bool) -> Result:
         ]
         for name, one in took.items()
     ]
-    columns = ("engine", "seconds to the first chunk", "seconds of all", "milliseconds a text", "÷ threads")
+    columns = ("engine", "seconds to the first chunk", "seconds in all", "milliseconds per text", "÷ threads")
     remark = "Ray is not installed here, so it is not measured."
     if there:
         remark = at_most("Ray's time", took["ray"].whole / took["local"].whole, _MARK, "{:.2f} times that of threads")
@@ -66,11 +66,11 @@ def _scanned(model: av.AttentionModel, texts: list[str], engine: str) -> _Took:
 BENCHMARK = Benchmark(
     title="Engines of a scan",
     method=(
-        f"`av.scan` of {_MODEL} over {_TEXTS:,} passages of about 64 tokens, by {_WORKERS} threads of this process and "
-        f"then by {_WORKERS} actors of Ray on the same machine, each of which computes with one thread. By the clock, "
-        "start and tables included. The time to the first chunk has what comes before: a batch is compared with "
-        "single runs, and with Ray its start, its actors', and that each of them loads the model. Ray is an extra, "
-        "and only measured where it is installed."
+        f"`av.scan` runs {_MODEL} over {_TEXTS:,} passages of about 64 tokens: first by {_WORKERS} threads of this "
+        f"process, then by {_WORKERS} actors of Ray on the same machine, each on one thread. Time is by the clock, "
+        "start and tables included. The time to the first chunk includes the preparation: comparing a batch with "
+        "single runs and, with Ray, starting it and its actors, each of which loads the model. Ray is an extra, and "
+        "measured only if it is installed."
     ),
     run=run,
 )

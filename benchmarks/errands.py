@@ -1,4 +1,4 @@
-"""What the visitors of a soak come for: a text, a picture or a sound that ships, or a file of their own."""
+"""Errands of a soak's visitors: a text, a shipped image or audio, or a file of their own."""
 
 import random
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ _SEEN = ("picture", "sound")
 
 @dataclass(frozen=True)
 class Errand:
-    """What somebody comes for.
+    """One visitor's errand.
 
     Attributes:
-        link: what is opened first, as parameters of an address.
-        file: what is brought then, if anything.
+        link: the first link, as URL parameters.
+        file: the file to upload then, if any.
     """
 
     kind: str
@@ -30,18 +30,18 @@ class Errand:
 
 
 def word_of(visitor: int, visit: int) -> str:
-    """A word that nobody else types."""
+    """Return a word that no other visitor types."""
     return f"zq{visitor}x{visit}q"
 
 
 def first_errand(draw: random.Random, visitor: int) -> Errand:
-    """What a visitor comes for first: the first of them bring a file each, so that the shortest run has all kinds."""
+    """Return a visitor's first errand; the first visitors each bring a file, so that the shortest run has all kinds."""
     kinds, word = _kinds(), word_of(visitor, 1)
     return _bringing(kinds[visitor], draw, word) if visitor < len(kinds) else errand(draw, word)
 
 
 def errand(draw: random.Random, word: str) -> Errand:
-    """What a visitor comes for later on: most often a text."""
+    """Return a visitor's later errand, most often a text."""
     if draw.randrange(10) < _BRING:
         return _bringing(draw.choice(_kinds()), draw, word)
     seen = _readers()
@@ -56,12 +56,12 @@ def errand(draw: random.Random, word: str) -> Errand:
 
 
 def _kinds() -> list[str]:
-    """What can be brought: a trace, and what there is a model for that reads it."""
+    """Return the kinds of files to bring: a trace, and those that an installed model reads."""
     return [kind for kind in KINDS if kind == "trace" or kind in _readers()]
 
 
 def _readers() -> dict[str, str]:
-    """The model that reads pictures, and that which hears sounds; where they are there."""
+    """Return the models that read images and audio, if they are installed."""
     return {entry.reads: name for name, entry in CATALOGUE.items() if entry.available and entry.reads in _SEEN}
 
 

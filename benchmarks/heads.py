@@ -1,4 +1,4 @@
-"""Questions asked of all heads, against how one would first write them: metrics, findings, flow, norm-weighting."""
+"""Measure analyses of all heads against plain implementations: metrics, findings, flow, norm-weighting."""
 
 import time
 from collections.abc import Callable
@@ -37,17 +37,17 @@ def run(quick: bool) -> Result:
         }
     rows = [row for row, _ in found.values()]
     remarks = [
-        f"The mark for {name}, {mark:g} times as quick, is "
+        f"The target for {name}, {mark:g} times as fast, is "
         f"{'reached' if found[name][1].median >= mark else 'missed'}: {found[name][1].median:.3g}."
         for name, mark in _MARKS.items()
     ]
     took = float(rows[1][-1].removesuffix(" ms"))
     remarks.append(at_most("findings", took, _FINDINGS_MARK, "{:g} ms"))
-    return Result([Table(("what", "written at first ÷ ours", "ours"), rows)], remarks, ("scipy", "networkx"))
+    return Result([Table(("analysis", "plain ÷ ours", "ours"), rows)], remarks, ("scipy", "networkx"))
 
 
 def naive_metrics(weights: Tensor, ids: Tensor, special: Tensor) -> list[float]:
-    """All metrics of one head that a text has, everything made anew for it."""
+    """Return all of a text's metrics of one head, everything computed anew."""
     n = len(ids)
     rows, places = ~special, torch.arange(n)
     same = (ids[:, None] == ids) & (places[:, None] > places)
@@ -73,7 +73,7 @@ def naive_metrics(weights: Tensor, ids: Tensor, special: Tensor) -> list[float]:
 
 
 def naive_links(trace: Trace, count: int) -> list[tuple[float, int, int, int, int]]:
-    """The heaviest links between two words: weight, layer, head, query, key. Every cell is looked at."""
+    """Return the heaviest links between two words, from every cell: weight, layer, head, query, key."""
     tokens = trace.query_tokens()
     words = [place for place, label in enumerate(tokens.labels) if any(sign.isalpha() for sign in label)][1:]
     found = []
@@ -86,7 +86,7 @@ def naive_links(trace: Trace, count: int) -> list[tuple[float, int, int, int, in
 
 
 def naive_flow(trace: Trace, query: int, key: int) -> float:
-    """The flow from one position after the last layer to one token, by networkx."""
+    """Return the flow from one position after the last layer to one token, by networkx."""
     import networkx
 
     count, layers = len(trace.query_tokens()), trace.layer_count()
@@ -100,7 +100,7 @@ def naive_flow(trace: Trace, query: int, key: int) -> float:
 
 
 def naive_norms(weights: Tensor, value: Tensor, joining: Tensor) -> Tensor:
-    """The length of every head's every vector, each vector made: (head, query, key, d_model)."""
+    """Return the norm of every head's vectors, each of them computed: (head, query, key, d_model)."""
     vectors = value @ joining
     return (weights[..., None] * vectors[:, None]).norm(dim=-1)
 
@@ -142,7 +142,7 @@ def _flow(quick: bool) -> tuple[list[str], Spread]:
     length = 16 if quick else 64
     trace = model.trace(cut(model.tokenizer, PASSAGES[0], length))
     query, last = length // 2, trace.layer_count() - 1
-    named = f"attention flow, {length} tokens, a pair"
+    named = f"attention flow, {length} tokens, one pair"
     keys = (1, length // 2, length - 2)
     # Ours gives all keys of a query at once, and is measured so; networkx gives a pair.
     return _compare(
@@ -155,11 +155,11 @@ def _flow(quick: bool) -> tuple[list[str], Spread]:
 
 
 def _norms(quick: bool) -> tuple[list[str], Spread]:
-    """From a trace on, weights and W_O to be had first."""
+    """Measure norms from a trace, weights and W_O included."""
     trace, model = _read(quick)
     call, joining = trace.attention(3), _joining(model)
     return _compare(
-        f"norm-weighting of 12 heads, {len(trace.query_tokens())} tokens, from a trace on",
+        f"norm-weighting of 12 heads, {len(trace.query_tokens())} tokens, from a trace",
         lambda: av.norm_weighted(model, trace, 3),
         lambda: naive_norms(call.weights, call.value, joining),
         quick,
@@ -167,12 +167,12 @@ def _norms(quick: bool) -> tuple[list[str], Spread]:
 
 
 def _lengths(quick: bool) -> tuple[list[str], Spread]:
-    """The norms themselves, weights and W_O at hand for both."""
+    """Measure the norms alone, with weights and W_O given to both."""
     trace, model = _read(quick)
     call, joining = trace.attention(3), _joining(model)
     weights, value, rounds = call.weights, call.value, 20
     return _compare(
-        f"norm-weighting of 12 heads, {len(trace.query_tokens())} tokens, weights and W_O at hand",
+        f"norm-weighting of 12 heads, {len(trace.query_tokens())} tokens, with weights and W_O given",
         lambda: [fetched_lengths(weights, value, joining) for _ in range(rounds)],
         lambda: naive_norms(weights, value, joining),
         quick,
@@ -192,7 +192,7 @@ def _joining(model: av.AttentionModel) -> Tensor:
 def _compare(
     named: str, ours: Callable[[], object], naive: Callable[[], object], quick: bool, pairs: tuple[int, int] = (1, 1)
 ) -> tuple[list[str], Spread]:
-    """One row: how many times as long the other way takes, in processor time."""
+    """Return one row: the ratio of processor times."""
     ways = {"ours": ours, "naive": naive}
     figures = take_turns(ways, lambda: (time.process_time(),), rounds=2 if quick else 9)
     spent = {name: [max(1e-9, reading[0]) for reading in readings] for name, readings in figures.items()}
@@ -203,17 +203,17 @@ def _compare(
 
 
 BENCHMARK = Benchmark(
-    title="Questions asked of all heads",
+    title="Analyses of all heads",
     method=(
-        "Each row compares a function of ours with the plain way to write it. Metrics: all metrics of as many heads "
-        "as a model of twelve layers has, against a loop over heads that makes for each head what it needs. "
-        "Findings: eight kinds of them among the heads of SmolLM2-135M-Instruct, against a loop that looks at every "
-        "cell, for the heaviest links alone. Flow: the attention flow of one pair of tokens, against networkx. "
-        "Norms: norm-weighted attention of a layer, against the formula of the paper, which makes every vector; "
-        "once with weights and W_O at hand for both, and once from a trace, where ours also has to get W_O and "
-        "compute the weights. Except for the findings the model is all-MiniLM-L6-v2; for the metrics its layers are "
-        "counted twice. We count processor time on one thread and take the ways in turns. A figure is the median of "
-        "nine rounds, with the smallest and the largest in brackets; a ratio is taken within a round."
+        "Each row compares one of our functions with its plain implementation. Metrics: all metrics of as many heads "
+        "as a model of twelve layers has, against a loop that computes everything for each head. Findings: eight "
+        "kinds among the heads of SmolLM2-135M-Instruct, against a loop over every cell that finds only the largest "
+        "weights. Flow: the attention flow of one pair of tokens, against networkx. Norms: norm-weighted attention of "
+        "a layer, against the paper's formula, which computes every vector. It is measured twice: with weights and "
+        "W_O given to both, and from a trace, where ours also gets W_O and computes the weights. Except for the "
+        "findings, the model is all-MiniLM-L6-v2; the metrics count its layers twice. We count processor time on one "
+        "thread and take the ways in turns. Each figure is the median of nine rounds, with the smallest and the "
+        "largest in brackets; ratios are taken within a round."
     ),
     run=run,
 )

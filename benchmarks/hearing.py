@@ -1,4 +1,4 @@
-"""Sound: what recording one costs, how long words with their times take, and how far those are off."""
+"""Audio: the cost of recording, the time for words with their times, and the errors of these times."""
 
 import copy
 import re
@@ -38,7 +38,7 @@ def run(quick: bool) -> Result:
     with on_one_thread():
         row, ratio = _recording(model, quick)
     tables = [Table(COLUMNS, [row], "The cost of recording")]
-    remarks = [f"The mark, at most {MARK:g}, is {'reached' if ratio <= MARK else f'missed with {ratio:.3f}'}."]
+    remarks = [f"The target, at most {MARK:g}, is {'reached' if ratio <= MARK else f'missed with {ratio:.3f}'}."]
     if not speaks():
         return Result(tables, [*remarks, "espeak-ng isn't on this machine, so no sentence was spoken."])
     spoken = speak(SENTENCES[: 2 if quick else len(SENTENCES)])
@@ -62,11 +62,11 @@ def _recording(model: "av.AttentionModel", quick: bool) -> tuple[list[str], floa
         with torch.no_grad():
             return model.hf_model(**reader.read(sound).tensors, decoder_input_ids=ids)
 
-    return captured_to_plain("a sound of 30 s, its words given", plain, lambda: model.trace(sound, target=said), quick)
+    return captured_to_plain("30 s of audio, words given", plain, lambda: model.trace(sound, target=said), quick)
 
 
 def _thirty_seconds(model: "av.AttentionModel", spoken: Sequence[Spoken]) -> tuple[Table, str]:
-    """Words and lines of thirty seconds, beside transformers' own transcription alone."""
+    """Measure words and lines of thirty seconds, against transformers' own transcription alone."""
     samples = np.concatenate([np.pad(one.samples, (0, one.rate // 2)) for one in spoken])
     sound = av.Sound(samples[: _WINDOW * spoken[0].rate], spoken[0].rate)
     extractor, tokenizer = _own_parts(model)
@@ -84,15 +84,15 @@ def _thirty_seconds(model: "av.AttentionModel", spoken: Sequence[Spoken]) -> tup
     figures = take_turns(ways, lambda: (time.perf_counter(),), rounds=3)
     own, other = (Spread.of(one for (one,) in figures[name]) for name in ("ours", "theirs"))
     allowed = MARK_TIMES * other.median + _LATER
-    rows = [["transformers' `generate`", other.write()], ["words, their times and the trace", own.write()]]
-    rows.append(["the mark", f"{allowed:.2f}"])
+    rows = [["transformers' `generate`", other.write()], ["words, word times and the trace", own.write()]]
+    rows.append(["the target", f"{allowed:.2f}"])
     reached = "reached" if own.median <= allowed else "missed"
-    remark = f"Thirty seconds to words and lines: the mark, {MARK_TIMES:g} × `generate` + {_LATER:g} s, is {reached}."
+    remark = f"Thirty seconds to words and lines: the target, {MARK_TIMES:g} × `generate` + {_LATER:g} s, is {reached}."
     return Table(("30 s of speech", "seconds"), rows, "Thirty seconds to words"), remark
 
 
 def _with_pauses(spoken: Spoken) -> Spoken:
-    """Put silence before a sentence, and before the word in its middle."""
+    """Put a pause before a sentence, and before the word in its middle."""
     middle = spoken.words[len(spoken.words) // 2][1]
     before, cut, within = (round(seconds * spoken.rate) for seconds in (_BEFORE, middle, _WITHIN))
     silence = np.zeros(before, np.float32), np.zeros(within, np.float32)
@@ -102,13 +102,13 @@ def _with_pauses(spoken: Spoken) -> Spoken:
 
 
 def _word_starts(model: "av.AttentionModel", spoken: Sequence[Spoken], which: str) -> tuple[Table, str]:
-    """Measure how far the starts of words are from what espeak-ng says of when it spoke them."""
+    """Measure the starts of words against espeak-ng's own times."""
     pipe = _pipeline(model)
     ours = {id(one): _ours(model, one) for one in spoken}
     ways: dict[str, Callable[[Spoken], _Starts]] = {
         "`av.word_times`": lambda one: ours[id(one)],
         'transformers\' `return_timestamps="word"`': lambda one: _theirs(pipe, one),
-        "an even split of the sound": lambda one: _even(one, ours[id(one)]),
+        "an even split of the audio": lambda one: _even(one, ours[id(one)]),
     }
     rows, medians = list[list[str]](), list[float]()
     for name, starts in ways.items():
@@ -119,13 +119,13 @@ def _word_starts(model: "av.AttentionModel", spoken: Sequence[Spoken], which: st
     columns = ("word starts", "words", "median error", "mean error", "within 0.1 s")
     caption = f"{len(spoken)} sentences, {which}; words that both have"
     reached = "reached" if medians[0] <= MARK_SECONDS else "missed"
-    mark = f"the mark, a median of at most {MARK_SECONDS:g} s, is {reached} with {medians[0]:.3f} s"
+    mark = f"the target, a median of at most {MARK_SECONDS:g} s, is {reached} with {medians[0]:.3f} s"
     remark = f"Word starts, {which}: {mark}."
     return Table(columns, rows, caption), remark
 
 
 def _off(spoken: Spoken, starts: _Starts) -> list[float]:
-    """The errors of the words that both have, in the same order."""
+    """Return the errors of the words that both have, in the same order."""
     true = [_letters(word) for word, _ in spoken.words]
     found = [_letters(word) for word, _ in starts]
     blocks = SequenceMatcher(None, true, found, autojunk=False).get_matching_blocks()
@@ -147,7 +147,7 @@ def _ours(model: "av.AttentionModel", spoken: Spoken) -> _Starts:
 
 
 def _even(spoken: Spoken, said: _Starts) -> _Starts:
-    """Every word that the model says as long as every other."""
+    """Return the model's words, all of equal length."""
     return [(word, at * spoken.seconds / len(said)) for at, (word, _) in enumerate(said)]
 
 
@@ -178,15 +178,15 @@ def _pipeline(model: "av.AttentionModel") -> Any:
 BENCHMARK = Benchmark(
     title="Sound",
     method=(
-        "`model.trace` of a sound against a plain pass of Whisper over the same thirty seconds and the same words, the "
-        "sound's reading included each time; CPU time of the whole process on one thread, in rounds of plain, "
-        "captured, plain, each ratio taken to the middle of its two plain turns; the median of 7 rounds, with the "
-        "smallest and the largest in brackets. Then thirty seconds of sentences that espeak-ng speaks: from the "
-        "samples to the trace and `av.word_times`, against transformers' `generate` alone, by the clock, the median "
-        "of 3 turns. Then twenty sentences: how far the start of each word is from what espeak-ng itself says, for "
-        "the words that both have, beside transformers' own times of words by the heads that Whisper's makers tell, "
-        "and beside a split of the sound into words of one length. The same sentences again with silence before them "
-        "and before the word in the middle."
+        "First, `model.trace` of audio is measured against a plain pass of Whisper over the same thirty seconds and "
+        "words, reading the audio included. This counts the CPU time of the whole process on one thread, in rounds of "
+        "plain, captured, plain; each ratio is taken to the middle of its two plain turns. Each figure is the median "
+        "of 7 rounds, with the smallest and the largest in brackets. Second, thirty seconds of sentences spoken by "
+        "espeak-ng go from samples to the trace and `av.word_times`, against transformers' `generate` alone: the "
+        "median of 3 turns, by the clock. Third, the start of each word in twenty sentences is compared with "
+        "espeak-ng's own time, for the words that both have. The other rows are transformers' word times, by the "
+        "heads that Whisper's makers name, and a split of the audio into words of equal length. The same sentences "
+        "are measured again with silence before them and before the middle word."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""What recording costs where a model computes attention in code of its own: a captured pass against a plain one."""
+"""Measure the cost of recording models with their own attention code: a captured pass against a plain one."""
 
 import resource
 import statistics
@@ -61,12 +61,12 @@ def run(quick: bool) -> Result:
         torch.set_num_threads(threads)
     if quick:
         return Result([Table(_COLUMNS, rows)], [])
-    mark = f"The mark, at most {MARK:g} at {MARK_AT} tokens, is"
+    mark = f"The target, at most {MARK:g} at {MARK_AT} tokens, is"
     return Result([Table(_COLUMNS, rows)], [f"{mark} missed: {', '.join(missed)}." if missed else f"{mark} reached."])
 
 
 def _measure(name: str, tokens: int, *, rounds: int) -> tuple[Spread, Spread, float]:
-    """A captured pass over a plain one, a plain one over another, and what a plain one takes."""
+    """Return the ratios captured to plain and plain to plain, and the plain time."""
     model_class, config_class, sizes = _SIZES[name]
     torch.manual_seed(0)
     config = getattr(transformers, config_class)(vocab_size=_WORDS, **sizes)
@@ -74,7 +74,7 @@ def _measure(name: str, tokens: int, *, rounds: int) -> tuple[Spread, Spread, fl
     model = av.wrap(hf_model)
     ids = torch.randint(3, _WORDS, (1, tokens))
     if model.trace_ids(ids).provenance.route != "interception":
-        raise RuntimeError(f"{name} calls transformers' attention interface: another model has to be measured here")
+        raise RuntimeError(f"{name} calls transformers' attention interface; measure another model here")
 
     def plain() -> object:
         with torch.no_grad():
@@ -89,7 +89,7 @@ def _measure(name: str, tokens: int, *, rounds: int) -> tuple[Spread, Spread, fl
 
 
 def _processor_time() -> tuple[float, float]:
-    """Seconds that this process has computed, and that the kernel has worked for it."""
+    """Return this process's seconds of computing, and the kernel's for it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime, used.ru_stime
 
@@ -97,13 +97,13 @@ def _processor_time() -> tuple[float, float]:
 _COLUMNS = ("model, 12 layers × 768", "tokens", "captured ÷ plain", "plain ÷ plain (the noise)", "plain")
 
 BENCHMARK = Benchmark(
-    title="Attention in code of a model's own",
+    title="Attention in a model's own code",
     method=(
         "Some models don't call transformers' attention interface. `model.trace_ids` follows their code while it "
-        "runs, proves that what was followed gives the same numbers, and computes it by our function. It is "
-        "measured against the same model's plain pass. The models have 12 layers, 768 numbers a token, and random "
-        "weights in float32. We count the CPU time of the whole process on one thread. Each round runs plain, "
-        "captured, plain, and its ratio is taken to the middle of its two plain turns. A figure is the median of 9 "
+        "runs, proves that the recorded operations give the same numbers, and computes attention with our function. "
+        "It is measured against the same model's plain pass. The models have 12 layers, 768 numbers per token, and "
+        "random weights in float32. We count the CPU time of the whole process on one thread. Each round runs plain, "
+        "captured, plain; its ratio is taken to the middle of its two plain turns. Each figure is the median of 9 "
         "rounds, with the smallest and the largest in brackets."
     ),
     run=run,

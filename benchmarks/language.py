@@ -1,4 +1,4 @@
-"""What a language model and long texts cost: loading, recording, comparing, and the numbers of all heads."""
+"""Measure a language model and long texts: loading, recording, comparing, and the numbers of all heads."""
 
 import time
 from collections.abc import Callable
@@ -113,14 +113,13 @@ BENCHMARK = Benchmark(
     title="A language model and long texts",
     method=(
         f"{_MODEL}, 30 layers × 9 heads, reads passages of prose one after the other. Loading: `av.load`, which also "
-        "checks what it reads and how the model is wired, is measured against transformers' model and tokenizer "
-        "from the same folder. Texts: *plain* is the model as it was found, with torch's fused attention; *trace* "
-        "is `model.trace`; *comparing* is what `trace.fidelity` takes beyond the trace (the model's own attention "
-        "on the whole text for the output, and eager attention for the weights, on the beginning of a long text); "
-        "*metrics* is `av.head_table` of all 270 heads, from a sample of rows in long texts. We count processor "
-        "time on one thread and take the ways in turns. A figure is the median of five rounds for loading and at "
-        "512 tokens, of three at 2,048 and of one at 8,000, with the smallest and the largest in brackets; a ratio "
-        "is taken within a round."
+        "checks the files and the model's wiring, is measured against loading transformers' model and tokenizer from "
+        "the same folder. Texts: *plain* is the unchanged model, with torch's fused attention; *trace* is "
+        "`model.trace`. *Comparing* is the extra time of `trace.fidelity`: the model's own attention on the whole "
+        "text for the output, and eager attention for the weights, on the beginning of a long text. *Metrics* is "
+        "`av.head_table` of all 270 heads, from a sample of rows in long texts. We count processor time on one thread "
+        "and take the ways in turns. Each figure is the median of five rounds for loading and at 512 tokens, of three "
+        "at 2,048 and of one at 8,000, with the smallest and the largest in brackets; ratios are taken within a round."
     ),
     run=run,
 )

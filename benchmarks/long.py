@@ -1,4 +1,4 @@
-"""Texts of thousands of tokens: how soon they are seen, what the browser computes, what a file of them takes."""
+"""Measure texts of thousands of tokens: the first picture, the browser's work, and the size of a file."""
 
 import base64
 import itertools
@@ -117,12 +117,12 @@ def run(quick: bool) -> Result:
         for name, found in figures.items()
     ]
     remarks = [
-        f"The mark for {name}, at most {_short(_MARKS[name])}, is "
+        f"The target for {name}, at most {_short(_MARKS[name])}, is "
         f"{'reached' if found.median <= _MARKS[name] else 'missed'}: {_short(found.median)}."
         for name, found in figures.items()
     ]
     remarks.append(_longest(longest))
-    return Result([Table(("what", "tokens", "measured", "mark"), rows)], remarks, ("playwright",))
+    return Result([Table(("quantity", "tokens", "measured", "target"), rows)], remarks, ("playwright",))
 
 
 def _spread(found: Spread) -> str:
@@ -131,7 +131,7 @@ def _spread(found: Spread) -> str:
 
 
 def _short(number: float) -> str:
-    """Three digits of it, and noughts in place of the others."""
+    """Round it to three digits."""
     return f"{float(f'{number:.3g}'):,g}"
 
 
@@ -140,7 +140,7 @@ def _text(tokens: int) -> str:
 
 
 def _in_app(text: str, rounds: int) -> tuple[Spread, Spread, float]:
-    """Milliseconds until a map is there, of a layer's other heads and of other layers, and megabytes of the server."""
+    """Return the milliseconds to maps of a layer's other heads and of other layers, and the server's megabytes."""
     with serving(("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py"))) as address, chromium() as browser:
         page = browser.new_page(viewport=VIEWPORT)
         page.goto(f"{address}/?model={_MODEL}&layer={_LAYER}&head=0")
@@ -163,7 +163,7 @@ def _choose(page: Page, layer: int, head: int) -> float:
 
 
 def _first_picture(text: str, rounds: int) -> tuple[Trace, Spread]:
-    """The trace of a long text, and how much longer its first picture takes than a plain forward."""
+    """Return a long text's trace, and the extra time of its first picture over a plain forward."""
     model = av.load(_MODEL)
     assert isinstance(model, av.AttentionModel) and model.tokenizer is not None
     ids = model.tokenizer(text, return_tensors="pt")["input_ids"]
@@ -204,7 +204,7 @@ def _in_browser(packed: bytes, rounds: int) -> dict[str, Spread]:
 
 
 def _file(trace: Trace) -> tuple[float, float]:
-    """Megabytes of an HTML file with the numbers of one layer, and seconds to make it."""
+    """Return the megabytes of an HTML file with one layer's numbers, and the seconds to make it."""
     with TemporaryDirectory() as folder:
         path = f"{folder}/page.html"
         _, took = _seconds(lambda: av.explore(trace, layer=_LAYER, head=_HEAD, layers=[_LAYER]).save_html(path))
@@ -213,7 +213,7 @@ def _file(trace: Trace) -> tuple[float, float]:
 
 
 def _map(tokens: int, rounds: int) -> tuple[Spread, float]:
-    """The map of an open head over its products and exponentials, and the megabytes that were taken beside the head."""
+    """Return the ratio of an open head's map to its products and exponentials, and the extra megabytes."""
     generator = torch.Generator().manual_seed(1)
     query, key = (torch.randn(tokens, _WIDTH, generator=generator) for _ in range(2))
     call = attend(2 * query, key, torch.zeros(tokens, 0))
@@ -225,7 +225,7 @@ def _map(tokens: int, rounds: int) -> tuple[Spread, float]:
 
 
 def _longest(tokens: int) -> str:
-    """What a whole model's trace of so many tokens takes, and how far it is from the model without it."""
+    """Return the cost of a whole model's trace, and its error against the plain model."""
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=512,
@@ -249,7 +249,7 @@ def _longest(tokens: int) -> str:
 
 
 def products_and_exponentials(call: Attention) -> torch.Tensor:
-    """What no map can do without: each product of query and key, and its exponential, some rows at a time."""
+    """Compute each product of query and key, and its exponential, some rows at a time."""
     room = call.query.new_empty(_ROWS, len(call.key))
     for rows in call.query.split(_ROWS):
         torch.mm(rows * call.scale, call.key.T, out=room[: len(rows)]).exp_()
@@ -259,19 +259,18 @@ def products_and_exponentials(call: Attention) -> torch.Tensor:
 BENCHMARK = Benchmark(
     title="Texts of thousands of tokens",
     method=(
-        "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture needs "
-        "the trace, the small pictures of all heads and one head's numbers. These are made one after the other in "
-        "Python, and the time of a plain forward of the same model, the mean of the one before and the one after, is "
-        "taken away. The plain forward makes the logits of all positions, the trace only those that are asked for. In "
-        "the app, one visitor gives that text and clicks one head after another, three seconds apart: those of a "
-        "layer, whose next heads the server makes meanwhile, and then one of each of some other layers, of which it "
-        "has made none. Memory is the most that the server held. What "
-        "the browser computes of that head is timed in Chromium without a screen: a row with the column under the "
-        "pointer, and 512 × 512 cells that were not looked at before. The file is that of `av.explore(trace, "
-        "layers=[15])`. The map of a head of 32,768 tokens, nothing blocked, is compared in turns with its products "
-        "and exponentials alone, computed in rows that fit the processor's cache; memory is by how much the process "
-        "grew. Where there are several rounds, a figure is their median, with the smallest and the largest in "
-        "brackets."
+        "SmolLM2-135M-Instruct (30 layers × 9 heads, d_k 64) reads prose of 8,000 tokens. The first picture needs the "
+        "trace, the small pictures of all heads, and one head's numbers. Python computes these one after the other. "
+        "The time of a plain forward of the same model, the mean of one before and one after, is subtracted. The "
+        "plain forward computes the logits of all positions, the trace only those it needs. In the app, one visitor "
+        "enters that text and clicks one head after another, three seconds apart: first heads of one layer, which the "
+        "server computes in advance, then one head in each of several other layers, which it doesn't. Memory is the "
+        "most that the server held. The browser's work for that head is timed in Chromium without a screen: a row "
+        "with the column under the pointer, and 512 × 512 cells not viewed before. The file is that of "
+        "`av.explore(trace, layers=[15])`. The map of a head of 32,768 tokens, nothing blocked, is compared in turns "
+        "with its products and exponentials alone, computed in rows that fit the processor's cache; memory is the "
+        "growth of the process. If there are several rounds, each figure is their median, with the smallest and the "
+        "largest in brackets."
     ),
     run=run,
 )

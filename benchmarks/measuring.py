@@ -1,4 +1,4 @@
-"""Taking turns and summing up: what makes two figures of one run comparable."""
+"""Take turns and sum up, so that two figures of one run are comparable."""
 
 import gc
 import statistics
@@ -14,7 +14,7 @@ Reading = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Spread:
-    """The middle of some figures, and how far they lie apart."""
+    """The median of some figures, and their range."""
 
     median: float
     low: float
@@ -27,7 +27,7 @@ class Spread:
         return cls(statistics.median(known), min(known), max(known))
 
     def write(self, pattern: str = "{:.2f}") -> str:
-        """As text: the median, and the range where there is one."""
+        """Return the median and, if there is one, the range as text."""
         middle, low, high = (pattern.format(figure) for figure in (self.median, self.low, self.high))
         return middle if low == high else f"{middle} ({low}–{high})"
 
@@ -48,11 +48,11 @@ def on_one_thread() -> Iterator[None]:
 def take_turns(
     ways: Mapping[str, Callable[[], object]], clock: Callable[[], Reading], *, rounds: int, repeats: int = 1
 ) -> dict[str, list[Reading]]:
-    """Time some ways in turns, A B C A B C …, so that a slow minute of the machine falls on all of them alike.
+    """Time ways in turns, A B C A B C …, so that a slow minute affects all of them alike.
 
     Args:
         ways: what to time, by name; each is run once beforehand, and that run isn't counted.
-        clock: tells the time in seconds, by as many clocks as it likes.
+        clock: returns seconds by one or several clocks.
 
     Returns:
         By name, for each of its turns, what a single run took by each clock.
@@ -71,5 +71,5 @@ def take_turns(
 
 
 def ratios(figures: Sequence[float], base: Sequence[float]) -> Spread:
-    """Each figure over the one of the same round."""
+    """Return each figure over the one of the same round."""
     return Spread.of(figure / other for figure, other in zip(figures, base, strict=True))

@@ -12,7 +12,7 @@ PASSAGES: tuple[str, ...] = tuple(Path(__file__).with_name("passages.txt").read_
 
 
 def cut(tokenizer: "PreTrainedTokenizerBase", text: str, tokens: int) -> str:
-    """The beginning of a text that has exactly so many tokens, the special ones included."""
+    """Return a text's beginning with exactly this number of tokens, special ones included."""
     encoding = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False)
     special = encoding["special_tokens_mask"]
     ends = [end for (_, end), mark in zip(encoding["offset_mapping"], special, strict=True) if not mark]

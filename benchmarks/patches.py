@@ -1,4 +1,4 @@
-"""A picture in the browser: how long it takes to its first overlay, and from a patch under the pointer to its own."""
+"""Measure an image in the browser: the time to its first overlay, and to the overlay of a patch under the pointer."""
 
 import io
 import random
@@ -23,7 +23,7 @@ MARK_BEYOND, MARK_POINTED = 1.0, 32
 _MODEL = "dinov2-small"
 _ROUNDS, _UPLOADS, _SIDE = 12, 5, 16
 _ACROSS = "from patch to patch"
-_OUTSIDE = "from outside the picture"
+_OUTSIDE = "from outside the image"
 
 # The sentence above the picture names the patch, and the picture's own words do once it is painted.
 _PATCH_SHOWN = """(canvas, [event, row, column]) => {
@@ -45,7 +45,7 @@ _PAINTED = """() => window.pictures().some(
 
 
 def run(quick: bool) -> Result:
-    """Bring pictures, and point at patches, in the app."""
+    """Open images and hover over image patches in the app."""
     model = av.load(_MODEL)
     assert isinstance(model, av.AttentionModel) and model.reader is not None
     app = ("-m", "streamlit", "run", str(ROOT / "app.py"))
@@ -54,9 +54,9 @@ def run(quick: bool) -> Result:
         beyond, forward = _first(model, browser, address, 1 if quick else _UPLOADS)
         pointed = _pointed(browser, address, 2 if quick else _ROUNDS)
     rows = [["a plain forward", forward.write()], ["until the first overlay, beyond that", beyond.write()]]
-    tables = [Table(("a picture that is brought", "seconds"), rows, "The first overlay")]
+    tables = [Table(("a new image", "seconds"), rows, "The first overlay")]
     named = [[name, Spread.of(some).write("{:.0f}")] for name, some in pointed.items()]
-    tables.append(Table(("the pointer comes to a patch", "milliseconds"), named, "A patch's overlay"))
+    tables.append(Table(("the pointer moves to a patch", "milliseconds"), named, "A patch's overlay"))
     slowest = max(Spread.of(pointed[name]).median for name in (_ACROSS, _OUTSIDE))
     remarks = [
         at_most("the first overlay, beyond a forward, in seconds", beyond.median, MARK_BEYOND),
@@ -66,7 +66,7 @@ def run(quick: bool) -> Result:
 
 
 def _first(model: "av.AttentionModel", browser: Browser, address: str, rounds: int) -> tuple[Spread, Spread]:
-    """Pictures that nobody has brought before, each after a plain forward of the same."""
+    """Open new images, each after a plain forward of the same."""
     page = in_app(open_page(browser, address))
     spent = [(_forward(model, one), _brought(page, one)) for one in _pictures(rounds + 1)][1:]
     page.context.close()
@@ -75,7 +75,7 @@ def _first(model: "av.AttentionModel", browser: Browser, address: str, rounds: i
 
 
 def _pictures(count: int) -> Sequence[bytes]:
-    """So many pictures, each a part of a sample as a file."""
+    """Return image files, each a part of a sample."""
     whole = Image.open(SAMPLES["astronaut"].path).convert("RGB")
     size = min(whole.size) - 8 * count
     files: list[bytes] = []
@@ -97,7 +97,7 @@ def _forward(model: "av.AttentionModel", file: bytes) -> float:
 
 
 def _brought(page: Page, file: bytes) -> float:
-    """Seconds from the file's choice to the painted frame that shows its overlay."""
+    """Return the seconds from choosing the file to the painted frame with its overlay."""
     page.wait_for_timeout(8 * PAUSE)  # until the last one is verified
     page.locator('[class*="st-key-thing-"]').get_by_role("button").first.click()
     box = page.locator('input[type="file"]').first
@@ -110,7 +110,7 @@ def _brought(page: Page, file: bytes) -> float:
 
 
 def _pointed(browser: Browser, address: str, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds by where the pointer comes from; and until the screen shows it, by the browser's own clock."""
+    """Return milliseconds by the pointer's origin; and until the screen shows it, by the browser's own clock."""
     ways = {
         _OUTSIDE: _outside(in_app(open_page(browser, address))),
         _ACROSS: _across(in_app(open_page(browser, address))),
@@ -134,7 +134,7 @@ def _canvas(page: Page) -> Locator:
 
 
 def _to(page: Page, canvas: Locator, place: int, event: str) -> None:
-    """The pointer comes to a patch, at any moment of a frame."""
+    """Move the pointer to a patch, at any moment of a frame."""
     box = canvas.bounding_box()
     assert box is not None
     row, column = divmod(place, _SIDE)
@@ -163,17 +163,17 @@ def _across(page: Page) -> Way:
 
 
 BENCHMARK = Benchmark(
-    title="A picture in the browser",
+    title="An image in the browser",
     method=(
-        "Somebody brings pictures to DINOv2-S (12 layers × 6 heads, 256 patches) in the app, each for the first time, "
-        "in Chromium without a screen. Time begins when the file is chosen, and ends with the first painted frame that "
-        "shows the picture with its overlay; the time of a plain forward of the same picture, "
-        "its reading included, measured before it in Python, is taken away. Then the pointer comes to patches, from "
-        "outside the picture or from another patch, at any moment of a frame: from when the browser receives it to the "
-        "first painted frame in which the overlay is the patch's own. A figure is the median of 5 pictures, or of 12 "
-        "patches, with the smallest and the largest in brackets. A screen with 60 frames a second by itself takes 8 to "
-        "25 ms from an event to the end of the next frame. Another row has the browser's own clock of events, until "
-        "the frame is on the screen, which the processor puts there, since there is no graphics card."
+        "New images are opened with DINOv2-S (12 layers × 6 heads, 256 patches) in the app, in Chromium without a "
+        "screen. Time runs from choosing the file to the first painted frame that shows the image with its overlay. "
+        "The time of a plain forward of the same image, reading it included, is measured before in Python and "
+        "subtracted. Then the pointer moves to image patches, from outside the image or from another patch, at any "
+        "moment of a frame. This time runs from when the browser receives the event to the first painted frame with "
+        "that patch's overlay. Each figure is the median of 5 images, or of 12 patches, with the smallest and the "
+        "largest in brackets. A screen with 60 frames per second alone takes 8 to 25 ms from an event to the end of "
+        "the next frame. Another row has the browser's own event timing, which ends when the frame is on the screen; "
+        "without a graphics card, the processor draws it."
     ),
     run=run,
 )

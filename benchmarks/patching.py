@@ -1,4 +1,4 @@
-"""What it costs to put every head of one text into another, in batches, against one run after the other."""
+"""Measure the cost of patching every head from one text into another, in batches, against single runs."""
 
 import time
 from collections.abc import Callable
@@ -56,21 +56,20 @@ def _measured(quick: bool) -> Result:
         ["estimated by a gradient", Spread.of(spent["estimate"]).write("{:.2f} s"), guessed.write("{:.0f}")],
     ]
     reached = "reached" if ratio.median >= _MARK else "missed"
-    remark = f"The mark for batches, at least {_MARK:.0f} times as fast, is {reached}: {ratio.median:.1f}."
+    remark = f"The target for batches, at least {_MARK:.0f} times as fast, is {reached}: {ratio.median:.1f}."
     return Result([Table((f"{len(heads)} heads", "seconds", "times as fast"), rows)], [remark])
 
 
 BENCHMARK = Benchmark(
-    title="Heads put from one text into another",
+    title="Activation patching",
     method=(
-        f"Each head of {_MODEL} is put from one text of 14 tokens into another, to see what becomes of the logit of "
-        "one word less that of another. There are three ways: a run for each head, one after the other, with the "
-        "logits of all positions; `av.patch`, which runs heads in batches; and an estimate by one gradient. The "
-        "runs of the two texts and the copy of the model are made anew each time. One after the other, only "
-        f"{_SAMPLE} of the heads are run, spread over the layers, and their time is multiplied up. The texts share "
-        "their first nine tokens, which the batches don't run again. We count processor time on one thread and take "
-        "the ways in turns. A figure is the median of three rounds, with the smallest and the largest in brackets; "
-        "a ratio is taken within a round."
+        f"Each head of {_MODEL} is patched from one text of 14 tokens into another, and the change in one word's logit "
+        "less another word's is measured. There are three ways: one run per head with the logits of all positions; "
+        "`av.patch`, which runs heads in batches; and an estimate by one gradient. The runs of the two texts and the "
+        f"copy of the model are made anew each time. One by one, only {_SAMPLE} of the heads are run, spread over the "
+        "layers, and their time is multiplied up. The texts share their first nine tokens, which the batches don't "
+        "run again. We count processor time on one thread and take the ways in turns. Each figure is the median of "
+        "three rounds, with the smallest and the largest in brackets; ratios are taken within a round."
     ),
     run=run,
 )

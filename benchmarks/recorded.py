@@ -1,4 +1,4 @@
-"""A recorded run over a plain one, of anything that a model reads."""
+"""Measure a recorded run over a plain one, for any input."""
 
 import resource
 import statistics
@@ -8,13 +8,13 @@ from benchmarks.measuring import ratios, take_turns
 
 __all__ = ["COLUMNS", "captured_to_plain"]
 
-COLUMNS = ("what is read", "captured ÷ plain", "plain ÷ plain (the noise)", "plain")
+COLUMNS = ("input", "captured ÷ plain", "plain ÷ plain (the noise)", "plain")
 
 
 def captured_to_plain(
     what: str, plain: Callable[[], object], captured: Callable[[], object], quick: bool
 ) -> tuple[list[str], float]:
-    """A row of a table, and the ratio in it: CPU time of the whole process."""
+    """Return a table row and its ratio: CPU time of the whole process."""
     ways = {"plain": plain, "captured": captured, "plain again": plain}
     figures = take_turns(ways, _processor_time, rounds=2 if quick else 7)
     seconds = {way: [sum(reading) for reading in readings] for way, readings in figures.items()}

@@ -1,4 +1,4 @@
-"""Every benchmark by name: a new one is a module with a BENCHMARK, a line here, and a place in docs/performance.md."""
+"""Every benchmark by name; a new one needs a BENCHMARK in a module, a line here, and a place in docs/performance.md."""
 
 from benchmarks import (
     asking,

@@ -1,4 +1,4 @@
-"""What a benchmark tells: tables for the terminal, and the same as a part of docs/performance.md."""
+"""Write a benchmark's results: tables for the terminal, and a part of docs/performance.md."""
 
 import datetime
 import os
@@ -17,7 +17,7 @@ _PACKAGES = ("torch", "transformers", "streamlit", "plotly")
 
 @dataclass(frozen=True)
 class Table:
-    """Figures in rows; the first column says what a row is about."""
+    """Figures in rows; the first column names the row."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -26,11 +26,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Result:
-    """What came out of one run.
+    """The results of one run.
 
     Attributes:
-        remarks: sentences about them, computed from them: whether a mark was reached, and where not.
-        packages: whose versions matter besides the usual ones.
+        remarks: sentences computed from them, such as whether a target was reached.
+        packages: further packages whose versions matter.
     """
 
     tables: Sequence[Table]
@@ -40,12 +40,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One comparison: what it is called, how it is measured, and the function that makes it.
+    """One comparison: its title, method and function.
 
     Attributes:
-        title: heads its part of the page.
-        method: how it is measured, in a paragraph.
-        run: makes it; True for a run on little input that only shows that everything works.
+        title: the heading of its part of the page.
+        method: the measurement, in a paragraph.
+        run: makes it; True uses little input, only to show that everything works.
     """
 
     title: str
@@ -54,17 +54,17 @@ class Benchmark:
 
 
 def at_most(what: str, found: float, mark: float, pattern: str = "{:.2f}") -> str:
-    """The sentence on a mark that is not to be passed: whether it is reached, and with what.
+    """Say in a sentence whether a value stays within its target.
 
     Args:
-        pattern: how both are written, with the unit if there is one.
+        pattern: the format of both, with any unit.
     """
     reached = "reached" if found <= mark else "missed"
-    return f"The mark for {what}, at most {pattern.format(mark)}, is {reached}: {pattern.format(found)}."
+    return f"The target for {what}, at most {pattern.format(mark)}, is {reached}: {pattern.format(found)}."
 
 
 def to_text(table: Table) -> str:
-    """The table in columns of even width, for the terminal."""
+    """Return the table in columns of even width, for the terminal."""
     widths = [max(map(len, column)) for column in zip(table.columns, *table.rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -74,7 +74,7 @@ def to_text(table: Table) -> str:
 
 
 def to_markdown(benchmark: Benchmark, result: Result) -> str:
-    """A benchmark's part of the page."""
+    """Return a benchmark's part of the page."""
     parts = [f"## {benchmark.title}", benchmark.method]
     for table in result.tables:
         rows = [table.columns, ["---"] + ["--:"] * (len(table.columns) - 1), *table.rows]
@@ -85,7 +85,7 @@ def to_markdown(benchmark: Benchmark, result: Result) -> str:
 
 
 def _circumstances(packages: Sequence[str]) -> str:
-    """The day, the kind of machine and the versions, in words that name no machine in particular."""
+    """Return the day, the kind of machine and the versions, without naming the machine."""
     versions = ", ".join(f"{name} {found}" for name in (*_PACKAGES, *packages) if (found := _version(name)))
     return (
         f"{datetime.date.today():%d %B %Y}: {os.cpu_count()} cores ({_processor()}), {platform.system()}, "
@@ -101,19 +101,19 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """The maker's name for the processor, or its architecture."""
+    """Return the processor's model name, or its architecture."""
     path = Path("/proc/cpuinfo")
     name = re.search(r"^model name\s*:\s*(.+)$", path.read_text(), re.MULTILINE) if path.exists() else None
     return f"{name[1].strip()}, {platform.machine()}" if name else platform.machine()
 
 
 def sections(page: str) -> list[str]:
-    """The names of the benchmarks that a page has a part for, in order."""
+    """Return the names of a page's benchmarks, in order."""
     return re.findall(r"^<!-- (\w+): begin, written by make bench -->$", page, re.MULTILINE)
 
 
 def write(name: str, text: str, path: Path = PAGE) -> None:
-    """Put a benchmark's part into the page, in the place of the former one."""
+    """Replace a benchmark's part of the page."""
     page = path.read_text(encoding="utf-8")
     begin, end = f"<!-- {name}: begin, written by make bench -->", f"<!-- {name}: end -->"
     before, found, rest = page.partition(begin)

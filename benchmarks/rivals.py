@@ -1,4 +1,4 @@
-"""The pages that other attention viewers make of the same weights."""
+"""Make other attention viewers' pages of the same weights."""
 
 import importlib
 import importlib.util

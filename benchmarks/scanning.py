@@ -1,4 +1,4 @@
-"""What it costs to measure every head on many texts, beside the model's own forward over the same batches."""
+"""Measure the cost of a scan against the model's own forward over the same batches."""
 
 import heapq
 import re
@@ -39,20 +39,20 @@ _WORKERS, _CHUNKS = (1, 2, 4, 8, 16, 32, 64), 2_000
 
 
 def passages(count: int, words: int = _WORDS) -> list[str]:
-    """So many passages of English prose, each begun some words after the one before."""
+    """Return passages of English prose, each starting some words after the one before."""
     said = [word for passage in PASSAGES for word in passage.split()]
     starts = islice(cycle(range(0, len(said) - words, 17)), count)
     return [" ".join(said[start : start + words]) for start in starts]
 
 
 def run(quick: bool) -> Result:
-    """Measure it on one thread, then in processes of their own what memory it takes."""
+    """Measure it on one thread, and its memory in separate processes."""
     rows, remarks = list[list[str]](), list[str]()
     with on_one_thread():
         for name in list(_MARKS)[: 1 if quick else None]:
             _measure(name, quick, rows, remarks)
         shared = _shared_out(quick, remarks)
-    columns = ("model", "texts", "way", "milliseconds a text", "times the forward")
+    columns = ("model", "texts", "way", "milliseconds per text", "times the forward")
     remarks.append(_on_all_cores(quick))
     remarks.append(_memory(64 if quick else _FEW, 70 if quick else _MANY))
     return Result([Table(columns, rows), shared], remarks)
@@ -65,7 +65,7 @@ def _measure(name: str, quick: bool, rows: list[list[str]], remarks: list[str]) 
     ways: dict[str, Callable[[], object]] = {
         "the model's own forward": lambda: _forward(model, worker, texts),
         "recorded, without metrics": lambda: [model.trace_together(one) for one in worker.batches_of(texts)],
-        "measured, as av.scan does": lambda: CorpusPart.empty(worker.heads).and_then(worker.run(0, texts)),
+        "measured, as in av.scan": lambda: CorpusPart.empty(worker.heads).and_then(worker.run(0, texts)),
     }
     if name == _ALONE:
         ways["one text at a time"] = lambda: _one_by_one(model, texts)
@@ -75,19 +75,21 @@ def _measure(name: str, quick: bool, rows: list[list[str]], remarks: list[str]) 
     for way, seconds in spent.items():
         each = Spread.of(one * 1_000 / len(texts) for one in seconds)
         rows.append([name, f"{len(texts)}", way, each.write("{:.1f}"), ratios(seconds, base).write()])
-    whole = ratios(spent["measured, as av.scan does"], base).median
-    remarks.append(f"{name}: the mark, at most {_MARKS[name]} times its forward, is {_phrase(whole <= _MARKS[name])}.")
-    once = _timed(lambda: _scanned(model, texts))[0] - min(spent["measured, as av.scan does"])
-    remarks.append(f"{name}: once in a scan, {once:.1f} s more, to compare a batch with single runs and write tables.")
+    whole = ratios(spent["measured, as in av.scan"], base).median
+    remarks.append(
+        f"{name}: the target, at most {_MARKS[name]} times its forward, is {_phrase(whole <= _MARKS[name])}."
+    )
+    once = _timed(lambda: _scanned(model, texts))[0] - min(spent["measured, as in av.scan"])
+    remarks.append(f"{name}: once per scan, {once:.1f} s more, to compare a batch with single runs and write tables.")
     if name == _ALONE:
         alone = ratios(spent["recorded, without metrics"], base).median
         remarks.append(
-            f"The mark without metrics, at most {_RECORDED} times its forward, is {_phrase(alone <= _RECORDED)}."
+            f"The target without metrics, at most {_RECORDED} times its forward, is {_phrase(alone <= _RECORDED)}."
         )
 
 
 def _on_all_cores(quick: bool) -> str:
-    """A whole scan, start of its workers included, beside the loop over single texts that it stands for."""
+    """Compare a whole scan, start of its workers included, with a loop over single texts."""
     model, texts = _loaded(_ALONE), passages(16 if quick else _LOOP)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -96,9 +98,9 @@ def _on_all_cores(quick: bool) -> str:
     _one_by_one(model, texts[::_EACH])
     loop, whole = (time.perf_counter() - scanned) * len(texts) / len(texts[::_EACH]), scanned - began
     return (
-        f"{len(texts):,} passages on all cores: av.scan took {whole:.0f} s, start and tables included, and one text "
-        f"at a time, in one process with as many threads as there are cores, takes {loop:.0f} s by every {_EACH}th of "
-        f"them, for tables of metrics and roles alone. The mark, at least {_FASTER} times as fast, is "
+        f"{len(texts):,} passages on all cores: av.scan took {whole:.0f} s, start and tables included. One text at a "
+        f"time, in one process with one thread per core, takes {loop:.0f} s, measured on every {_EACH}th text and only "
+        f"for tables of metrics and roles. The target, at least {_FASTER} times as fast, is "
         f"{_phrase(loop / whole >= _FASTER)}: {loop / whole:.2f}."
     )
 
@@ -130,7 +132,7 @@ def _scanned(model: av.AttentionModel, texts: list[str]) -> None:
 
 
 def _forward(model: av.AttentionModel, worker: Worker, texts: list[str]) -> None:
-    """The model as transformers runs it, over the same batches; a decoder without logits, which nobody asks for."""
+    """Run the model in transformers over the same batches; a decoder without its unneeded logits."""
     plain, tokenizer = cast("Any", model.hf_model), cast("Any", model.tokenizer)
     plain = getattr(plain, "model", plain)
     for batch in worker.batches_of(texts):
@@ -140,7 +142,7 @@ def _forward(model: av.AttentionModel, worker: Worker, texts: list[str]) -> None
 
 
 def _shared_out(quick: bool, remarks: list[str]) -> Table:
-    """How much faster more workers would be, simulated from what the parts of the work take here."""
+    """Simulate the speed of more workers from the measured parts of the work."""
     model = _loaded("all-MiniLM-L6-v2")
     worker = _worker(model)
     texts = passages(64)
@@ -154,9 +156,8 @@ def _shared_out(quick: bool, remarks: list[str]) -> Table:
     rows = [[f"{workers}", f"{alone / _simulated(workers, *each):.1f}"] for workers in _WORKERS]
     lone = each[0] + each[2]
     remarks.append(
-        f"A chunk of 64 texts keeps a worker busy for {each[1]:.2f} s, and for {lone * 1_000:.0f} ms the one process "
-        "that reads texts and adds sums in their order: what bounds the speed is that process, from "
-        f"{each[1] / lone:.0f} workers on."
+        f"A chunk of 64 texts keeps a worker busy for {each[1]:.2f} s, and the one process that reads texts and adds "
+        f"sums in order for {lone * 1_000:.0f} ms. That process limits the speed from {each[1] / lone:.0f} workers on."
     )
     return Table(("workers", "times as fast as one"), rows, f"Simulated from these times, {_CHUNKS:,} chunks")
 
@@ -168,7 +169,7 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _simulated(workers: int, reading: float, working: float, adding: float) -> float:
-    """Seconds until all chunks are done: one process hands them out and adds them in order, as the engines do."""
+    """Return the seconds until all chunks are done; one process hands them to workers and adds them in order."""
     now, free, waiting = 0.0, [0.0] * workers, deque[float]()
     for _ in range(_CHUNKS):
         if len(waiting) > workers:
@@ -183,7 +184,7 @@ def _simulated(workers: int, reading: float, working: float, adding: float) -> f
 
 
 def _memory(few: int, many: int) -> str:
-    """The largest memory of a process of its own that scans few texts, and of one that scans many."""
+    """Compare the largest memory of two processes, one scanning few texts and one many."""
     command = [sys.executable, "-m", "benchmarks.scanning"]
     peaks = [
         float(subprocess.run([*command, str(count)], capture_output=True, text=True, check=True).stdout)
@@ -192,13 +193,13 @@ def _memory(few: int, many: int) -> str:
     ratio = peaks[1] / peaks[0]
     return (
         f"MiniLM over {few:,} and {many:,} passages of {_SHORT} words, workers=1: at most {peaks[0]:,.0f} and "
-        f"{peaks[1]:,.0f} MB of memory. The mark, at most {_MORE} times as much, is {_phrase(ratio <= _MORE)}: "
+        f"{peaks[1]:,.0f} MB of memory. The target, at most {_MORE} times as much, is {_phrase(ratio <= _MORE)}: "
         f"{ratio:.3f}."
     )
 
 
 def _scan_alone(count: int) -> None:
-    """Scan so many short passages, and tell the largest memory in MB."""
+    """Scan short passages, and print the largest memory in MB."""
     _scanned(_loaded("all-MiniLM-L6-v2"), passages(count, _SHORT))
     # Not the largest that getrusage tells, which on Linux may be that of the process that started this one.
     found = re.search(r"^VmHWM:\s*(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
@@ -209,14 +210,14 @@ def _scan_alone(count: int) -> None:
 BENCHMARK = Benchmark(
     title="Many texts",
     method=(
-        f"Passages of {_WORDS} English words, about 64 tokens, in batches of about the same length: by transformers' "
-        "own model; by the model with our attention recorded; by what `av.scan` does with each chunk of texts, which "
-        "also measures every head and keeps examples; and by `av.head_table` and `av.roles` of one trace after the "
-        "other. Processor time on one thread, in turns; figures are medians of three rounds, with the smallest and the "
-        "largest in brackets, and ratios are taken within a round. A whole scan on all cores is compared with one text "
-        f"after the other by the clock, of which every {_EACH}th is read, and the time taken {_EACH} times. The memory "
-        "is that of processes of their own, of shorter and fewer passages than a corpus has, from a thousand on, when "
-        "a scan keeps as many as it ever will."
+        f"Passages of {_WORDS} English words, about 64 tokens, run in batches of about the same length. They are run "
+        "by transformers' own model, by the model with our attention recorded, and by `av.scan`'s work on each chunk "
+        "of texts, which also measures every head and keeps examples. `av.head_table` and `av.roles` then run on one "
+        "trace after the other. We count processor time on one thread, in turns. Each figure is the median of three "
+        "rounds, with the smallest and the largest in brackets; ratios are taken within a round. By the clock, a "
+        f"whole scan on all cores is compared with one text after the other, where every {_EACH}th text is read and "
+        f"the time is multiplied by {_EACH}. Memory is that of separate processes, on shorter and fewer passages than "
+        "a corpus has. They start at a thousand, when a scan keeps as many passages as it ever will."
     ),
     run=run,
 )

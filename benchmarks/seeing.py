@@ -1,4 +1,4 @@
-"""Pictures: what recording one costs, and whether DINOv2 computes what its package's own file computes."""
+"""Images: the cost of recording, and a comparison of DINOv2 with its package's own file."""
 
 import importlib
 import tempfile
@@ -37,7 +37,7 @@ def run(quick: bool) -> Result:
 
     with on_one_thread():
         row, ratio = captured_to_plain("a picture of 256 patches", plain, lambda: model.trace(picture), quick)
-    remarks = [f"The mark, at most {MARK:g}, is {'reached' if ratio <= MARK else f'missed with {ratio:.3f}'}."]
+    remarks = [f"The target, at most {MARK:g}, is {'reached' if ratio <= MARK else f'missed with {ratio:.3f}'}."]
     tables = [Table(COLUMNS, [row], "The cost of recording")]
     if not quick:
         table, remark = _apart(model)
@@ -46,7 +46,7 @@ def run(quick: bool) -> Result:
 
 
 def _apart(model: "av.AttentionModel") -> tuple[Table, str]:
-    """How far our recorded run is from what onnxruntime makes of the package's file, at the file's own size."""
+    """Compare our recorded run with onnxruntime's run of the package's file, at the file's own size."""
     rows: list[list[str]] = []
     worst = 0.0
     runtime = _runtime()
@@ -57,13 +57,13 @@ def _apart(model: "av.AttentionModel") -> tuple[Table, str]:
         apart, largest = float((ours - theirs).abs().max()), float(theirs.abs().max())
         worst = max(worst, apart)
         rows.append([name, f"{tuple(theirs.shape)}", f"{largest:.2f}", f"{apart:.1e}"])
-    mark = f"DINOv2 and onnxruntime are at most {worst:.1e} apart; the mark, {MARK_APART:.0e}, is"
+    mark = f"DINOv2 and onnxruntime are at most {worst:.1e} apart; the target, {MARK_APART:.0e}, is"
     columns = ("picture", "positions, width", "largest number", "largest difference")
     return Table(columns, rows, "Against onnxruntime"), f"{mark} {'reached' if worst <= MARK_APART else 'missed'}."
 
 
 def _pixels(path: Path) -> torch.Tensor:
-    """A picture at the file's size, its colours as the model wants them."""
+    """Return an image at the file's size, with the model's colour scaling."""
     from PIL import Image
 
     picture = Image.fromarray(av.Picture(path).pixels).resize((_SIDE, _SIDE), Image.Resampling.BICUBIC)
@@ -73,7 +73,7 @@ def _pixels(path: Path) -> torch.Tensor:
 
 
 def _runtime() -> Callable[[torch.Tensor], Any]:
-    """Runs the package's file up to the end of its backbone."""
+    """Run the package's file up to the end of its backbone."""
     onnxruntime = importlib.import_module("onnxruntime")  # part of the benchmarks' own environment
     entry = av.CATALOGUE[_MODEL]
     assert entry.conversion is not None
@@ -92,7 +92,7 @@ def _runtime() -> Callable[[torch.Tensor], Any]:
 
 
 def _asked_for(name: str) -> bytes:
-    """What, put behind a file, makes one more output of a number inside: messages of one field are joined when read.
+    """Return bytes that, appended to a file, make an inner number an output; readers merge messages of one field.
 
     Source: https://protobuf.dev/programming-guides/encoding/#last-one-wins; the graph is field 7, its outputs are 12.
     """
@@ -107,11 +107,12 @@ def _piece(field: int, content: bytes) -> bytes:
 BENCHMARK = Benchmark(
     title="Pictures",
     method=(
-        "`model.trace` of a picture against a plain pass of the same model, from the picture to its last hidden state, "
-        "its reading included each time; CPU time of the whole process on one thread, in rounds of plain, captured, "
-        "plain, each ratio taken to the middle of its two plain turns; the median of 7 rounds, with the smallest and "
-        "the largest in brackets. Then two pictures at 224 × 224 pixels, the size of the file in the package that the "
-        "model was made of: our recorded run against onnxruntime's run of that file, up to the end of its backbone."
+        "First, `model.trace` of an image is measured against a plain pass of the same model, from the image to its "
+        "last hidden state, reading the image included. This counts the CPU time of the whole process on one thread, "
+        "in rounds of plain, captured, plain; each ratio is taken to the middle of its two plain turns. Each figure "
+        "is the median of 7 rounds, with the smallest and the largest in brackets. Then, for two images of 224 × 224 "
+        "pixels, the size of the file in the model's package, our recorded run is compared with onnxruntime's run of "
+        "that file, up to the end of its backbone."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""A server and a browser for as long as something is measured with them."""
+"""Run a server and a browser during a measurement."""
 
 import contextlib
 import os
@@ -25,10 +25,10 @@ VIEWPORT = ViewportSize(width=1360, height=860)
 
 
 class Memory(threading.Thread):
-    """Looks again and again at what the processes started from here take, until it is stopped.
+    """Watches the memory of the processes started here until it is stopped.
 
     Attributes:
-        own: the most megabytes that they had at once of their own, which nobody can take back.
+        own: their largest private memory in megabytes, which the system can't reclaim.
         files: the most megabytes of files, such as traces that rest on disk, that stood in memory for them; the
             system takes these pages back when it needs room.
         now: the megabytes of their own that they took when they were last looked at.
@@ -53,7 +53,7 @@ class Memory(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        """Look, as Linux tells it."""
+        """Read the memory from Linux."""
         while not self._over.wait(self._PAUSE):
             statuses = [_status(number) for number in _children(os.getpid())]
             self.now = sum(one.get("RssAnon", 0) for one in statuses) / 1e3
@@ -70,7 +70,7 @@ def _children(process: int) -> list[int]:
 
 
 def _status(process: int) -> dict[str, int]:
-    """Kilobytes of each kind of memory; nothing of a process that is gone."""
+    """Return the kilobytes of each kind of memory; none for a process that has ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:
@@ -96,7 +96,7 @@ def chromium() -> Generator[Browser]:
 def serving(
     program: Sequence[str], environment: Mapping[str, str] | None = None, stood: list[str] | None = None
 ) -> Generator[str]:
-    """Run a Streamlit program (the arguments after `python`) on a port of its own; yields its address."""
+    """Run a Streamlit program (the arguments after `python`) on its own port, and yield its URL."""
     port = serve.free_port()
     command = [sys.executable, *program, f"--server.port={port}", "--server.address=127.0.0.1"]
     with tempfile.TemporaryFile() as log:
@@ -116,7 +116,7 @@ def serving(
 
 
 def ask_where() -> None:
-    """Have the app's servers that were started from here write into their logs where each of their threads is."""
+    """Make the app servers started here log a stack trace of each thread."""
     for number in _children(os.getpid()):
         with contextlib.suppress(OSError):
             if b"attention_viz.ui.process" in Path(f"/proc/{number}/cmdline").read_bytes():

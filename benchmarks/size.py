@@ -1,4 +1,4 @@
-"""What is sent to the browser: bytes a weight, and the size of a page that shows all heads."""
+"""Measure the data sent to the browser: bytes per weight, and the size of a page that shows all heads."""
 
 import gzip
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ _PAYLOAD = "attention_viz in the app"
 
 @dataclass(frozen=True)
 class Size:
-    """Of one page, or of what the app sends: all of it, and the part that grows with the weights.
+    """The size of a page or of the app's message, and its part that grows with the weights.
 
     Attributes:
-        each: bytes a weight, as they are, without what any page of this kind has.
+        each: bytes per weight, as they are, without what any page of this kind has.
         each_zipped: the same of the compressed page.
     """
 
@@ -55,7 +55,7 @@ def run(quick: bool) -> Result:
 
 
 def _sizes(traces: Sequence[av.Trace], passages_elsewhere: int) -> dict[str, list[Size]]:
-    """By kind of page, its size for each trace."""
+    """Return the sizes for each trace, by kind of page."""
     sizes = {_PAYLOAD: [_payload_size(trace) for trace in traces], _OWN: _page_sizes(_own_page, traces)}
     for name, page in PAGES.items():
         if page is not None:
@@ -64,7 +64,7 @@ def _sizes(traces: Sequence[av.Trace], passages_elsewhere: int) -> dict[str, lis
 
 
 def _payload_size(trace: av.Trace) -> Size:
-    """What crosses the socket, and per weight without its header; it is compressed already."""
+    """Return the bytes on the socket, and per weight without the header; they are compressed already."""
     payload = pack(trace)
     body, weights = len(read_packet(payload)[1]), _weights(trace)
     return Size(len(payload), len(gzip.compress(payload, 6)), body / weights, body / weights)
@@ -94,7 +94,7 @@ def _made(page: Page, trace: av.Trace) -> str:
 
 
 def _smallest() -> av.Trace:
-    """A trace of one weight, whose page is what every page of its kind has."""
+    """Return a trace of one weight, whose page has only the parts that all pages of its kind share."""
     return av.scratch("a", d_model=1, heads=1)
 
 
@@ -106,7 +106,7 @@ def _weights(trace: av.Trace) -> int:
 _COLUMNS = (
     "tokens",
     "made by",
-    "bytes a weight",
+    "bytes per weight",
     "the same, gzipped",
     "all of it",
     "all of it, gzipped",
@@ -139,24 +139,24 @@ def _remark(length: int, ours: Sequence[Size]) -> list[str]:
         return []
     found, mark = Spread.of(size.each for size in ours).median, MARKS[length]
     word = "reached" if found <= mark else "missed"
-    return [f"The mark at {length} tokens, a median of at most {mark} bytes a weight, is {word}: {found:.2f}."]
+    return [f"The target at {length} tokens, a median of at most {mark} bytes per weight, is {word}: {found:.2f}."]
 
 
 BENCHMARK = Benchmark(
-    title="Bytes a weight and page size",
+    title="Bytes per weight and page size",
     method=(
         "The beginnings of ten passages of prose run through all-MiniLM-L6-v2 (6 layers × 12 heads), and every tool "
-        "gets the same weights. *In the app* is what the server sends to the browser for one trace, `pack(trace)`; "
-        "it is compressed already, and its bytes a weight are counted without its header (tokens and the like). The "
-        "other rows are whole HTML pages: `av.explore(trace).html()`, bertviz's `model_view` and `head_view`, and "
-        "what `inspectus.attention` displays. To count their bytes a weight, the size of the same page with a "
-        "single weight is taken away, so neither scripts nor styles count; gzip is at level 6. A figure is the "
-        "median over the passages, with the smallest and the largest in brackets. At 512 tokens the other tools' "
-        "pages are made for the first passage only, because one takes a minute. The tools don't send the same: ours "
-        f"sends weights in steps of 1/{LEVELS}, none off by more than {ERROR:.1e} (downloads and `trace.save` have "
-        "the full float32); theirs send whole float32 numbers, bertviz as text and twice in a page, since the "
-        "comment in its template holds them, too. bertviz's pages also load d3, jQuery and require.js from the "
-        "internet, which isn't counted."
+        "gets the same weights. *In the app* is the server's message to the browser for one trace, `pack(trace)`. It "
+        "is compressed already, and its bytes per weight are counted without its header (tokens and the like). The "
+        "other rows are whole HTML pages: `av.explore(trace).html()`, bertviz's `model_view` and `head_view`, and the "
+        "page that `inspectus.attention` displays. To count their bytes per weight, the size of the same page with a "
+        "single weight is subtracted, so neither scripts nor styles count; gzip is at level 6. Each figure is the "
+        "median over the passages, with the smallest and the largest in brackets. At 512 tokens, the other tools' "
+        "pages are made for the first passage only, because one takes a minute. The tools send different data. Ours "
+        f"sends weights in steps of 1/{LEVELS}, none off by more than {ERROR:.1e} (downloads and `trace.save` have the "
+        "full float32). Theirs send whole float32 numbers, bertviz as text and twice per page, since the comment in "
+        "its template holds them, too. bertviz's pages also load d3, jQuery and require.js from the internet, which "
+        "isn't counted."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""A soak: visitors come and go for half an hour, with words of their own that nobody else may ever be shown.
+"""A soak test: visitors come and go for half an hour, with words that no other visitor may ever see.
 
 Usage: python -m benchmarks.soak [--minutes 30] [--visitors 30]
 """
@@ -44,7 +44,7 @@ _WORD = re.compile(rb"zq(\d+)x\d+q")
 
 @dataclass
 class Soak:
-    """What came of it.
+    """The results.
 
     Attributes:
         mixed: of each word that was shown to somebody else, whose it was and who saw it.
@@ -64,27 +64,27 @@ class Soak:
     stood: list[str] = field(default_factory=list[str])
 
     def note(self, kind: str, answer: Answer) -> None:
-        """Keep an answer; where there was none, have the server tell where it stands."""
+        """Keep an answer; without one, make the server log its threads."""
         self.answers.setdefault(kind, []).append(answer)
         if answer.seconds >= _PATIENCE:
             ask_where()
 
     @property
     def errors(self) -> list[str]:
-        """What pages showed instead of something."""
+        """Return the errors on pages."""
         return [f"{kind}: {error}" for kind, each in self.answers.items() for one in each for error in one.errors]
 
 
 def others(content: bytes, visitor: int) -> set[int]:
-    """Whose words are in what somebody was sent, but their own."""
+    """Return the other visitors whose words a message contains."""
     return {int(found) for found in _WORD.findall(content)} - {visitor}
 
 
 def soak(minutes: float, visitors: int, kept: int = _KEPT) -> Soak:
-    """Start a server, and have so many visitors come and go for so many minutes.
+    """Start a server, and let visitors come and go for some minutes.
 
     Args:
-        kept: seconds for which the server keeps the visit of a closed tab.
+        kept: seconds for which the server keeps a closed tab's visit.
     """
     found, begun = Soak(), time.monotonic()
     program = ("-m", "attention_viz.ui.process", "run", str(ROOT / "app.py"))
@@ -121,7 +121,7 @@ def _come_and_go(address: str, memory: Memory, until: float, visitors: int, kept
 
 
 async def _come_by(address: str) -> None:
-    """One who opens the app and goes again."""
+    """Open the app and leave."""
     visitor = Visitor(address, {}, _PATIENCE)
     await visitor.come()
     _ = await visitor.open()
@@ -129,7 +129,7 @@ async def _come_by(address: str) -> None:
 
 
 def _held(address: str) -> list[str]:
-    """What the server still holds of visitors' files."""
+    """Describe the visitors' files that the server still holds."""
     size = uploaded_bytes(address)
     return [f"{size:,} bytes of uploads in memory"] if size else []
 
@@ -141,7 +141,7 @@ async def _look(memory: Memory, begun: float, found: Soak) -> None:
 
 
 async def _visit_again(address: str, number: int, until: float, found: Soak) -> None:
-    """One visitor, who comes again with other words until the time is up."""
+    """Run one visitor, who returns with other words until the time is up."""
     draw, visit = random.Random(number), 0
     while time.monotonic() < until:
         visit += 1
@@ -169,7 +169,7 @@ async def _visit_again(address: str, number: int, until: float, found: Soak) -> 
 
 
 async def _leave(visitor: Visitor, draw: random.Random, found: Soak, asked: Errand) -> None:
-    """Close the tab while its page is made, or while the file that was brought is on its way or read."""
+    """Close the tab while its page is made, or while its file is uploaded or read."""
     if asked.file is not None:
         _ = await visitor.open()
     doing = asyncio.create_task(visitor.open() if asked.file is None else _hand_in(visitor, asked.file))
@@ -209,7 +209,7 @@ def _table(found: Soak) -> Table:
 
 
 def verdicts(found: Soak, minutes: float) -> list[tuple[bool, str]]:
-    """Each mark: whether it is reached, and in words."""
+    """Return whether each target is reached, with a sentence."""
     marks = [
         (not found.errors, f"{len(found.errors)} errors {'; '.join(found.errors[:3])}".strip()),
         (
@@ -228,19 +228,19 @@ def verdicts(found: Soak, minutes: float) -> list[tuple[bool, str]]:
 
 
 def _at(memory: Sequence[tuple[float, float]], second: float) -> float:
-    """What memory was about that second: the median of a minute before it."""
+    """Return the memory at that second: the median of the minute before it."""
     values = sorted(size for when, size in memory if second - 60 <= when <= second)
     return values[len(values) // 2]
 
 
 def _course(memory: Sequence[tuple[float, float]]) -> str:
-    """What memory was minute by minute, from which one sees whether it grows or goes up and down."""
+    """Return the memory minute by minute, to show whether it grows."""
     ends = range(60, int(memory[-1][0]) + 1, 60)
     return ", ".join(f"{_at(memory, second):,.0f}" for second in ends)
 
 
 def main() -> int:
-    """Run it and tell; 1 where a mark is missed."""
+    """Run it and report; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="Visitors come and go.")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--visitors", type=int, default=30)
@@ -250,7 +250,7 @@ def main() -> int:
     print(f"{found.left} tabs were closed before their page was there")
     print(f"the server's own memory in megabytes, minute by minute: {_course(found.memory)}")
     if found.stood:
-        print("where the server's threads were when somebody got no answer:", *found.stood, sep="\n")
+        print("where the server's threads were when a visitor got no answer:", *found.stood, sep="\n")
     marks = verdicts(found, arguments.minutes)
     for reached, words in marks:
         print(f"{'reached' if reached else 'MISSED'}: {words}")

@@ -1,4 +1,4 @@
-"""Sentences that espeak-ng speaks, with its own word of when it speaks each word."""
+"""Sentences spoken by espeak-ng, with its own times of the words."""
 
 import ctypes
 from ctypes.util import find_library
@@ -56,7 +56,7 @@ class Spoken:
     """A spoken sentence.
 
     Attributes:
-        words: each word that it tells of, and the second at which it begins.
+        words: each reported word and its start in seconds.
     """
 
     samples: "np.ndarray[Any, np.dtype[np.float32]]"
@@ -65,17 +65,17 @@ class Spoken:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Return its length in seconds."""
         return len(self.samples) / self.rate
 
 
 def speaks() -> bool:
-    """Whether espeak-ng is on this machine."""
+    """Return whether espeak-ng is on this machine."""
     return find_library("espeak-ng") is not None
 
 
 def speak(sentences: tuple[str, ...]) -> list[Spoken]:
-    """Sentences as espeak-ng speaks them, in its American English."""
+    """Return sentences spoken by espeak-ng, in its American English."""
     library = ctypes.CDLL(find_library("espeak-ng"))
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, None, 0)
     library.espeak_SetVoiceByName(b"en-us")

@@ -1,4 +1,4 @@
-"""From starting the process to the first picture, a recorded one, and to the live one, split by what the time takes."""
+"""Measure the time from starting the process to the first, recorded picture and to the live one, split by cause."""
 
 import itertools
 import tempfile
@@ -20,7 +20,7 @@ _CAUSES = {
     "load_folder:begins": "torch and transformers are imported, while the server begins to answer",
     "load_folder:ends": "the model is checked, loaded and probed",
     "pack:ends": "the sentence runs through it and is packed for the browser",
-    "live": "it takes the recorded one's place",
+    "live": "it replaces the recorded one",
 }
 # Seconds that these may take on a quiet machine.
 _MARKS = {"picture": 4.0, "live": 6.0}
@@ -40,12 +40,12 @@ def run(quick: bool) -> Result:
         rows.append(_row(_CAUSES[after], took, totals))
     rows.append(_row("**from start to the live picture**", totals, totals))
     picture = _row("**the first picture, a recorded one, is drawn after**", _after(starts, "picture"), totals)
-    page = _row("the page without its picture is in sight after", _after(starts, "page"), totals)
-    compared = _row("the badge says how far it is from the model's own after", _after(starts, "verified"), totals)
+    page = _row("the page without its picture is visible after", _after(starts, "page"), totals)
+    compared = _row("the badge shows the error against the model's own after", _after(starts, "verified"), totals)
     table = Table(("cause", "seconds", "share in %"), [*rows, picture, page, compared])
     named = {"picture": "first picture, a recorded one,", "live": "live picture"}
     remarks = [
-        f"The mark for the {named[point]} at most {most:.0f} seconds, is "
+        f"The target for the {named[point]} at most {most:.0f} seconds, is "
         f"{'reached' if (found := Spread.of(_after(starts, point)).median) <= most else 'missed'}: {found:.2f}."
         for point, most in _MARKS.items()
     ]
@@ -53,7 +53,7 @@ def run(quick: bool) -> Result:
 
 
 def _after(starts: list[dict[str, float]], point: str) -> list[float]:
-    """How long after its start each came to a point, in seconds."""
+    """Return the seconds from each start to a point."""
     return [start[point] - start["started"] for start in starts]
 
 
@@ -63,7 +63,7 @@ def _row(cause: str, took: list[float], totals: list[float]) -> list[str]:
 
 
 def _start(browser: Browser) -> dict[str, float]:
-    """When each point was reached in one fresh start, in seconds since the epoch."""
+    """Return the time of each point in one fresh start, in seconds since the epoch."""
     with tempfile.TemporaryDirectory() as folder:
         stamps = Path(folder) / "stamps"
         points = {"started": time.time()}
@@ -82,13 +82,13 @@ def _start(browser: Browser) -> dict[str, float]:
 
 
 def _when_there(page: Page) -> float:
-    """When the page has its own contents: Streamlit shows grey boxes before that."""
+    """Return the time when the page has its own contents, after Streamlit's grey boxes."""
     page.get_by_label("Sentence", exact=True).wait_for(timeout=60_000)
     return time.time()
 
 
 def _when_drawn(page: Page) -> float:
-    """When a head of the layer on the screen has been painted."""
+    """Return the time when a head of the layer on the screen was painted."""
     cell = page.get_by_test_id("explorer-grid").locator('[aria-selected="true"] canvas')
     cell.wait_for(timeout=120_000)
     page.wait_for_function(_IS_PAINTED, arg=cell.element_handle(), timeout=60_000)
@@ -96,13 +96,13 @@ def _when_drawn(page: Page) -> float:
 
 
 def _when_live(page: Page) -> float:
-    """When the page no longer says that its picture is a recorded one."""
+    """Return the time when the page no longer marks its picture as recorded."""
     page.get_by_text("Recorded:").wait_for(state="detached", timeout=120_000)
     return time.time()
 
 
 def _when_verified(page: Page) -> float:
-    """When the page says how far the live picture is from the model's own."""
+    """Return the time when the page shows the live picture's error."""
     page.get_by_role("button", name="Verified").wait_for(timeout=60_000)
     return time.time()
 
@@ -110,13 +110,12 @@ def _when_verified(page: Page) -> float:
 BENCHMARK = Benchmark(
     title="From start to the first picture",
     method=(
-        "The app is started seven times, each time as a new process. A browser that is open already asks for the "
+        "The app is started seven times, each time as a new process. A browser that is already open requests the "
         "page, in a fresh profile, as soon as the server answers. A hook on imports and a wrapper around two "
-        "functions note inside the server's process when it reached which point; when something was in sight is "
-        "seen from the browser. After the first start, files are in the operating system's cache. The times follow "
-        "each other and add up to the whole, except for the last three rows, which overlap the others. A figure is "
-        "the median, with the smallest and the largest in brackets. Seconds are this machine's; the shares are what "
-        "can be compared."
+        "functions record inside the server's process when it reached each point; the browser shows when something "
+        "was visible. After the first start, files are in the operating system's cache. The times follow each other "
+        "and add up to the whole, except for the last three rows, which overlap the others. Each figure is the "
+        "median, with the smallest and the largest in brackets. Seconds depend on this machine; compare the shares."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""How long something takes to appear in a browser: from what a reader does to the painted frame that shows it."""
+"""Measure how long something takes to appear in a browser: from an action to the painted frame that shows it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,14 +44,14 @@ CLOCK = """(least) => {
 
 @dataclass(frozen=True)
 class Way:
-    """A page that is ready, and what one does there to see another thing: that with a number, or the next one."""
+    """A ready page, and the action that shows another thing: that with a number, or the next one."""
 
     page: Page
     choose: Callable[[int], None]
     shown: list[float] | None = None  # beside it, until the screen shows it
 
     def milliseconds(self, number: int) -> float:
-        """From the click, or the pointer's coming, to the painted frame that shows it."""
+        """Return the time from the click or hover to the painted frame that shows it."""
         self.page.bring_to_front()
         self.choose(number)
         took = self.page.wait_for_function("() => window.took", timeout=30_000).json_value()
@@ -62,7 +62,7 @@ class Way:
 
 
 def open_page(browser: Browser, address: str) -> Page:
-    """An address in a window of its own, with the stopwatch in it."""
+    """Open a URL in its own window, with the stopwatch in it."""
     page = browser.new_context(viewport=VIEWPORT).new_page()
     page.add_init_script(f"({_STOPWATCH})()")
     page.goto(address)
@@ -70,6 +70,6 @@ def open_page(browser: Browser, address: str) -> Page:
 
 
 def in_app(page: Page) -> Page:
-    """A page of the app, once what it shows is verified."""
+    """Open a page of the app, and wait until its badge says verified."""
     page.get_by_role("button", name="Verified").wait_for(timeout=120_000)
     return page

@@ -1,4 +1,4 @@
-"""How long another head takes to appear: our component in the browser, against a round trip to the server."""
+"""Measure how long another head takes to appear: our component in the browser, against a round trip to the server."""
 
 import itertools
 import random
@@ -24,10 +24,10 @@ _LENGTHS = (24, 64, 128)
 _PLOTLY = "Streamlit's selectbox and a Plotly heatmap"
 _FILE = "our component, in an HTML file"
 _APP = "our component, in the app"
-_POINTED = "our component, in the app, where a head is pointed at"
+_POINTED = "our component, in the app, hovering over a head"
 _SEEN = f"{_POINTED}, until the screen shows it (in steps of 8)"
-_FINDING = "our component, in the app, where a finding is pressed"
-_SLIDE = "our component, in the app, where a key turns to the next slide"
+_FINDING = "our component, in the app, clicking a finding"
+_SLIDE = "our component, in the app, turning a slide with a key"
 # Milliseconds.
 _MARKS = {_POINTED: 32, _FINDING: 100, _SLIDE: 100}
 
@@ -92,7 +92,7 @@ def run(quick: bool) -> Result:
 def _take_turns(
     browser: Browser, ours: str, trace: av.Trace, text: str, folder: Path, rounds: int
 ) -> dict[str, list[float]]:
-    """By name of the way, milliseconds; heads one after another, the same on each page."""
+    """Return milliseconds by way; heads one after another, the same on each page."""
     file, weights = folder / "page.html", folder / "weights.npz"
     av.explore(trace).save_html(file)
     np.savez(weights, weights=trace.attention(0).weights.numpy(), tokens=trace.query_tokens().labels)
@@ -144,7 +144,7 @@ def _component(page: Page) -> Way:
 
 
 def _pointed(page: Page) -> Way:
-    """The pointer comes from outside, and at any moment of a frame, as a hand moves it."""
+    """Move the pointer from outside, at any moment of a frame, as a hand does."""
     chance = random.Random(0)
 
     def choose(head: int) -> None:
@@ -163,7 +163,7 @@ def _pointed(page: Page) -> Way:
 
 
 def _findings(page: Page) -> Way:
-    """One after another, as a finger presses them: without pointing first, which would show them already."""
+    """Click them one after another as a finger does: without hovering, which would show them already."""
     buttons = page.get_by_test_id("finding")
     turns = itertools.count()
 
@@ -176,7 +176,7 @@ def _findings(page: Page) -> Way:
 
 
 def _slides(page: Page) -> Way:
-    """Each slide asked and then answered; after the last from the first again."""
+    """Show each slide's question and then its answer; start again after the last."""
     dialog = page.locator("dialog.av-present")
 
     def choose(_head: int) -> None:
@@ -205,20 +205,19 @@ def _plotly(page: Page) -> Way:
 
 
 BENCHMARK = Benchmark(
-    title="Another head in the browser",
+    title="Switching heads in the browser",
     method=(
-        "Somebody who looks at one head of all-MiniLM-L6-v2 wants to see another. It is measured in Chromium "
-        "without a screen. Time begins when the browser receives the click, and ends with the first painted frame "
-        "that shows the other head. Where a head is pointed at, time begins when the pointer, which rested, comes "
-        "to it at any moment. Findings, which lie in several layers, are pressed as by a finger. Slides of the same "
-        "page are turned by a key, first to the question and then to its answer. Our component has all weights "
-        "already. It is compared with a Streamlit page as light as can be, a selectbox and a Plotly heatmap: its "
-        "weights are in the server's memory, and no model is loaded. The same heads are chosen on all pages in "
-        "turns. A figure is the median of 12 rounds, with the smallest and the largest in brackets; a ratio is "
-        "taken within a round. A screen with 60 frames a second by itself takes 8 to 25 ms from a click to the end "
-        "of the next frame. A frame ends when the page has handed it over. Where a head is pointed at, another row "
-        "has the browser's own clock of events (Event Timing), which runs until the frame is on the screen; here "
-        "the processor puts it there, since there is no graphics card."
+        "Measures how soon another head of all-MiniLM-L6-v2 appears in Chromium without a screen. Time starts when "
+        "the browser receives the click, and ends with the first painted frame that shows the other head. For "
+        "hovering, time starts when the resting pointer moves to the head at any moment. Findings, which are in "
+        "several layers, are clicked as with a finger. A key turns the slides of the same page, first to the question "
+        "and then to its answer. Our component already has all weights. It is compared with the lightest possible "
+        "Streamlit page, a selectbox and a Plotly heatmap: its weights are in the server's memory, and no model is "
+        "loaded. The same heads are chosen on all pages in turns. Each figure is the median of 12 rounds, with the "
+        "smallest and the largest in brackets; ratios are taken within a round. A screen with 60 frames per second "
+        "alone takes 8 to 25 ms from a click to the end of the next frame. A frame ends when the page has submitted "
+        "it. For hovering, another row has the browser's own Event Timing, which ends when the frame is on the "
+        "screen; without a graphics card, the processor draws it."
     ),
     run=run,
 )

@@ -1,4 +1,4 @@
-"""Files that visitors bring, each with its visitor's own word in it, and the way of one to the server."""
+"""Visitors' files, each with its visitor's own word in it, and their upload to the server."""
 
 import io
 import random
@@ -37,7 +37,7 @@ _COOKIE, _HEADER, _ASK = "_streamlit_xsrf", "X-Xsrftoken", "/_stcore/health"
 
 @dataclass(frozen=True)
 class Brought:
-    """A file that somebody brings."""
+    """A visitor's file."""
 
     kind: str
     name: str
@@ -45,12 +45,12 @@ class Brought:
 
     @property
     def label(self) -> str:
-        """What the field is called that takes it."""
+        """Return the label of the upload field."""
         return _FIELDS[self.kind]
 
 
 def bring(kind: str, draw: random.Random, word: str) -> Brought:
-    """A file that nobody else has.
+    """Return a file that no other visitor has.
 
     Args:
         word: a word of its visitor's; a trace is of a text with it, a picture or a sound is called so.
@@ -84,7 +84,7 @@ def _picture(draw: random.Random) -> bytes:
 
 
 def _sound(draw: random.Random) -> bytes:
-    """A part of a sample, from some second to another."""
+    """Return a part of a sample, from one second to another."""
     samples, rate = soundfile.read(_sample("sound", draw))
     length = draw.randint(int(_SHORTEST * rate), len(samples))
     begin, file = draw.randint(0, len(samples) - length), io.BytesIO()
@@ -97,7 +97,7 @@ def _sample(kind: str, draw: random.Random) -> Path:
 
 
 def put(address: str, name: str, content: bytes) -> None:
-    """Send a file to where the server wants it, with the token that a browser has from its first answer."""
+    """Upload a file to the server's URL, with the token from its first answer."""
     whose = urlsplit(address)._replace(path=_ASK).geturl()
     with urllib.request.urlopen(whose, timeout=60) as answer:
         token = SimpleCookie(answer.headers.get("Set-Cookie", ""))[_COOKIE].value
@@ -114,7 +114,7 @@ def put(address: str, name: str, content: bytes) -> None:
 
 
 def uploaded_bytes(address: str) -> int:
-    """How many bytes of visitors' files a server still holds as they came, as it says itself."""
+    """Return the bytes of uploaded files that a server reports to hold."""
     with urllib.request.urlopen(f"{address}/_stcore/metrics?families=cache_memory_bytes", timeout=60) as answer:
         content = answer.read().decode()
     return sum(int(line.split()[-1]) for line in content.splitlines() if "UploadedFileManager" in line)

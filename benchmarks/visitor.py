@@ -1,4 +1,4 @@
-"""One visitor of a running app without a browser: the same messages over the same kind of connection, nothing drawn."""
+"""One visitor of a running app without a browser: the same messages over the same kind of connection."""
 
 import asyncio
 import time
@@ -25,11 +25,11 @@ __all__ = ["Answer", "Visitor"]
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of one thing that a visitor did.
+    """The result of one action.
 
     Attributes:
         seconds: from the click to the last part of the page.
-        errors: every error that the page showed instead of something.
+        errors: every error on the page.
         size: bytes that were sent for it.
     """
 
@@ -40,10 +40,10 @@ class Answer:
 
 @dataclass
 class Visitor:
-    """Somebody with a browser tab.
+    """A visitor with a browser tab.
 
     Attributes:
-        parameters: of the link that is opened first, such as a sentence.
+        parameters: of the first link, such as a sentence.
         patience: seconds after which a page that hasn't answered counts as an error.
         below: the path that the app is served at; empty for the root of its host.
         heard: gets every message as it comes.
@@ -85,17 +85,17 @@ class Visitor:
             await self._connection.close()
 
     async def open(self) -> Answer:
-        """Open the link that was handed out."""
+        """Open the first link."""
         return await self._run(ClientState(query_string=urlencode(self.parameters)))
 
     async def follow(self, label: str) -> Answer:
-        """Follow the link in the page's menu that is called so, with what it carries."""
+        """Follow the menu link with this label and its parameters."""
         link = self._links[label]
         self._page = link.page_script_hash
         return await self._run(ClientState(page_name=link.page, query_string=link.query_string))
 
     async def press(self, label: str, answering: str = "") -> Answer:
-        """Press the button that is called so.
+        """Click the button with this label.
 
         Args:
             answering: a box to type 1 into, or options to choose the first of, before; where there are such.
@@ -107,7 +107,7 @@ class Visitor:
         return await self._run(state)
 
     async def upload(self, label: str, name: str, content: bytes) -> Answer:
-        """Choose a file in the field that is called so, as a browser does: ask for a place, send the file, tell of it.
+        """Choose a file in the field with this label, as a browser does: request a URL, upload the file, report it.
 
         Returns:
             The page with it. That the page has no such field is an error of it, as is that the server takes no file.
@@ -129,20 +129,20 @@ class Visitor:
         return await self._run(state, began)
 
     def was_told(self, start: str) -> bool:
-        """Whether one of the page's messages begins so."""
+        """Return whether one of the page's messages starts with this."""
         return any(words.startswith(start) for words in self._phrase)
 
     @property
     def pages(self) -> frozenset[str]:
-        """What the pages that the menu leads to are called."""
+        """Return the labels of the menu's pages."""
         return frozenset(self._links)
 
     def offers(self, label: str) -> bool:
-        """Whether the page has a button that is called so and can be pressed."""
+        """Return whether the page has an enabled button with this label."""
         return label in self._buttons
 
     async def _place_for(self, name: str) -> FileURLs:
-        """Where the server wants a file put."""
+        """Return the URL for an upload."""
         assert self._connection is not None
         asked = BackMsg()
         asked.file_urls_request.request_id = str(uuid.uuid4())
@@ -169,7 +169,7 @@ class Visitor:
             return Answer(time.perf_counter() - began, (f"no answer in {self.patience:g} seconds",), 0)
 
     async def _answer(self, connection: ClientConnection, began: float) -> Answer:
-        """Everything that comes until the page's script is through."""
+        """Return every message until the page's script has finished."""
         errors, size = list[str](), 0
         while True:
             content = await connection.recv(decode=False)

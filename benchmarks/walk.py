@@ -1,4 +1,4 @@
-"""How many files a sentence passes from its box to the explorer's bytes, and a click from the picture to the downloads.
+"""Count the files that a sentence passes on its way to the explorer, and a click on its way to the downloads.
 
 Usage: PYTHONPATH=TREE python benchmarks/walk.py prints the numbers of a tree of the project, and the files by name.
 """
@@ -53,7 +53,7 @@ def _has_head(names: "Mapping[Any, Any] | None", value: object) -> bool:
 
 
 def _parts(value: object) -> "tuple[Mapping[Any, Any] | None, list[object]]":
-    """What a value is made of: by name, if it has names, and one after the other."""
+    """Return a value's parts: by name, if they have names, and in order."""
     if isinstance(value, functools.partial):
         return value.keywords, [*value.args, *value.keywords.values()]
     if isinstance(value, dict):
@@ -67,7 +67,7 @@ def _parts(value: object) -> "tuple[Mapping[Any, Any] | None, list[object]]":
 
 
 def _carries(value: object, has: "Callable[[Mapping[Any, Any] | None, object], bool]", depth: int = _DEPTH) -> bool:
-    """Whether a value is what is followed, or has it somewhere inside."""
+    """Return whether a value is or contains the followed one."""
     names, parts = _parts(value)
     if has(None, value) or (names is not None and has(names, value)):
         return True
@@ -80,7 +80,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 @dataclass
 class Way:
-    """The functions that what is followed comes through, in the order in which they get it or give it.
+    """The functions that the followed value passes, in order.
 
     Attributes:
         has: whether a value is what is followed, by itself; told its parts' names, too.
@@ -95,7 +95,7 @@ class Way:
     _resumed: set[FrameType] = field(default_factory=set)
 
     def note(self, frame: FrameType, event: str, argument: object) -> None:
-        """Hear of a call or a return from Python, and put down a step if the way comes through it."""
+        """Trace a call or a return, and record a step if the way passes it."""
         if event not in ("call", "return"):
             return
         if _is_ours(frame):
@@ -113,7 +113,7 @@ class Way:
             self._step(frame, event)
 
     def _note_streamlits(self, frame: FrameType, event: str, argument: object) -> None:
-        """Note what the package hands to Streamlit and gets from it: widgets, and what is kept for the visit."""
+        """Record the package's exchange with Streamlit: widgets and session state."""
         if event == "call" and self.is_end(frame.f_code.co_name, frame.f_locals):
             self.end = len(self.steps)
         caller = frame.f_back
@@ -129,7 +129,7 @@ class Way:
 
     @staticmethod
     def _taken(frame: FrameType) -> dict[str, object]:
-        """A function's arguments, and what it has from the function around it."""
+        """Return a function's arguments and its closure."""
         code, found = frame.f_code, frame.f_locals
         counted = code.co_argcount + code.co_kwonlyargcount
         counted += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -144,13 +144,13 @@ class Way:
 
     @property
     def visits(self) -> list[tuple[str, str]]:
-        """The files one after the other, each with the function by which it is entered."""
+        """Return the files in order, each with the function that enters it."""
         steps = self.steps[: self.end]
         return [step for at, step in enumerate(steps) if at == 0 or step[0] != steps[at - 1][0]]
 
     @contextlib.contextmanager
     def followed(self) -> Generator[None]:
-        """Follow what the app's script does meanwhile."""
+        """Follow the app's script inside."""
 
         def begin(frame: FrameType, event: str, argument: object) -> None:
             # Streamlit's test runs the script in a thread of its own; others compute beside it.
@@ -214,7 +214,7 @@ def _phrase(typed: Way, clicked: Way) -> Result:
 
 
 def _files(way: Way) -> Table:
-    """The files in the order in which the way comes to them."""
+    """Return the files in the order of the way."""
     first, entries = dict(reversed(way.visits)), Counter(file for file, _ in way.visits)
     rows = [[file, str(count), first[file]] for file, count in entries.items()]
     return Table(("file", "entries", "first function"), rows)
@@ -236,9 +236,9 @@ _COLUMNS = ("way", "files", "of these in ui", "returns to a file", "calls")
 BENCHMARK = Benchmark(
     "The way through the code",
     "A test types a sentence on Explore and clicks a head in its picture, in Streamlit's AppTest, and traces every "
-    "call. A file of the package is on the way if one of its functions takes or returns the sentence, or the head, by "
-    "itself or inside a value, or hands it to Streamlit or gets it from there. A return to a file is an entry into one "
-    "that the way had left. No time is measured.",
+    "call. A file of the package is on the way if one of its functions takes or returns the sentence or the head, by "
+    "itself or inside a value, or exchanges it with Streamlit. A return to a file enters one that the way had left. "
+    "No time is measured.",
     run,
 )
 

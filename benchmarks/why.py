@@ -1,4 +1,4 @@
-"""What it costs to open a number into what wrote it, against the pass that made the trace."""
+"""Measure the cost of decomposing a number, against the pass that made the trace."""
 
 import itertools
 import os
@@ -39,14 +39,14 @@ def run(quick: bool) -> Result:
     remarks = [
         at_most("a first number, in recorded passes", first, _FIRST),
         at_most("a second number, as a share of the first", second, _SECOND),
-        at_most("what stays in memory meanwhile, in MB", held, _HELD, "{:.0f}"),
+        at_most("memory held meanwhile, in MB", held, _HELD, "{:.0f}"),
     ]
     columns = ("tokens", "recorded pass", "a first number ÷ a pass", "a second number ÷ the first", "held")
     return Result([Table(columns, rows)], remarks)
 
 
 def _number(model: av.AttentionModel, text: str, rounds: int) -> tuple[list[str], Spread, Spread, float]:
-    """A row, its two ratios, and the megabytes that the opened run holds."""
+    """Return a row, its two ratios, and the megabytes that the opened run holds."""
     # Of a trace that was opened last the run is kept: with two in turns each is opened anew.
     traces = [model.trace(text), model.trace(text)]
     turns, last = itertools.cycle(traces), traces[:1]
@@ -78,20 +78,20 @@ def _number(model: av.AttentionModel, text: str, rounds: int) -> tuple[list[str]
 
 
 def _resident() -> float:
-    """What the process holds in memory, in megabytes."""
+    """Return the process's memory in megabytes."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 BENCHMARK = Benchmark(
-    title="What wrote a number",
+    title="Decomposing a number",
     method=(
-        f"`av.decompose` opens a number into what every part of {_MODEL} wrote of it. The number is by how much the "
-        "model's logit of its likeliest next word is larger than that of the second. Counted are the run that it "
-        "needs and the rows, against the recorded pass of the same text that a trace takes. A second number of the "
-        "same text uses the run that is there already. We count processor time on one thread and take the ways in "
-        "turns. A figure is the median of seven rounds, with the smallest and the largest in brackets; a ratio is "
-        "taken within a round. *Held* is by how much the process grew when a text was opened for the first time."
+        f"`av.decompose` breaks a number into the contributions of every part of {_MODEL}. The number is the logit of "
+        "the likeliest next word minus that of the second. The run that it needs and the rows are counted, against "
+        "the recorded pass of a trace of the same text. A second number of the same text reuses that run. We count "
+        "processor time on one thread and take the ways in turns. Each figure is the median of seven rounds, with the "
+        "smallest and the largest in brackets; ratios are taken within a round. *Held* is the growth of the process "
+        "when a text was decomposed for the first time."
     ),
     run=run,
 )

@@ -62,7 +62,7 @@ def compositions_of(known: Proven, into: Collection[tuple[int, int]] | None) -> 
 
     missing = {name: why for name in _READERS if (why := _missing(known, name)) is not None}
     if len(missing) == len(_READERS):
-        raise UnsupportedModel(f"{known.name} has no compositions that weights alone tell: {missing['v']}")
+        raise UnsupportedModel(f"can't compute compositions of {known.name} from its parameters: {missing['v']}")
     layers, numbers = known.layers, known.numbers
     later = _chosen(known, into)
     pairs = [
@@ -90,14 +90,14 @@ def _missing(known: Proven, name: str) -> str | None:
     reader, after = _READERS[name]
     lacking = known.lacking("value", "output", reader, after)
     if lacking is None and reader not in known.proof.composed:
-        return "what its heads write goes through more than a matrix and the norm before the later heads that read it"
+        return "its heads' output goes through more than a matrix and the norm before later heads read it"
     return lacking
 
 
 def _chosen(known: Proven, into: Collection[tuple[int, int]] | None) -> dict[LayerIndex, list[int]]:
     for layer, head in into or ():
         if (layer, head) not in known.heads:
-            raise ShapeError(f"layer {layer}, head {head} was asked for; there are {_phrase(known)}")
+            raise ShapeError(f"no layer {layer}, head {head}; there are {_phrase(known)}")
     placed = enumerate(zip(known.numbers, known.layers, strict=True))
     chosen = {
         LayerIndex(at): [head for head in range(around.heads) if into is None or (number, head) in into]

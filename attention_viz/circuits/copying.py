@@ -26,7 +26,7 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
     """Measure how far each head would raise the logit of the token that it attends to, within texts.
 
     If a head attended to one token alone, it would write that token's value times W_O, the last norm's gain and W_U to
-    the logits. z is the number of standard deviations by which the token's own logit exceeds the mean of all logits; 0
+    the logits. z is how many standard deviations the token's own logit is above the mean of all logits; 0
     means no preference. The deviation over the vocabulary comes from W_U's covariance, without computing each logit.
     Attention patterns play no part. A head that copies and attends to the token after an earlier occurrence is an
     induction head.
@@ -51,11 +51,11 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
     import pandas
 
     if isinstance(texts, str):
-        raise UnusableText("one text was given; needed: a list of texts, even of one")
+        raise UnusableText("texts is a single str; pass a list of texts")
     known = proven(model, stream)
     lacking = known.lacking("output") or known.lacking_words()
     if lacking is not None:
-        raise UnsupportedModel(f"what heads of {known.name} copy isn't told: {lacking}")
+        raise UnsupportedModel(f"can't measure copying in {known.name}: {lacking}")
     count, total = 0, torch.zeros(sum(around.heads for around in known.layers), dtype=torch.float64)
     for text in texts:
         trace = model.trace(text)
@@ -64,7 +64,9 @@ def copying(model: "AttentionModel", texts: Iterable[str], stream: str | None = 
         count += int(counts.sum())
         total += _scores(known, trace, torch.tensor(tokens.numbers), counts).sum(dim=1).double().cpu()
     if not count:
-        raise UnusableText("the texts have no token that counts: special tokens and a decoder's first one don't")
+        raise UnusableText(
+            "no token of the texts counts, since special tokens and a decoder's first one don't; give longer texts"
+        )
     index = pandas.MultiIndex.from_tuples(known.heads, names=["layer", "head"])
     return pandas.DataFrame({"z": (total / count).tolist(), "n": count}, index=index)
 

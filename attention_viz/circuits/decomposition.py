@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HELD", "Decomposition", "decompose", "decompose_run"]
 
-# What stands beside every number that is made here.
+# The note beside every number from here.
 HELD = "direct effect; norms and patterns held fixed"
 
 
@@ -36,7 +36,7 @@ class Decomposition(ShortRepr):
         remainder: total minus the sum of the rows, for the side with the larger gap.
         position_bias: the distance-dependent term that the model adds to a score, not in the sum; 0 if there is none.
         softcap: the soft cap applied to a score afterwards, not in the sum; None if there is none.
-        held: what the numbers mean, in words: direct effects, and the run's edits if it has any.
+        held: the meaning of the numbers in words: direct effects, and the run's edits if it has any.
     """
 
     of: Asked
@@ -115,7 +115,7 @@ class Decomposition(ShortRepr):
     @property
     def _known(self) -> "OpenNumber":
         if self._work is None:
-            raise ShapeError("this was put together without the run behind it; make it with attention_viz.decompose")
+            raise ShapeError("this Decomposition has no run behind it; create it with attention_viz.decompose")
         return self._work
 
 
@@ -140,7 +140,7 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
             since.
         ShapeError: `of` is a `Probability`, which isn't a sum of parts, or a layer, head, position or token doesn't
             exist.
-        UnusableText: the token's text is no token or several.
+        UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, has no unembedding for a logit, or can't be decomposed:
             the rows would miss the number by more than 1e-4 of the largest row.
     """
@@ -152,12 +152,12 @@ def decompose_run(trace: Trace, of: Asked) -> Decomposition:
     """Decompose as `decompose` does, from a trace without its model."""
     if isinstance(of, Probability):
         raise ShapeError(
-            f"the {of} was asked for, and a probability is no sum of what parts wrote, since the softmax lies between; "
-            "ask for an av.Logit, or for what heads are worth to it with attention_viz.effects"
+            f"can't decompose the {of}, since a softmax isn't a sum of contributions; use an av.Logit, or ablate heads "
+            "with attention_viz.effects"
         )
     run, opened = open_alone(trace)
     number = OpenNumber.begin(run, trace, opened, of)
     table, remainder = number.rows()
     edits = trace.provenance.edits
-    held = f"{HELD}; of a run that was edited: {', '.join(edits)}" if edits else HELD
+    held = f"{HELD}; of an edited run: {', '.join(edits)}" if edits else HELD
     return Decomposition(of, number.total, table, remainder, *number.apart(), held, number)

@@ -65,8 +65,8 @@ def gradient(
     trace = _traced(model, text, second_text, target)
     if not trace.differentiable:
         raise TraceError(
-            "gradients were asked for of a trace without a model behind it: it comes from a file, or was made of "
-            "another trace; trace the text anew"
+            "gradients need a trace with its model, but this one comes from a file or another trace; trace the text "
+            "again"
         )
     stream = trace.stream(stream)
     _check_layer(trace, stream, layer)
@@ -84,7 +84,7 @@ def _check_layer(trace: Trace, stream: str, layer: int | None) -> None:
     heads = {trace.head_count(number, stream) for number in trace.layer_numbers(stream)}
     if len(heads) > 1:
         raise ShapeError(
-            f"all layers of the {stream} were asked for at once, and they have {sorted(heads)} heads: name one layer"
+            f"the layers of the {stream} have {sorted(heads)} heads, which don't fit one tensor; name one layer"
         )
 
 
@@ -92,13 +92,12 @@ def _traced(model: Model, text: str | Trace, second_text: str | None, target: st
     need_model(model)
     if not model.facts.trained:
         raise UnsupportedModel(
-            f"gradients were asked for of {model.name}, our own module: its random weights were never trained to say "
-            "anything, so there is no output to ask about; take a pretrained model"
+            f"gradients need a trained model, but {model.name} has random weights; load a pretrained model"
         )
     if isinstance(text, str):
         return model.trace(text, second_text, target=target)
     if second_text is not None or target is not None:
-        raise TraceError("a trace was given, and beside it a second sentence or a target: it has its own already")
+        raise TraceError("a trace has its own second sentence and target; leave out second_text and target")
     if text.provenance.model != model.name:
-        raise TraceError(f"a trace of {text.provenance.model} was given; {model.name} knows only its own")
+        raise TraceError(f"{model.name} accepts only its own traces; got one of {text.provenance.model}")
     return text

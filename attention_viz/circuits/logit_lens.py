@@ -1,4 +1,4 @@
-"""Predict what the model would output if it stopped after each layer."""
+"""Predict the model's output as if it stopped after each layer."""
 
 import copy
 from collections import deque
@@ -62,23 +62,20 @@ def logit_lens(
         TraceError: the trace is another model's, comes from a file or from another trace, or the model has changed
             since.
         ShapeError: `count` is below 1, or the token id doesn't exist.
-        UnusableText: the token's text is no token or several.
+        UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, has no unembedding, is an encoder–decoder, or its streams
             are missing or don't lead to its output.
     """
     import pandas
 
     if count < 1:
-        raise ShapeError(f"{count} tokens were asked for of each place; it has to be 1 or more")
+        raise ShapeError(f"count must be at least 1; got {count}")
     run = run_behind(model, trace)
     if run.anatomy.no_words:
-        raise UnsupportedModel(
-            f"{run.name} has no head that chooses tokens, so its layers say no words: {run.anatomy.no_words}"
-        )
+        raise UnsupportedModel(f"the logit lens needs an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
     if len(trace.streams) > 1:
         raise UnsupportedModel(
-            f"{run.name} has {len(trace.streams)} kinds of attention; needed: a decoder, or an encoder "
-            "that fills in words"
+            f"{run.name} has {len(trace.streams)} attention types; use a decoder or a masked language model"
         )
     wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output_at(-1).float(), token)
     lens = _opened(run)
@@ -174,16 +171,18 @@ def _opened(run: ModelRun) -> _Lens:
     recorder = Recorder(run.edits, run.anatomy.places, frozenset())
     with (
         hooked(twin.model.modules(), hear),
-        twin.recorded(recorder, run.name, "doesn't tell what leaves its layers"),
+        twin.recorded(recorder, run.name, "doesn't return its layers' outputs"),
     ):
         answered = twin.model(**run.inputs, **{**twin.settings, "output_hidden_states": True})
     states: Sequence[Tensor] = getattr(answered, "hidden_states", None) or ()
     if len(states) < 2 or any(state.shape != states[0].shape or len(state) != 1 for state in states):
-        raise UnsupportedModel(f"{run.name} doesn't tell what leaves each of its layers, as one vector a token")
+        raise UnsupportedModel(f"{run.name} doesn't return each layer's output as one vector per token")
     # A model may be a body inside another.
     body = next((one for one in bodies if torch.equal(one[1].last_hidden_state, states[-1])), None)
     if body is None:
-        raise UnsupportedModel(f"in {run.name} no module gives what its head reads, so no other stream can be read")
+        raise UnsupportedModel(
+            f"no module of {run.name} outputs the input of its unembedding, so its layers have no predictions"
+        )
     last = next((one for one in turns if torch.equal(one.left, states[-1])), None)
     end = states[-1] if last is None else last.entered
     streams = [*(state[0] for state in states[:-1]), end[0]]
@@ -199,5 +198,5 @@ def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:
         if not close(logits.cpu(), some, REORDERED):
             behind(trace).confirm()
             raise UnsupportedModel(
-                f"what leaves {run.name}'s last layer isn't what its head reads, so its layers' words would be wrong"
+                f"the unembedding of {run.name} doesn't read its last layer's output, so predictions would be wrong"
             )

@@ -168,14 +168,12 @@ def _words_of(model: "AttentionModel", turns: Turns, calls: int) -> WordMatrices
     turn = turns.of(head, calls)
     if head is None or turn is None:
         return WordMatrices(
-            embedding, None, missing=f"{model.name} has no head that makes words of its last layer by one matrix"
+            embedding, None, missing=f"{model.name} has no unembedding that is one matrix after its last layer"
         )
     entered = turn[1].entered
     matrix = matrix_of(head, entered.new_empty(0, entered.shape[-1]))
     if isinstance(matrix, str):
-        return WordMatrices(
-            embedding, None, missing=f"the head of {model.name} that makes words is not one matrix: {matrix}"
-        )
+        return WordMatrices(embedding, None, missing=f"the unembedding of {model.name} is not one matrix: {matrix}")
     given = turns.giving(turn)
     norm = None if given is None else norm_of(given[1].module, matrix.weight)
     return WordMatrices(embedding, matrix.weight.T, norm)

@@ -64,8 +64,8 @@ class OpenNumber:
             largest = max((abs(one) for one in sums.values()), default=0.0)
             if abs(rest) > REORDERED * max(largest, 1e-6):
                 raise UnsupportedModel(
-                    f"{self.run.name} can't be opened: what is known to have written the {self.of} misses it by "
-                    f"{rest:.3g} of {self.total:.3g}; {self._why_missed()}"
+                    f"can't decompose {self.run.name}: contributions to the {self.of} miss {rest:.3g} of "
+                    f"{self.total:.3g}; {self._why_missed()}"
                 )
             missed = max(missed, rest, key=abs)
             tables.append(self.table(side, sums))
@@ -74,8 +74,8 @@ class OpenNumber:
     def _why_missed(self) -> str:
         dtype = self.run.runner.model.dtype
         if dtype.itemsize < torch.float32.itemsize:
-            return f'the model computes in {str(dtype).removeprefix("torch.")}; load it with dtype="float32"'
-        return "something in the model isn't linear and isn't known here"
+            return f'load it with dtype="float32" instead of {str(dtype).removeprefix("torch.")}'
+        return "it has a nonlinear step that isn't known here"
 
     def apart(self) -> tuple[float, float | None]:
         """Return a score's position bias and soft cap."""
@@ -120,7 +120,7 @@ class OpenNumber:
         import pandas
 
         if not isinstance(self.of, Score):
-            raise ShapeError(f"pairs were asked for of the {self.of}; only a score has two sides")
+            raise ShapeError(f"pairs need an av.Score, which has two sides; got the {self.of}")
         with self.opened.asking(), self.run.runner.door:
             query, key, scale = _vectors(self.run, self.trace, self.opened, self.of)
             rows, ours = matrix(self.parts, [self.opened.contributions(one) for one in query])
@@ -211,7 +211,7 @@ class OpenNumber:
         stream = self.trace.stream(stream)
         call = self._call(layer, stream)
         if not 0 <= head < call.shape[0]:
-            raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {call.shape[0] - 1}")
+            raise ShapeError(f"no head {head}; layer {layer} has heads 0 to {call.shape[0] - 1}")
         number = self.run.anatomy.call(stream, LayerNumber(layer))
         leaf = next(one for one in self.opened.leaves if one.call == number)
         slopes = torch.zeros_like(leaf.tensor)
@@ -234,7 +234,7 @@ def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple
     there = trace.attention(of.layer, stream)
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
         if not 0 <= asked < count:
-            raise ShapeError(f"{name} {asked} was asked for; layer {of.layer} has 0 to {count - 1}")
+            raise ShapeError(f"no {name} {asked}; layer {of.layer} has 0 to {count - 1}")
     call = opened.calls[run.anatomy.call(stream, LayerNumber(of.layer))]
     query = call.query[of.head, of.query]
     keys = of_head(call.key, of.head, len(call.query))
@@ -245,7 +245,9 @@ def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple
             allowed = there.allowed.expand(there.shape)[of.head, of.query].clone()
         allowed[of.key] = False
         if not allowed.any():
-            raise ShapeError(f"query {of.query} may look at no other key, so there is no mean of the others")
+            raise ShapeError(
+                f"query {of.query} may attend to no other key, so no mean can be subtracted; leave out relative"
+            )
         key = key - keys[allowed.to(keys.device)].mean(dim=0)
     return query, key, there.scale
 
@@ -261,11 +263,10 @@ def _output(run: ModelRun, trace: Trace, opened: OpenedRun, of: Logit | Directio
         return along(run, output, Along(of.vector, of.position))
     rows = len(output)
     if not -rows <= of.position < rows:
-        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+        raise ShapeError(f"no position {of.position}; the output has positions {-rows} to {rows - 1}")
     if no_words := run.anatomy.no_words:
         raise UnsupportedModel(
-            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its "
-            f"output: {no_words}"
+            f"the {of} needs an unembedding, which {run.name} lacks; use an av.Direction of its output ({no_words})"
         )
     row, logits = output[of.position], trace.output_at(of.position)
     token = token_of(run.name, run.tokenizer, logits, of.token)

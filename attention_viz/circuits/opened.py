@@ -101,8 +101,7 @@ def cut_off(name: str, what: str, number: Tensor, opened: OpenedRun) -> Unsuppor
     path = origin_of(number) or origin_of(opened.output)
     where = f" in {path}" if path else ""
     return UnsupportedModel(
-        f"{name} can't be opened into what wrote {what}: all of it goes through a step{where} that isn't linear in "
-        "what it is given"
+        f"can't decompose {what} in {name}: all of it goes through a step{where} that isn't linear in its input"
     )
 
 
@@ -115,7 +114,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
         _followed(twin, where),
         ledger,
         # Innermost, so that what it follows is what the model asked for.
-        twin.recorded(scribe, run.name, "can't be opened into what wrote its numbers", slopes=True),
+        twin.recorded(scribe, run.name, "can't be decomposed", slopes=True),
     ):
         inputs = {name: tensor.clone() for name, tensor in run.inputs.items()}
         for one in inputs.values():
@@ -202,9 +201,7 @@ def _reproducible_run(trace: Trace, run: ModelRun) -> OpenedRun:
         return _last[1]
     _last = None
     if bool(trace.output.isnan().any()):
-        raise TraceError(
-            f"the output of {run.name} holds NaN, so its weights may, too, and nothing that it says can be taken apart"
-        )
+        raise TraceError(f"can't decompose the output of {run.name}, which has NaN; check its weights for NaN")
     opened = open_run(run)
     if not is_output_of(opened.output, trace):
         raise changed(run.name)
@@ -234,15 +231,15 @@ def check_model(model: "AttentionModel", trace: Trace) -> None:
     """Refuse a trace of another model."""
     need_trained(model)
     if trace.provenance.model != model.name:
-        raise TraceError(f"a trace of {trace.provenance.model} was given; {model.name} knows only its own")
+        raise TraceError(f"{model.name} accepts only its own traces; got one of {trace.provenance.model}")
 
 
 def _run(trace: Trace) -> ModelRun:
     run = behind(trace).run
     if not isinstance(run, ModelRun):
         raise TraceError(
-            "what wrote a number was asked of a trace without a model behind it: it comes from a file, or was made of "
-            "another trace; trace the text anew"
+            "this analysis needs a trace with its model, but this one comes from a file or another trace; trace the "
+            "text again"
         )
     behind(trace).check()
     return run

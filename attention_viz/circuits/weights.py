@@ -68,7 +68,7 @@ class Proven:
         if self.words.unembedding is None:
             return self.words.missing
         if not self.proof.worded:
-            return f"{self.name} does more to what its heads write than its matrices say before it is a word"
+            return f"{self.name} does more to its heads' output than its matrices before the logits"
         return None
 
 
@@ -98,7 +98,7 @@ def _in_full(model: "AttentionModel") -> "AttentionModel":
             copied = copy.deepcopy(model.hf_model)
     except Exception as error:
         raise UnsupportedModel(
-            f"{model.name} computes in half precision and can't be copied: {type(error).__name__}: {first_line(error)}"
+            f"can't copy {model.name}, which computes in half precision: {type(error).__name__}: {first_line(error)}"
         ) from error
     return type(model).of(copied.float(), model.tokenizer, Provenance(model=model.name))
 
@@ -140,7 +140,7 @@ def circuits_of(known: Proven) -> "pandas.DataFrame":
     missing = {name: one for name, one in circuits.items() if isinstance(one, str)}
     if len(missing) == len(circuits):
         raise UnsupportedModel(
-            f"{known.name} has no circuits that weights alone tell: {'; '.join(dict.fromkeys(missing.values()))}"
+            f"can't compute circuits of {known.name} from its parameters: {'; '.join(dict.fromkeys(missing.values()))}"
         )
     places = known.heads
     table = pandas.DataFrame(
@@ -160,9 +160,9 @@ def _ov(known: Proven) -> Tensor | str:
         return lacking
     lengths = [0 if one is None else len(one) for one in (known.words.embedding, known.words.unembedding)]
     if lengths[0] != lengths[1]:
-        return f"{known.name} reads {lengths[0]} words and chooses among {lengths[1]}"
+        return f"{known.name} has {lengths[0]} input tokens but {lengths[1]} output tokens"
     if not known.proof.embedded:
-        return f"{known.name} does more to a word's embedding than its matrices say before heads read it"
+        return f"{known.name} does more to a token's embedding than its matrices before heads read it"
     return ov_fractions(known)
 
 
@@ -184,7 +184,7 @@ def _qk(known: Proven) -> Tensor | str:
     if lacking is not None:
         return lacking
     if known.words.embedding is None or not known.proof.keyed:
-        return f"{known.name} does more to a word's embedding than its matrices say before heads look by it"
+        return f"{known.name} does more to a token's embedding than its matrices before its queries and keys"
     between, found = known.words.looked_up, list[Tensor]()
     for one in known.layers:
         assert one.key is not None
@@ -204,7 +204,7 @@ def _qk_norm(known: Proven) -> Tensor | str:
     if lacking is not None:
         return lacking
     if any(one.lengths for one in known.layers):
-        return f"norms on queries and keys give those of {known.name} their lengths, which W_Q W_Kᵀ doesn't tell"
+        return f"{known.name} normalizes queries and keys, so W_Q W_Kᵀ doesn't determine their norms"
     return torch.cat([product_norm(one.each("query"), one.each("key").mT) for one in known.layers])
 
 

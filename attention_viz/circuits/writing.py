@@ -60,12 +60,10 @@ def writes(
     import pandas
 
     if count < 1:
-        raise ShapeError(f"{count} words were asked for; it has to be 1 or more")
+        raise ShapeError(f"count must be at least 1; got {count}")
     run, opened = open_behind(model, trace)
     if run.anatomy.no_words:
-        raise UnsupportedModel(
-            f"{run.name} has no head that chooses tokens, so what a head writes has no words: {run.anatomy.no_words}"
-        )
+        raise UnsupportedModel(f"a head's words need an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
     stream = ("cross" if "cross" in trace.streams else trace.stream(None)) if stream is None else trace.stream(stream)
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
@@ -90,10 +88,10 @@ def written_logits(
     """
     rows = len(opened.output)
     if not -rows <= position < rows:
-        raise ShapeError(f"position {position} was asked for; the output has positions {-rows} to {rows - 1}")
+        raise ShapeError(f"no position {position}; the output has positions {-rows} to {rows - 1}")
     heads = trace.attention(layer, stream).shape[0]
     if not 0 <= head < heads:
-        raise ShapeError(f"head {head} was asked for; layer {layer} has heads 0 to {heads - 1}")
+        raise ShapeError(f"no head {head}; layer {layer} has heads 0 to {heads - 1}")
     if not opened.output.requires_grad:
         raise cut_off(run.name, "its output", opened.output, opened)
     call = run.anatomy.call(stream, LayerNumber(layer))

@@ -1,6 +1,6 @@
 """The command line, `attention-viz`: the library from a shell.
 
-Only results go to standard output; progress and refusals go to standard error. Heavy imports are inside the commands
+Only results go to standard output; progress and errors go to standard error. Heavy imports are inside the commands
 that need them, so that `--help` is fast.
 """
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: the words after the program's name; by default `sys.argv`'s.
 
     Returns:
-        The exit code: 0 fine, 1 a failed check or a refusal, 2 wrong usage, 130 Ctrl-C, 141 closed pipe.
+        The exit code: 0 success, 1 an error or a failed check, 2 wrong usage, 130 Ctrl-C, 141 closed pipe.
     """
     with _interrupts() as interrupts, _warnings_on_a_line():
         try:
@@ -71,7 +71,7 @@ def _interrupts() -> Generator[list[int]]:
         seen.append(number)
         raise KeyboardInterrupt
 
-    # A handler of somebody else's stays, and so does that of a shell that keeps Ctrl-C from what runs behind it.
+    # Keep another program's handler, and that of a shell that shields background jobs from Ctrl-C.
     ours = threading.current_thread() is threading.main_thread()
     ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if ours:

@@ -14,13 +14,13 @@ _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 @command(
-    "Start the app and print its address.",
+    "Start the app and print its URL.",
     "app --port 8502",
-    option("--port", "N", "the port on which it listens", type=port, default=8501),
+    option("--port", "N", "port to listen on", type=port, default=8501),
     option(
         "--host",
         "ADDRESS",
-        "who may connect: with 127.0.0.1 this machine only, with 0.0.0.0 others in the room, too",
+        "address to listen on: 127.0.0.1 admits this machine only, 0.0.0.0 others on the network, too",
         default="127.0.0.1",
     ),
 )
@@ -30,21 +30,21 @@ def app(arguments: SimpleNamespace) -> int:
     port: int = arguments.port
     if not ((HOME / "app.py").is_file() and (HOME / "pages").is_dir()):
         raise AttentionVizError(
-            f"the app's files, app.py and pages, are not in {HOME}; install attention-viz again, or start a checkout"
+            f"app.py and pages aren't in {HOME}; reinstall attention-viz, or run it from a checkout"
         )
     _check_address(host, port)
     if missing := how_to_install():
         report(missing)
     report("Starting the app …")
     exit_on_signals()  # the server must not outlive us
-    # What the server prints would stand among our results.
+    # Keep the server's output out of our results.
     server = start(port, f"--server.address={host}", log=sys.stderr.fileno())
     try:
         reachable = _EVERYWHERE.get(host, host)
         if not wait_until_healthy(server, port, host=reachable):
-            raise AttentionVizError("the app did not start; the reason stands above")
+            raise AttentionVizError("the app did not start; see the error above")
         print(f"http://{'localhost' if host in _EVERYWHERE else _in_a_link(reachable)}:{port}", flush=True)
-        report("Ctrl-C stops it.")
+        report("Press Ctrl-C to stop it.")
         return server.wait()
     finally:
         stop(server)
@@ -57,7 +57,7 @@ def _check_address(host: str, port: int) -> None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise AttentionVizError(
-            f"can't listen at {host}, port {port}: {reason}; --host and --port choose others"
+            f"can't listen at {host}, port {port} ({reason}); choose others with --host and --port"
         ) from None
 
 

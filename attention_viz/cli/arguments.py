@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
-TEXT = "the text; - reads it from standard input"
-MODEL = "a name that `attention-viz models` lists, a folder, or a hub id"
+TEXT = "the text, or - to read standard input"
+MODEL = "a name from `attention-viz models`, a folder, or a hub id"
 
 # A shell with our completion script sets this variable.
 COMPLETE = "_ATTENTION_VIZ_COMPLETE"
@@ -58,7 +58,7 @@ def argument(name: str, purpose: str, **more: Any) -> click.Argument:
 
 def model(*, required: bool = True) -> click.Option:
     """Return the model option; optional if a trace file names the model."""
-    purpose = MODEL if required else f"{MODEL}; not needed with a saved trace, which names its model"
+    purpose = MODEL if required else f"{MODEL}; optional with a saved trace, which names its model"
     return option("--model", "MODEL", purpose, required=required)
 
 
@@ -71,16 +71,16 @@ def inputs(name: str = "text", *, several: bool = False, again: bool = False) ->
     """
     nargs = -1 if several else 1
     text = argument("text", TEXT, nargs=nargs, required=False) if name == "text" else option(name, "TEXT", TEXT)
-    texts = option("--texts", "FILE", "a file with one text on each line; added to every TEXT")
-    runs = "its model runs its text again" if again else "no model runs for it"
-    trace = option("--trace", "FILE", f"a saved trace in place of a text; {runs}", multiple=True)
+    texts = option("--texts", "FILE", "a file with one text per line, read in addition to TEXT")
+    runs = "its model reruns the text" if again else "no model runs for it"
+    trace = option("--trace", "FILE", f"a saved trace instead of a text; {runs}", multiple=True)
     return (text, *([texts] if several else []), trace, model(required=False))
 
 
 def media() -> tuple[click.Parameter, ...]:
-    """Return the options for a picture or sound instead of a text."""
+    """Return the options for an image or audio instead of a text."""
     return tuple(
-        option(f"--{kind}", "FILE", f"{kind.one} in place of a text, for a model that {kind.does}") for kind in MEDIA
+        option(f"--{kind}", "FILE", f"{kind.one} instead of a text, for a model that {kind.does}") for kind in MEDIA
     )
 
 
@@ -129,10 +129,10 @@ def _number(word: str | int, least: int, most: int | None) -> int:
     word = str(word)
     number = int(word) if word.isascii() and word.isdigit() else -1
     if number < least or (most is not None and number > most):
-        span = f"{least} or more" if most is None else f"{least} to {most}"
-        raise click.BadParameter(f"{word!r}: it has to be a whole number, {span}")
+        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise click.BadParameter(f"got {word!r}; give a whole number {span}")
     return number
 
 
-STREAM = option("--stream", "NAME", "which attention of an encoder–decoder: encoder, decoder or cross")
-FORMAT = option("--format", None, "how to print it", type=click.Choice(list(FORMATS)), default="table")
+STREAM = option("--stream", "NAME", "attention type of an encoder–decoder: encoder, decoder or cross")
+FORMAT = option("--format", None, "output format", type=click.Choice(list(FORMATS)), default="table")

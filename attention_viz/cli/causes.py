@@ -1,4 +1,4 @@
-"""Commands on several runs or a number's causes."""
+"""Commands that explain a number or compare runs."""
 
 import math
 from types import SimpleNamespace
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 _MARY = "When Mary and John went to the store, John gave a drink to"
-_TOKEN = option("--token", "WORD", "the word that might come next", required=True)
+_TOKEN = option("--token", "WORD", "the candidate next word", required=True)
 _AGAINST = option("--against", "WORD", "subtract the logit of this word")
-_POSITION = option("--position", "N", "the token after which WORD comes; -1 is the last", type=int, default=-1)
-_OTHER_TRACE = option("--other-trace", "FILE", "a saved trace in place of --other")
+_POSITION = option("--position", "N", "position of the token before WORD; -1 is the last", type=int, default=-1)
+_OTHER_TRACE = option("--other-trace", "FILE", "a saved trace instead of --other")
 
 
 def _choice(name: str, default: str, other: str, purpose: str) -> click.Option:
@@ -28,7 +28,7 @@ def _choice(name: str, default: str, other: str, purpose: str) -> click.Option:
 
 
 @command(
-    "List the heads that differ most between two texts, or the weights of one head that do.",
+    "Rank heads, or the weights of one head, by how much they differ between two texts.",
     'compare --text "The bank of the river was flooded" --other "The bank of the city was flooded" --model '
     "SmolLM2-135M-Instruct",
     *inputs("--text"),
@@ -40,9 +40,9 @@ def _choice(name: str, default: str, other: str, purpose: str) -> click.Option:
         "--align",
         "position",
         "token",
-        "position: compare a word with the one that replaces it; token: compare the same words only",
+        "position: compare each word with its replacement; token: compare the same words only",
     ),
-    top("how many rows"),
+    top("maximum number of rows"),
     STREAM,
     FORMAT,
 )
@@ -52,7 +52,7 @@ def compare(arguments: SimpleNamespace) -> int:
 
     where = (arguments.layer, arguments.head)
     if (where[0] is None) != (where[1] is None):
-        raise click.UsageError("needed: --layer and --head together, or neither")
+        raise click.UsageError("give --layer and --head together, or neither")
     (one,), model = given(arguments)
     two, _ = trace_of(arguments, arguments.other, arguments.other_trace, one, model, "--other")
     texts = {"text": one.provenance.text, "other": two.provenance.text}
@@ -71,29 +71,29 @@ def compare(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Open a number, a next word's logit or the score of a pair, into what each part of the model wrote of it.",
+    "Decompose a next word's logit, or a pair's score, into the contributions of the model's parts.",
     f'why --text "{_MARY}" --token Mary --against John --model SmolLM2-135M-Instruct',
     *inputs("--text", again=True),
-    option("--token", "WORD", "the word that might come next"),
+    option("--token", "WORD", "the candidate next word"),
     _AGAINST,
     _POSITION,
     option("--layer", "N", "for a score: the layer, from 0", type=place),
     option("--head", "N", "for a score: the head, from 0", type=place),
-    option("--query", "WORD", "for a score: the word that looks, or its position"),
-    option("--key", "WORD", "for a score: the word that is looked at, or its position"),
+    option("--query", "WORD", "for a score: the query word or its position"),
+    option("--key", "WORD", "for a score: the key word or its position"),
     option("--relative", None, "for a score: subtract the mean score of the other keys", is_flag=True),
-    top("how many rows at most for each side of a score, or for the logit"),
+    top("maximum number of rows; for a score, on each side"),
     STREAM,
     FORMAT,
 )
 def why(arguments: SimpleNamespace) -> int:
-    """Print a number's writers, largest first."""
+    """Print the contributions to a number, largest first."""
     import attention_viz as av
 
     score = [getattr(arguments, name) for name in ("layer", "head", "query", "key")]
     asks_score = any(one is not None for one in score)
     if asks_score == (arguments.token is not None) or (asks_score and None in score):
-        raise click.UsageError("needed: --token, or --layer, --head, --query and --key together")
+        raise click.UsageError("give --token, or --layer, --head, --query and --key together")
     (read,), loaded = given(arguments)
     model, (made,) = model_behind(arguments, [read], loaded)
     if asks_score:
@@ -105,7 +105,7 @@ def why(arguments: SimpleNamespace) -> int:
         asked = av.Logit(arguments.token, arguments.position, arguments.against)
     found = av.decompose(model, made, asked)
     if isinstance(asked, av.Score) and _is_blocked(made, asked):
-        report("The mask blocks this pair: whatever its score is, its weight is 0")
+        report("The mask blocks this pair, so its weight is 0 whatever its score")
     origin = {
         "of": str(asked),
         "model": made.provenance.model,
@@ -122,24 +122,24 @@ def why(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Print what the weights alone tell of each head, or which earlier heads one head reads; no text is needed.",
+    "Describe heads by the model's parameters alone, without a text, or list the earlier heads that one head reads.",
     "circuits --model induction --layer 1 --head 1",
     model(),
-    option("--layer", "N", "the layer of the head that reads others, from 0", type=place),
-    option("--head", "N", "the number of the head that reads others, from 0", type=place),
-    top("with --layer and --head: how many of the heads that it reads"),
+    option("--layer", "N", "layer of the reading head, from 0", type=place),
+    option("--head", "N", "number of the reading head, from 0", type=place),
+    top("with --layer and --head: maximum number of heads that it reads"),
     STREAM,
     FORMAT,
 )
 def circuits(arguments: SimpleNamespace) -> int:
-    """Print heads by weights, or one head's sources."""
+    """Print numbers from parameters, or the heads that one head reads."""
     import pandas
 
     import attention_viz as av
 
     place = (arguments.layer, arguments.head)
     if (place[0] is None) != (place[1] is None):
-        raise click.UsageError("needed: --layer and --head together, or neither")
+        raise click.UsageError("give --layer and --head together, or neither")
     model = pretrained(arguments.model)
     report_without({model.name: model.layers})
     if place[0] is None:
@@ -156,7 +156,7 @@ def circuits(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Take out each head by itself and print how a next word's logit or probability changes, largest effect first.",
+    "Ablate each head in turn and print the change in a next word's logit or probability, largest first.",
     f'effects "{_MARY}" --token Mary --model SmolLM2-135M-Instruct',
     *inputs(several=True, again=True),
     _TOKEN,
@@ -167,19 +167,19 @@ def circuits(arguments: SimpleNamespace) -> int:
         "--to",
         "mean",
         "zero",
-        "what takes the place of a head's output: its mean over the positions of this text, or 0",
+        "replace a head's output with its mean over the positions of this text, or with 0",
     ),
-    top("how many heads"),
+    top("maximum number of heads"),
     STREAM,
     FORMAT,
 )
 def effects(arguments: SimpleNamespace) -> int:
-    """Print a number without each head, largest effect first."""
+    """Print each head's ablation effect, largest first."""
     import attention_viz as av
     from attention_viz.circuits.patching.effects import mean_effects
 
     if arguments.probability and arguments.against is not None:
-        raise click.UsageError("argument --probability: it has no other word; leave out --against")
+        raise click.UsageError("argument --probability: it takes no second word, so leave out --against")
     read, loaded = given(arguments)
     model, traces = model_behind(arguments, read, loaded)
     asked = (
@@ -209,11 +209,11 @@ def effects(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Put each head from one text into another and print how a next word's logit changes: its total effect.",
+    "Patch each head's activations from another text and print the total effect on a next word's logit.",
     f'patch --text "{_MARY}" --other "When Mary and John went to the store, Mary gave a drink to" --token Mary '
     "--against John --model SmolLM2-135M-Instruct",
     *inputs("--text", again=True),
-    option("--other", "TEXT", "the text to take heads from; it should differ in one thing"),
+    option("--other", "TEXT", "the other text; it should differ in one thing"),
     _OTHER_TRACE,
     _TOKEN,
     _AGAINST,
@@ -222,17 +222,17 @@ def effects(arguments: SimpleNamespace) -> int:
         "--direction",
         "noising",
         "denoising",
-        "noising: put heads of the other text into this one; denoising: heads of this text into the other",
+        "noising: patch heads from the other text into this one; denoising: from this text into the other",
     ),
-    _choice("--parts", "heads", "mlps", "what is put into the text: heads, or the MLP of each layer"),
-    _choice("--by", "head", "position", "head: at all positions at once; position: at each position alone"),
-    option("--aligned", None, "allow texts of different lengths, whose tokens are then paired", is_flag=True),
-    option("--confirm", "N", "run only the N with the largest estimates by gradient", type=place),
-    top("how many rows"),
+    _choice("--parts", "heads", "mlps", "patch the heads, or the MLP of each layer"),
+    _choice("--by", "head", "position", "head: patch all positions at once; position: patch each position alone"),
+    option("--aligned", None, "allow texts of different lengths, and pair their tokens", is_flag=True),
+    option("--confirm", "N", "run only the N patches with the largest gradient estimates", type=place),
+    top("maximum number of rows"),
     FORMAT,
 )
 def patch(arguments: SimpleNamespace) -> int:
-    """Print heads' patch effects, largest first."""
+    """Print the effects of patching, largest first."""
     import attention_viz as av
 
     (read,), loaded = given(arguments)
@@ -277,4 +277,4 @@ def _position(tokens: "Tokens", asked: str) -> int:
     if len(found) == 1:
         return found[0]
     phrase = ", ".join(map(str, found))
-    raise AttentionVizError(f"the word “{asked}” is at positions {phrase}; name one of them")
+    raise AttentionVizError(f"the word “{asked}” is at positions {phrase}; choose one of them")

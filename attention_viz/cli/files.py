@@ -53,42 +53,42 @@ class FileKind:
 
 
 def check_target(arguments: SimpleNamespace) -> Path:
-    """Refuse an unwritable target early."""
+    """Reject an unwritable target before a model loads."""
     path, ending = Path(arguments.out), Path(arguments.out).suffix.lower()
     places = [f"--{name}" for name in ("layer", "head", "stream") if getattr(arguments, name) is not None]
     if ending not in ENDINGS:
         what = f"{ending} files aren't written" if ending else f"{arguments.out!r} has no ending"
-        raise click.UsageError(f"argument --out: {what}; the endings are {', '.join(ENDINGS)}")
+        raise click.UsageError(f"argument --out: {what}; use one of {', '.join(ENDINGS)}")
     if ending in PICTURES and (arguments.layer is None or arguments.head is None):
         raise click.UsageError(f"argument --out: {ending} shows one head; it needs --layer and --head")
-    layout_of(arguments)  # refuses what is none
+    layout_of(arguments)  # raises on a bad layout
     asked = [f"--{name.replace('_', '-')}" for name in _LAYOUT if getattr(arguments, name) not in (None, False)]
     if ending not in PICTURES and asked:
-        raise click.UsageError(f"argument --out: {ending} is no picture; leave out {', '.join(asked)}")
+        raise click.UsageError(f"argument --out: {ending} isn't a picture; leave out {', '.join(asked)}")
     _check_less(arguments, ending)
     if ending == ".safetensors" and places:
         raise click.UsageError(f"argument --out: .safetensors keeps the whole trace; leave out {', '.join(places)}")
     if ending == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise AttentionVizError("to write .parquet pyarrow is needed, which isn't installed: pip install pyarrow")
+        raise AttentionVizError(".parquet files need pyarrow, which isn't installed; run pip install pyarrow")
     if ending in (".png", ".pdf"):
         needed(f"{ending}, unlike .svg,")
     if not path.parent.is_dir():
-        raise AttentionVizError(f"there is no folder {path.parent} to write {path.name} into")
+        raise AttentionVizError(f"can't write {path.name}: create the folder {path.parent} first")
     if path.is_dir():
-        raise AttentionVizError(f"{path} is a folder; --out needs the name of a file")
+        raise AttentionVizError(f"{path} is a folder; --out needs a file name")
     if not arguments.force and path.exists():
-        raise AttentionVizError(f"{path} is there already; --force writes over it")
+        raise AttentionVizError(f"{path} exists already; add --force to overwrite it")
     return path
 
 
 def _check_less(arguments: SimpleNamespace, ending: str) -> None:
     less = [f"--{name}" for name in _LESS if getattr(arguments, name) is not None]
     if ending != ".safetensors" and less:
-        raise click.UsageError(f"argument --out: {ending} is no saved trace; leave out {', '.join(less)}")
+        raise click.UsageError(f"argument --out: {ending} isn't a saved trace; leave out {', '.join(less)}")
     if arguments.layers is not None and ending in PICTURES:
         raise click.UsageError(f"argument --out: {ending} shows one head; leave out --layers")
     if arguments.layers is not None and arguments.layer is not None and ending != ".html":
-        raise click.UsageError("argument --layers: --layer names one already; leave out either")
+        raise click.UsageError("argument --layers: it can't go with --layer, so leave out either")
 
 
 def part_of(arguments: SimpleNamespace) -> TracePart:
@@ -111,7 +111,7 @@ def write(trace: "Trace", path: Path, part: TracePart) -> None:
     try:
         ENDINGS[path.suffix.lower()].write(trace, path, part)
     except OSError as error:
-        raise AttentionVizError(f"{path} can't be written: {error.strerror or error}") from None
+        raise AttentionVizError(f"can't write {path}: {error.strerror or error}") from None
 
 
 def _safetensors(trace: "Trace", path: Path, part: TracePart) -> None:
@@ -134,7 +134,7 @@ def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
 
 def _parquet(trace: "Trace", path: Path, part: TracePart) -> None:
     table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
-    # By way of Python's own file, so that what goes wrong is said as for the others.
+    # Write through Python's own file, so that errors read like the others.
     write_whole(path, table.to_parquet(engine="pyarrow", index=False))
 
 
@@ -162,11 +162,11 @@ def _drawn(trace: "Trace", path: Path, part: TracePart) -> None:
 
 ENDINGS: dict[str, FileKind] = {
     ".safetensors": FileKind("the whole trace, for Trace.load and the app", _safetensors),
-    ".csv": FileKind("the weights, one on each row", _csv),
+    ".csv": FileKind("the weights, one per row", _csv),
     ".parquet": FileKind("the same in a smaller file", _parquet),
     ".html": FileKind("the explorer, which works offline", _html),
-    ".svg": FileKind("a picture of one head, which needs --layer and --head", _svg),
-    ".png": FileKind("the same picture in dots, drawn by Chrome, Chromium or Edge", _drawn),
-    ".pdf": FileKind("the same picture on a page, drawn by one of these, too", _drawn),
+    ".svg": FileKind("a picture of one head (needs --layer and --head)", _svg),
+    ".png": FileKind("the same in pixels (needs Chrome, Chromium or Edge)", _drawn),
+    ".pdf": FileKind("the same on a page (needs one of these, too)", _drawn),
 }
 PICTURES = (".svg", ".png", ".pdf")

@@ -26,15 +26,15 @@ def given(
     texts = _texts(arguments)
     files: tuple[str, ...] = arguments.trace
     if not texts and not files:
-        raise click.UsageError("needed: a text, or --trace FILE")
+        raise click.UsageError("give a text or --trace FILE")
     if len(texts) + len(files) > 1 and not hasattr(arguments, "texts"):
-        raise click.UsageError("this command is about one text: give a text or --trace FILE, once")
+        raise click.UsageError("this command takes one text; give a text or --trace FILE, once")
     if texts and not files and arguments.model is None:
-        raise click.UsageError("the following arguments are required: --model")
+        raise click.UsageError("a text needs a model to read it; add --model MODEL")
     if files and (second is not None or target is not None):
-        raise click.UsageError("--trace FILE can't be run again: leave out --second and --target")
+        raise click.UsageError("a saved trace isn't run again; leave out --second and --target")
     kept = [_load(one, arguments.model) for one in files]
-    # Beside a saved trace its model reads the texts, where no other is named.
+    # A saved trace's model reads the texts, unless another is named.
     model = model_of(str(arguments.model or kept[0].provenance.model)) if texts else None
     found = [*(() if model is None else (model.trace(one, second, target=target) for one in texts)), *kept]
     report_without({one.provenance.model: one.kept for one in found})
@@ -50,23 +50,23 @@ def report_without(models: "Mapping[str, Mapping[str, KeptLayers]]") -> None:
 
 
 def shown(arguments: SimpleNamespace, target: str | None = None) -> "Trace | None":
-    """Return a picture's or sound's trace, else None."""
+    """Return the trace of an image or audio, else None."""
     files = {kind: path for kind in MEDIA if (path := getattr(arguments, kind)) is not None}
     if not files:
         return None
     others = (*_texts(arguments), *arguments.trace, *([arguments.second] if arguments.second else []))
     if others or len(files) > 1:
         options = ", ".join(f"--{kind} FILE" for kind in MEDIA)
-        raise click.UsageError(f"one thing is read at a time: a text, {options} or --trace FILE")
+        raise click.UsageError(f"give one input only: a text, {options} or --trace FILE")
     if arguments.model is None:
-        raise click.UsageError("the following arguments are required: --model")
+        raise click.UsageError(f"{next(iter(files)).one} needs a model to read it; add --model MODEL")
     import attention_viz as av
     from attention_viz.inputs.media.readers import CLASSES
 
     thing = next(CLASSES[kind](path) for kind, path in files.items())
     model = model_of(str(arguments.model))
     if not isinstance(model, av.AttentionModel):
-        raise UnsupportedModel(f"{arguments.model} reads text, and {thing!r} was given")
+        raise UnsupportedModel(f"{arguments.model} reads text; got {thing!r}")
     made = model.trace(thing, target=target)
     for line in made.provenance.notes:
         report(line)
@@ -84,7 +84,7 @@ def trace_of(
 ) -> "tuple[Trace, AttentionModel | Scratch | None]":
     """Return an option's trace, and the model if loaded; `option` is the text's: "--other", with "--other-trace"."""
     if (text is None) == (file is None):
-        raise click.UsageError(f"needed: {option} TEXT or {option}-trace FILE")
+        raise click.UsageError(f"give {option} TEXT or {option}-trace FILE")
     if file is not None:
         return _load(file, arguments.model), model
     loaded = model or model_of(arguments.model or first.provenance.model)
@@ -97,7 +97,7 @@ def model_behind(
     """Return traces' model; run traces from files anew."""
     names = dict.fromkeys(one.provenance.model for one in traces)
     if len(names) > 1:
-        raise AttentionVizError(f"traces of several models were given: {', '.join(names)}")
+        raise AttentionVizError(f"this command needs traces of one model; got {', '.join(names)}")
     loaded = pretrained(arguments.model or next(iter(names)), model)
     return loaded, [one if _has_run(one) else _again(loaded, one) for one in traces]
 
@@ -114,13 +114,13 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
     origin = trace.provenance
     if origin.text is None or origin.edits:
         what = "an edited run" if origin.edits else "a run of token ids"
-        raise AttentionVizError(f"the trace of {origin.model} is of {what}, which can't be made anew; give a text")
+        raise AttentionVizError(f"can't rerun the trace of {origin.model}, which is {what}; give a text")
     target = origin.target if "cross" in trace.streams and not origin.generated else None
     made = model.trace(
         origin.text, origin.second_text, target=target, special_tokens=origin.special_tokens, chat=origin.chat
     )
     if not close(made.output.float(), trace.output.float(), REPEATED):
-        raise AttentionVizError(f"{model.name} doesn't give what stands in the file any more; give a text")
+        raise AttentionVizError(f"{model.name} no longer reproduces the output saved in this file; give a text")
     return made
 
 
@@ -130,7 +130,7 @@ def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "A
 
     found = model or model_of(name)
     if not isinstance(found, av.AttentionModel):
-        raise UnsupportedModel(f"{found.name} is our own module: nobody trained its random weights to say anything")
+        raise UnsupportedModel(f"{found.name} has random weights, which nothing trained; choose a pretrained model")
     return found
 
 
@@ -147,7 +147,7 @@ def _load(file: str, model: str | None) -> "Trace":
 
     found = av.Trace.load(file)
     if model is not None and model != found.provenance.model:
-        raise AttentionVizError(f"{file} is a trace of {found.provenance.model}, and --model says {model}")
+        raise AttentionVizError(f"{file} is a trace of {found.provenance.model}, not of {model}; leave out --model")
     return found
 
 
@@ -161,12 +161,12 @@ def _texts(arguments: SimpleNamespace) -> list[str]:
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except OSError as error:
-        raise AttentionVizError(f"{path} can't be read: {error.strerror or error}") from None
+        raise AttentionVizError(f"can't read {path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise AttentionVizError(f"{path} is not text in UTF-8: {error.reason}") from None
+        raise AttentionVizError(f"{path} isn't text in UTF-8: {error.reason}") from None
     filled = [line for line in lines if line.strip()]
     if not filled:
-        raise AttentionVizError(f"{path} holds no text; needed: one a line")
+        raise AttentionVizError(f"{path} has no text; write one per line")
     return [*found, *filled]
 
 
@@ -177,28 +177,28 @@ def given_text(argument: str) -> str:
     try:
         return whole(sys.stdin.read().removesuffix("\n").removesuffix("\r"))
     except UnicodeDecodeError as error:
-        raise AttentionVizError(f"standard input is not text in {error.encoding}: {error.reason}") from None
+        raise AttentionVizError(f"standard input isn't text in {error.encoding}: {error.reason}") from None
 
 
 def _no_trace(text: str) -> str:
-    """Refuse a trace's path as text, which nobody means literally."""
+    """Return the text; reject the path of a trace."""
     try:
         if "\n" in text or not Path(text).is_file():
             return text
     except (OSError, ValueError):  # a text is often longer than a path may be
         return text
-    # Only where a file has the text for its name is torch loaded to look into it.
+    # Load torch only if the text names a file.
     from attention_viz.trace.files.read import is_trace
 
     if text.endswith(".safetensors") or is_trace(text):
-        raise AttentionVizError(f"{text} is a file and no text; a trace is given with --trace {text}")
+        raise AttentionVizError(f"{text} is a file, not a text; to open a trace, use --trace {text}")
     return text
 
 
 def whole(text: str) -> str:
-    """Return the text; refuse bytes that are no characters."""
+    """Return the text; reject bytes that aren't characters."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise AttentionVizError(f"the text holds a byte that is no character, at place {error.start}") from None
+        raise AttentionVizError(f"the text has an invalid byte at position {error.start}; remove it") from None
     return text

@@ -20,8 +20,8 @@ class _InOrder(click.Group):
 
 program = _InOrder(
     help="See what attention in a transformer really computes.",
-    epilog="attention-viz COMMAND --help describes one command. Exit codes: 0 all went well, 1 something was refused "
-    "or a check failed, 2 wrong usage.",
+    epilog="attention-viz COMMAND --help describes one command. Exit codes: 0 success, 1 an error or a failed check, "
+    "2 wrong usage.",
     no_args_is_help=False,
     options_metavar="[--help] [--version]",
     subcommand_metavar="COMMAND ...",

@@ -34,31 +34,32 @@ class Growing:
         """Refuse an eviction that this model can't run faithfully."""
         if evict is not None and not self.stepping.evicts:
             raise UnsupportedModel(
-                f"keys were to be thrown away from the cache of {self.tracer.name}, whose layers take some other way "
-                "to their keys than by a cache of all of them at their own positions; needed: a decoder whose steps "
-                "with fewer keys give what blocking those keys gives"
+                f"{self.tracer.name} can't evict keys, since its layers don't cache all keys at their own positions; "
+                "use a decoder where evicting keys equals blocking them"
             )
 
     def check_start(self, trace: Trace, evict: Evict | None) -> None:
         """Refuse a trace that isn't this model's own run, or has another eviction."""
         origin, name = trace.provenance, self.tracer.name
         if (origin.model, origin.sha256) != (name, self.sha256):
-            raise UnsupportedModel(f"a trace of {origin.model} was given; {name} knows only its own")
+            raise UnsupportedModel(f"{name} continues only its own traces; got one of {origin.model}")
         asked = () if evict is None else (str(evict),)
         untouched = not origin.edits and (evict is None or not origin.generated)
         if not untouched and origin.edits != asked:
             had = ", ".join(origin.edits) or "all its keys"
-            raise UnsupportedModel(f"the trace was made with {had}; {name} goes on from its own runs in the same way")
+            raise UnsupportedModel(f"{name} continues a run only with the changes it was made with; this one had {had}")
         if origin.reading != "raw" or any(trace.query_tokens().padding):
             raise UnsupportedModel(
-                f"{name} goes on from a run of its own, without padding, not from what was made of it"
+                f"{name} continues only a run of its own without padding; pass that, not a trace made from it"
             )
         if stored := origin.stored_in_words:
-            raise UnsupportedModel(f"{name} goes on by a run's own keys and values, and of this trace {stored}")
+            raise UnsupportedModel(
+                f"{name} needs the keys and values of a run to continue it, but of this trace {stored}"
+            )
         if any(not kept.whole for kept in trace.kept.values()):
             raise UnsupportedModel(
-                f"the trace keeps {trace.kept[trace.stream()]}, and {name} goes on by the keys and values of every "
-                "layer; needed: a trace made without layers=…"
+                f"{name} needs every layer to continue, but the trace keeps {trace.kept[trace.stream()]}; trace "
+                "without layers=…"
             )
         behind(trace).check()
 

@@ -34,7 +34,7 @@ def check_reads_text(parts: ModelParts) -> None:
         _ = parts.reader.read("")  # says what it needs
     if parts.reader is not None:
         kind = parts.reader.kind
-        raise UnusableText(f"{parts.name} reads {kind.plural}, no text; give it {kind.handed}")
+        raise UnusableText(f"{parts.name} reads {kind.plural}, not text; pass {kind.handed}")
 
 
 def trace_media(
@@ -49,7 +49,7 @@ def trace_media(
     """Trace an image, a sound, or a text beside an image; see `AttentionModel.trace`."""
     thing = shown if picture is None and not isinstance(shown, str) else Beside.of(shown, picture)
     if second_text is not None:
-        raise UnusableText(f"a second text was given beside {thing!r}, and {parts.name} reads one thing at a time")
+        raise UnusableText(f"{parts.name} reads {thing!r} alone; leave out the second text")
     given = _read(parts, thing)
     provenance = replace(
         parts.provenance,
@@ -62,7 +62,7 @@ def trace_media(
     if parts.facts.is_encoder_decoder:
         return _with_silence(parts, run.answer(target, edits, provenance, keep))
     if target is not None:
-        raise UnsupportedModel(f"a target was given, and {parts.name} is no encoder–decoder: it says nothing")
+        raise UnsupportedModel(f"{parts.name} isn't an encoder–decoder, so it generates nothing; leave out target")
     return parts.tracer.trace(run.tensors, run.axes, edits, provenance, keep, seen=given.seen)
 
 
@@ -71,10 +71,10 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):
         why = f"; {parts.why_alone}" if parts.why_alone else ""
-        raise UnusablePicture(f"{parts.name} reads text alone, and a picture was given: {thing.picture!r}{why}")
+        raise UnusablePicture(f"{parts.name} reads only text, but got an image, {thing.picture!r}{why}")
     if (kind := next((kind for kind, one in CLASSES.items() if isinstance(thing, one)), None)) is not None:
-        raise kind.error(f"{parts.name} reads text, and {kind.one} was given: {thing!r}")
-    raise UnusableText(f"a text has to be a str; got {type(thing).__name__}")
+        raise kind.error(f"{parts.name} reads text; got {kind.one}, {thing!r}")
+    raise UnusableText(f"a text must be a str; got {type(thing).__name__}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +133,6 @@ def _with_silence(parts: ModelParts, trace: Trace) -> Trace:
     silent = nobody_speaks(parts.tokenizer, trace.output_at(0))
     if silent is None:
         return trace
-    note = (
-        f"The model takes it with {silent:.2f} for a sound in which nobody speaks, so what it says may be made up: "
-        f"{NO_TIMES}"
-    )
+    note = f"The probability of no speech is {silent:.2f}, so the model may have invented its words: {NO_TIMES}"
     provenance = replace(trace.provenance, notes=(*trace.provenance.notes, note))
     return attach(trace.derived(provenance=provenance), behind(trace))

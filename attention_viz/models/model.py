@@ -158,7 +158,7 @@ class AttentionModel(Model):
         """Return a text's tokens, special ones included.
 
         Raises:
-            UnusableText: there is no tokenizer, it leaves nothing of the text, or the text isn't a string.
+            UnusableText: the model has no tokenizer, it leaves nothing of the text, or the text isn't a string.
         """
         return read(self.name, self.tokenizer, text).tokens
 
@@ -198,7 +198,7 @@ class AttentionModel(Model):
                 standard error; if it raises, the run stops.
 
         Raises:
-            UnusableText: the text is empty, there is no tokenizer, or the model doesn't read text.
+            UnusableText: the text is empty, the model has no tokenizer, or it doesn't read text.
             UnusablePicture, UnusableSound: the model doesn't read images or audio, or can't read this one.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
@@ -237,7 +237,7 @@ class AttentionModel(Model):
             UnsupportedModel: decoder ids for a model without an encoder and decoder.
         """
         if decoder_input_ids is not None and not self.answers:
-            raise UnsupportedModel(f"decoder_input_ids were given, and {self.name} is no encoder–decoder")
+            raise UnsupportedModel(f"{self.name} isn't an encoder–decoder; leave out decoder_input_ids")
         media.check_reads_text(self._parts)
         return texts.trace_ids(self._parts, input_ids, attention_mask, decoder_input_ids, edits)
 
@@ -389,11 +389,11 @@ class AttentionModel(Model):
         Raises:
             UnsupportedModel: the model has no unembedding, or the trace is another model's.
             ShapeError: the position or id doesn't exist, or the position is padding.
-            UnusableText: the text is no token or several, or an encoder's position isn't a mask.
+            UnusableText: the text isn't exactly one token, or an encoder's position isn't a mask.
         """
         self._check_own(trace)
         return probability(self.anatomy.no_words, self.tokenizer, trace, token, position)
 
     def _check_own(self, trace: Trace) -> None:
         if trace.provenance.model != self.name:
-            raise UnsupportedModel(f"a trace of {trace.provenance.model} was given; {self.name} knows only its own")
+            raise UnsupportedModel(f"{self.name} accepts only its own traces; got one of {trace.provenance.model}")

@@ -35,12 +35,12 @@ def trace_text(
     name, facts = parts.name, parts.facts
     if target is not None and not facts.is_encoder_decoder:
         raise UnsupportedModel(
-            f"a target was given, and {name} is no encoder–decoder: its only stream is the {facts.streams[0]}"
+            f"{name} isn't an encoder–decoder (its only stream is the {facts.streams[0]}); leave out target"
         )
     second_text = second_text if not isinstance(second_text, str) or second_text.strip() else None
     if second_text is not None and facts.streams != ("encoder",):
-        kind = "encoder–decoder" if facts.is_encoder_decoder else "decoder"
-        raise UnusableText(f"a second sentence was given, and {name} reads one text only, as every {kind}")
+        kind = "an encoder–decoder" if facts.is_encoder_decoder else "a decoder"
+        raise UnusableText(f"{name} is {kind}, which reads one text only; leave out the second sentence")
     reading = read(name, parts.tokenizer, text, second_text, wording, parts.inputs.limit)
     parts.inputs.check_tokens(reading.tokens)
     provenance = replace(
@@ -86,8 +86,8 @@ def repeated_random(parts: ModelParts, tokens: int | None = None, seed: int = 0)
     """Trace random tokens twice in a row; see `AttentionModel.repeated_random`."""
     if parts.facts.is_encoder_decoder:
         raise UnsupportedModel(
-            f"random tokens are said twice in one text, and {parts.name} reads one text and says another; needed: "
-            "an encoder or a decoder"
+            f"{parts.name} is an encoder–decoder, which can't repeat random tokens in one text; use an encoder or a "
+            "decoder"
         )
     inputs = parts.inputs
     ids = random_twice(parts.name, inputs.model, parts.tokenizer, inputs.limit, tokens, seed)
@@ -151,19 +151,19 @@ def extend_trace(parts: ModelParts, trace: Trace, tokens: int, evict: Evict | No
 def check_continues(parts: ModelParts, tokens: int, evict: Evict | None) -> None:
     """Refuse to continue a text if the model can't, or the count or the eviction is wrong."""
     if why := _why_not_continued(parts):
-        raise UnsupportedModel(f"{parts.name} can't go on with a text: {why}")
+        raise UnsupportedModel(f"{parts.name} can't continue a text, because {why}")
     if type(tokens) is not int or tokens < 0:
-        raise ShapeError(f"{tokens} more tokens were asked for; it has to be a whole number, 0 or more")
+        raise ShapeError(f"can't generate {tokens} tokens; give a whole number of at least 0")
     parts.growing.check(evict)
 
 
 def _why_not_continued(parts: ModelParts) -> str:
     facts = parts.facts
     if facts.reads != InputKind.TEXT:
-        beside = "av.wrap(model, processor.tokenizer) goes on with text alone"
-        return f"it was wrapped to read {facts.reads.one}, and a next token is chosen after text alone; {beside}"
+        beside = "for text alone, use av.wrap(model, processor.tokenizer)"
+        return f"it was wrapped to read {facts.reads.one}; {beside}"
     if facts.is_encoder_decoder:
-        return "it is an encoder–decoder, whose traces hold all that it says"
+        return "it is an encoder–decoder, whose traces hold its whole output"
     if facts.streams != ("decoder",):
-        return f"its attention is that of {' and '.join(facts.streams)}, which looks ahead; needed: a decoder"
+        return f"its attention ({' and '.join(facts.streams)}) looks ahead; use a decoder"
     return parts.tracer.anatomy.no_words

@@ -14,10 +14,10 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.sources.huggingface import PreTrainedModel, PreTrainedTokenizerBase
 
 OTHER_WAYS = (
-    "Of any torch module, av.record() records the attention that it asks torch for; and av.Trace.from_qkv and "
-    "av.Trace.from_weights draw what other code computed"
+    "To record any module's calls to torch attention, use av.record(). For results of other code, use "
+    "av.Trace.from_qkv or av.Trace.from_weights"
 )
-COMPILED = "The model was compiled. It runs here as it is written, without torch.compile."
+COMPILED = "The model was compiled. It runs here without torch.compile."
 
 # Wrappers inside each other, such as a compiled model in a pipeline.
 _DEEPEST = 10
@@ -66,7 +66,7 @@ def _compiled(held: Held) -> Held:
 
 def _parallel(held: Held) -> Held:
     kind = type(held.model).__name__
-    return held.opened(held.model.module, f"{kind} was taken off: its module runs on one device.")
+    return held.opened(held.model.module, f"The module inside {kind} runs on one device.")
 
 
 def _sentences(held: Held) -> Held:
@@ -75,8 +75,8 @@ def _sentences(held: Held) -> Held:
     if len(found) != 1:
         return held
     note = (
-        f"Shown is the {type(found[0]).__name__} inside the {type(outer).__name__}; what that does to the text before "
-        "(prompts) and to the output after (pooling, activation) isn't part of it."
+        f"This is the {type(found[0]).__name__} inside the {type(outer).__name__}. Steps before it (prompts) and after "
+        "it (pooling, activation) are left out."
     )
     tokenizer = getattr(outer, "processor", None) or getattr(outer, "tokenizer", None)
     return held.opened(found[0], note, tokenizer)
@@ -90,7 +90,7 @@ def _pipeline(held: Held) -> Held:
     reader = next((one for one in beside if one is not None), None)
     reads_text = getattr(pipeline.model, "main_input_name", "input_ids") == "input_ids"
     tokenizer = words if words is not None and (reads_text or reader is None) else reader
-    return held.opened(pipeline.model, f"Shown is the model inside the {type(pipeline).__name__}.", tokenizer)
+    return held.opened(pipeline.model, f"This is the model inside the {type(pipeline).__name__}.", tokenizer)
 
 
 def _nnsight(held: Held) -> Held:
@@ -99,8 +99,8 @@ def _nnsight(held: Held) -> Held:
     if inside is None:
         return held
     if isinstance(inside, nn.Module) and any(parameter.is_meta for parameter in inside.parameters()):
-        raise UnsupportedModel(f"the weights of this {kind} aren't loaded; make it with {kind}(…, dispatch=True)")
-    note = f"Shown is the model inside the {kind}, without interventions."
+        raise UnsupportedModel(f"the weights of this {kind} aren't loaded; create it with {kind}(…, dispatch=True)")
+    note = f"This is the model inside the {kind}, without interventions."
     return held.opened(inside, note, vars(held.model).get("tokenizer"))
 
 
@@ -131,29 +131,25 @@ def _refuse_others(thing: Any) -> None:
     if isinstance(thing, PreTrainedModel):
         return
     kind = type(thing).__name__
-    got = f"wrap takes a transformers model; got {kind}"
+    got = f"wrap takes a transformers model, not {kind}"
     if isinstance(thing, str | PathLike):
-        raise UnsupportedModel(f"{got}: to load a model by its name, call av.load({str(thing)[:100]!r})")
+        raise UnsupportedModel(f"{got}; to load a model by its name, call av.load({str(thing)[:100]!r})")
     if isinstance(thing, type):
-        raise UnsupportedModel(
-            f"{got} {thing.__name__}, a class: hand over a model, {thing.__name__}.from_pretrained(…)"
-        )
+        raise UnsupportedModel(f"{got} {thing.__name__}, a class; pass a model, {thing.__name__}.from_pretrained(…)")
     if hasattr(thing, "facts") and hasattr(thing, "hf_model"):
-        raise UnsupportedModel(f"{got}, which is wrapped already: use it as it is")
+        raise UnsupportedModel(f"{got}, which is wrapped already; use it as it is")
     if isinstance(thing, PreTrainedTokenizerBase):
-        raise UnsupportedModel(f"{got}, a tokenizer: call av.wrap(hf_model, tokenizer)")
+        raise UnsupportedModel(f"{got}, a tokenizer; call av.wrap(hf_model, tokenizer)")
     inside = list(_within(thing))
     if len(inside) == 1:
         path, model = inside[0]
         raise UnsupportedModel(
-            f"{got}, which holds a {type(model).__name__}: hand over that, av.wrap(x{path}), where x is the {kind}"
+            f"{got}, which holds a {type(model).__name__}; call av.wrap(x{path}), where x is the {kind}"
         )
     if inside:
         listed = ", ".join(f"x{path} ({type(model).__name__})" for path, model in inside)
-        raise UnsupportedModel(
-            f"{got}, which holds {len(inside)} of them: hand over one, {listed}, where x is the {kind}"
-        )
-    raise UnsupportedModel(f"{got}, which holds none either. {OTHER_WAYS}")
+        raise UnsupportedModel(f"{got}, which holds {len(inside)} of them; pass one, {listed}, where x is the {kind}")
+    raise UnsupportedModel(f"{got}, which holds none. {OTHER_WAYS}")
 
 
 def _refuse_virtual_tokens(model: Any) -> None:
@@ -163,9 +159,9 @@ def _refuse_virtual_tokens(model: Any) -> None:
         return
     kind = str(getattr(config.peft_type, "value", config.peft_type)).lower().replace("_", " ")
     raise UnsupportedModel(
-        f"{kind} puts {config.num_virtual_tokens} virtual tokens before every text, which have no ids, so wrap can't "
-        "name them. av.record() shows them by number: `with av.record() as run: model(input_ids)`, then run.trace(). "
-        "Without the virtual tokens: av.wrap(model.get_base_model(), tokenizer)"
+        f"wrap can't name the {config.num_virtual_tokens} virtual tokens of {kind}, which have no ids; leave them out "
+        "with av.wrap(model.get_base_model(), tokenizer), or number them with `with av.record() as run: "
+        "model(input_ids)`, then run.trace()"
     )
 
 

@@ -39,11 +39,11 @@ def checked_tokenizer(given: Any) -> Any:
     if isinstance(given, str | PathLike):
         name = str(given)[:100]
         raise UnusableText(
-            f"the tokenizer has to be the object, not its name; got {name!r}: "
+            f"the tokenizer must be an object, not its name, {name!r}; "
             f"call transformers.AutoTokenizer.from_pretrained({name!r})"
         )
     what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
-    raise UnusableText(f"the tokenizer has to be a tokenizer or a processor of transformers; got {what}")
+    raise UnusableText(f"the tokenizer must be a tokenizer or a processor of transformers; got {what}")
 
 
 # Each processor of transformers has one of these.
@@ -109,5 +109,7 @@ def _means(
     if not is_words and main_input(model) != "input_ids":
         return words, reader_of(name, model, given)
     if given is not None and words is None:
-        raise UnusableText(f"{name} reads text, and {type(given).__name__} has no tokenizer; needed: its tokenizer")
+        raise UnusableText(
+            f"{name} reads text, but {type(given).__name__} has no tokenizer; pass the model's tokenizer"
+        )
     return words, None

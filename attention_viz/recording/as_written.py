@@ -90,8 +90,8 @@ def refuse_autocast(name: str, model: nn.Module) -> None:
     for kind in sorted(set(kinds) & {parameter.device.type for parameter in model.parameters()}):
         dtype = str(torch.get_autocast_dtype(kind)).removeprefix("torch.")
         raise UnsupportedModel(
-            f'torch.autocast("{kind}", {dtype}) is on here, and {name} computes other numbers inside it; wrap and '
-            f"trace outside of it. To see what the model computes in {dtype}, convert it: model.to(torch.{dtype})"
+            f'{name} computes other numbers inside torch.autocast("{kind}", {dtype}); wrap and trace outside of it, or '
+            f"convert the model with model.to(torch.{dtype})"
         )
 
 
@@ -99,6 +99,6 @@ def refuse_own_autocast(module: nn.Module, *tensors: Tensor) -> None:
     """Refuse a model that switches autocast on itself."""
     if len({tensor.dtype for tensor in tensors}) > 1 and tensors[0].device.type in autocast_kinds():
         raise UnsupportedModel(
-            f"{type(module).__name__} runs inside a torch.autocast of the model's own, as accelerate's prepare() adds "
-            "one; hand over the model without it: accelerator.unwrap_model(model, keep_fp32_wrapper=False)"
+            f"{type(module).__name__} runs inside its own torch.autocast, such as accelerate's prepare() adds; pass "
+            "accelerator.unwrap_model(model, keep_fp32_wrapper=False)"
         )

@@ -37,7 +37,7 @@ class Real:
 
     @property
     def everywhere(self) -> bool:
-        """Whether there is no padding."""
+        """Whether every position is real."""
         return self.output is None and all(one is None for one in self.calls)
 
 

@@ -81,7 +81,7 @@ class _TwinCheck:
         output = weights.run(self.twin, self.real)
         if self.twin.is_eager:
             self.own.take(output)
-        softmaxes, words = "by what leaves its own softmaxes", "with transformers' eager attention for the weights"
+        softmaxes, words = "by the outputs of its own softmaxes", "with transformers' eager attention for the weights"
         if self.twin.plan.sites:
             reference = f"{self.own.words}, {softmaxes}"
         else:

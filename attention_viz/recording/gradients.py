@@ -85,7 +85,7 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
         raise
     except Exception as error:
         raise UnsupportedModel(
-            f"no gradient goes through {run.name}: {type(error).__name__}: {first_line(error)}"
+            f"can't compute gradients of {run.name}: {type(error).__name__}: {first_line(error)}"
         ) from error
     with torch.no_grad():
         _check_same(run, tap)
@@ -100,11 +100,11 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
 def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:
     """Return dy/dO at each output; zeros if y doesn't depend on it."""
     if not y.requires_grad:
-        raise UnsupportedModel(f"no gradient goes through {name}: its output is cut off from its attention")
+        raise UnsupportedModel(f"can't compute gradients of {name}: its output is detached from its attention")
     if _without_derivative(y):
         raise UnsupportedModel(
-            f"no gradient goes through {name}: torch has no derivative of some function that it computes its output "
-            "by, such as a quantized matrix's, and would give zeros"
+            f"can't compute gradients of {name}: torch has no derivative of some function in it, such as a quantized "
+            "matrix's, and would give zeros"
         )
     # torch says that all are tensors, and gives None for those that y does not depend on.
     found = cast("Sequence[Tensor | None]", torch.autograd.grad(y, list(outputs), allow_unused=True))
@@ -159,7 +159,7 @@ def _asked(run: ModelRun, output: Tensor, of: tuple[int, int] | Along | None) ->
         return 0.5 * output[real].mean(dim=0).square().sum(), "of half the squared length of the mean output vector"
     if "cross" in run.queries:
         target = torch.tensor(run.queries["cross"].numbers, device=output.device)
-        return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the tokens that are said"
+        return output.gather(1, target[:, None]).sum(), "of the sum of the logits of the target tokens"
     if "encoder" not in run.queries:
         return _logit(run, output, real[-1], int(output[real[-1]].argmax()))
     mask = getattr(run.tokenizer, "mask_token_id", None)
@@ -173,9 +173,9 @@ def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float
     """Return the output's projection on a direction."""
     rows, width = output.shape
     if of.position is not None and not -rows <= of.position < rows:
-        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+        raise ShapeError(f"the output has no position {of.position}; choose {-rows} to {rows - 1}")
     if of.vector.shape != (width,):
-        raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+        raise ShapeError(f"a direction must be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
     # A vector that was made in inference mode has no part in slopes; its copy has.
     vector = of.vector.clone().to(output)
     if of.position is not None:
@@ -188,13 +188,11 @@ def along(run: ModelRun, output: Float[Tensor, "row width"], of: Along) -> Float
 def _logit(run: ModelRun, output: Tensor, position: int, token: int) -> tuple[Tensor, str]:
     rows, width = output.shape
     if run.anatomy.no_words:
-        raise UnsupportedModel(
-            f"token {token} was asked for, and {run.name} has no head that chooses tokens: {run.anatomy.no_words}"
-        )
+        raise UnsupportedModel(f"{run.name} has no unembedding for token {token}: {run.anatomy.no_words}")
     if not -rows <= position < rows:
-        raise ShapeError(f"position {position} was asked for; the text has positions {-rows} to {rows - 1}")
+        raise ShapeError(f"the text has no position {position}; choose {-rows} to {rows - 1}")
     if not 0 <= token < width:
-        raise ShapeError(f"token {token} was asked for; {run.name} has tokens 0 to {width - 1}")
+        raise ShapeError(f"{run.name} has no token {token}; choose 0 to {width - 1}")
     (label,) = label_ids(run.tokenizer, [token]).written
     where = f"at position {position % rows}" if "decoder" not in run.queries else f"after position {position % rows}"
     return output[position, token], f"of the logit of “{label}” {where}"

@@ -219,7 +219,7 @@ def probe_ids(model: "PreTrainedModel", limit: int | None) -> Tensor:
     """Return a row of ids from all over the vocabulary, distinct if possible."""
     size, count = vocabulary(model), min(_TOKENS, limit or _TOKENS)
     if size < 1:
-        raise UnsupportedModel(f"{family_of(model)} has no vocabulary: only models that read text can be shown")
+        raise UnsupportedModel(f"{family_of(model)} has no vocabulary; use a model that reads text")
     step = max(size // count, 1)
     return ((step // 2 + step * torch.arange(count)) % size)[None]
 
@@ -230,9 +230,7 @@ def _alone(family: str, calls: Sequence[Call], count: int) -> tuple[str, ...]:
         _check_shape(family, call, ((count, count),))
     closed = [looks_back(call) for call in calls]
     if any(closed) and not all(closed):
-        raise UnsupportedModel(
-            f"{family} looks ahead in some layers and not in others; needed: a model that does one of the two"
-        )
+        raise UnsupportedModel(f"{family} attends ahead in only some layers; use a model that does so in all or none")
     return ("decoder" if all(closed) else "encoder",) * len(calls)
 
 
@@ -245,17 +243,17 @@ def _pair(family: str, calls: Sequence[Call], count: int, target: int) -> tuple[
     missing = [stream for stream in ("encoder", "decoder", "cross") if stream not in streams]
     if missing:
         raise _ElsewhereError(
-            f"{family} is an encoder–decoder, and no {' or '.join(missing)} attention was heard in it; needed: a model "
-            "with all three, such as a decoder that was built with add_cross_attention=True"
+            f"no {' or '.join(missing)} attention was found in the encoder–decoder {family}; use one with all three, "
+            "such as by building its decoder with add_cross_attention=True"
         )
     if not all(looks_back(call) for call, stream in zip(calls, streams, strict=True) if stream == "decoder"):
-        raise UnsupportedModel(f"{family} has a decoder that looks ahead, so which token makes which can't be told")
+        raise UnsupportedModel(f"the decoder of {family} attends ahead; use a causal decoder")
     return streams
 
 
 def _check_shape(family: str, call: Call, known: Sequence[tuple[int, int]]) -> None:
     if call.attention.shape[1:] not in known:
         raise UnsupportedModel(
-            f"{family} attends over {call.attention.shape[1:]} (query, key) where tokens and tokens are "
-            f"{' or '.join(map(str, known))}: its keys or queries are not the tokens; needed: names for what they are"
+            f"{family} attends over {call.attention.shape[1:]} (query, key), but its tokens are "
+            f"{' or '.join(map(str, known))}; use a model whose queries and keys are its tokens"
         )

@@ -161,8 +161,8 @@ class Recorder:
         rows = call.attention.query.shape[0]
         if rows != 1:
             raise UnsupportedModel(
-                f"{type(call.module).__name__} attends in a batch of {rows} rows made from one text; needed: a model "
-                "that keeps a text in one row"
+                f"{type(call.module).__name__} splits one text into {rows} rows; use a model that keeps a text in one "
+                "row"
             )
         again = self._last is not None and self._last.again(call)
         self._last = call
@@ -184,7 +184,7 @@ class Recorder:
 
     def _edited(self, call: Call, number: int) -> Call:
         if number >= len(self.places):
-            raise UnsupportedModel(f"call {number} of this pass is one that the probe's pass didn't make")
+            raise UnsupportedModel(f"this run made an attention call, {number}, that the probe's run didn't make")
         own = call.of_row()
         attention = edited(self.edits, self.places[number], own.attention)
         return call if attention is own.attention else Call(call.module, attention).in_a_batch()
@@ -292,7 +292,7 @@ def _attention(
     attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
     if recorder is not None:
         return recorder.compute(Call(module, attention)).transpose(1, 2).contiguous(), None
-    # Somebody else's pass, who may have asked the model's own attention for its weights.
+    # Another caller's pass, which may need the weights of the model's own attention.
     return attention.output.transpose(1, 2).contiguous(), attention.weights
 
 
@@ -300,11 +300,11 @@ def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]
     """Refuse arguments that we would wrongly ignore."""
     if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
         raise UnsupportedModel(
-            f"{type(module).__name__} asks its attention for {', '.join(unknown)}, which is not known here; "
-            "leaving it out could give a wrong picture; needed: that term in attention_viz.attend"
+            f"{type(module).__name__} passes {', '.join(unknown)} to attention, which attention_viz.attend doesn't "
+            "know; without that term, weights could be wrong"
         )
     if dropout and module.training:
-        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even when evaluated")
+        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even in evaluation mode")
 
 
 def _unknown(others: dict[str, object]) -> list[str]:

@@ -54,7 +54,7 @@ class Grown:
         ]
         for call in start.calls:
             if call.attention.bias is not None or call.attention.shape[1:] != (self.count, self.count):
-                raise UnsupportedModel(f"{type(call.module).__name__} has a term that grows otherwise than by rows")
+                raise UnsupportedModel(f"{type(call.module).__name__} has a term that doesn't grow by rows")
         # By what tells apart the masks of layers, in the text and in the step: layers that share one go on sharing it.
         self._masks: dict[object, Tensor] = {}
         self._mask_of: list[Tensor] = []
@@ -62,7 +62,9 @@ class Grown:
     def add(self, step: Pass, kept: Sequence[int]) -> None:
         """Add one more token's record."""
         if len(step.calls) != len(self._start.calls):
-            raise UnsupportedModel(f"a step made {len(step.calls)} attention calls, the text {len(self._start.calls)}")
+            raise UnsupportedModel(
+                f"a step made {len(step.calls)} attention calls, but the text made {len(self._start.calls)}"
+            )
         columns = torch.tensor([*kept, self.count], device=self._output.device)
         for number, (first, call) in enumerate(zip(self._start.calls, step.calls, strict=True)):
             self._check(first, call, len(columns))
@@ -139,7 +141,9 @@ def cache_number(call: Call) -> int:
     """Return a call's layer in a KV cache."""
     number = getattr(call.module, "layer_idx", None)
     if not isinstance(number, int):
-        raise UnsupportedModel(f"{type(call.module).__name__} doesn't say which layer of a cache is its own")
+        raise UnsupportedModel(
+            f"{type(call.module).__name__} has no layer_idx, so its layer in the KV cache is unknown"
+        )
     return number
 
 

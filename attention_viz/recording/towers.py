@@ -33,8 +33,8 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
     _check_own_positions(model, paths, inputs)
     if "decoder_input_ids" in inputs and "cross" not in streams:
         raise UnsupportedModel(
-            f"{type(model).__name__} reads one thing and says another, and no attention from one to the other was "
-            f"heard, only {' and '.join(dict.fromkeys(streams))}; needed: a decoder that looks at what is read"
+            f"no cross-attention was found in {type(model).__name__}, only {' and '.join(dict.fromkeys(streams))}; use "
+            "a decoder that attends to its encoder"
         )
     for stream in dict.fromkeys(streams):
         shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
@@ -42,21 +42,21 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
         if len(shapes) > 1 or not (square or stream == "cross"):
             metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
             raise UnsupportedModel(
-                f"{type(model).__name__} attends over {metadata} positions in its {stream}: it puts some together from "
-                "layer to layer, or looks at windows; needed: the same positions in every layer"
+                f"{type(model).__name__} attends over {metadata} positions in its {stream}, so it merges some or uses "
+                "windows; use a model with the same positions in every layer"
             )
     return streams
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
-    """Refuse attention between learned queries, which are no part of the input."""
+    """Refuse attention between learned queries, which aren't part of the input."""
     if any(name.endswith("input_ids") for name in inputs):
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
     if asking is not None:
         raise UnsupportedModel(
-            f"{type(model).__name__} attends in {asking}, whose positions are questions that the model brings along, "
-            "as for objects that it looks for, and no parts of what it reads; needed: positions of a picture or a sound"
+            f"{type(model).__name__} attends in {asking}, whose positions are learned queries, not parts of its input; "
+            "use a model that attends over image patches or audio frames"
         )
 
 
@@ -66,8 +66,8 @@ def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
     strange = next((call for call in calls if known and call.attention.shape[0] not in known), None)
     if strange is not None:
         raise UnsupportedModel(
-            f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, and its configuration "
-            f"knows of {', '.join(map(str, sorted(known)))} heads: it looks at windows; needed: heads that each see all"
+            f"{type(strange.module).__name__} attends in {strange.attention.shape[0]} parts, but its configuration has "
+            f"{', '.join(map(str, sorted(known)))} heads, so it uses windows; use a model whose heads each see all"
         )
 
 

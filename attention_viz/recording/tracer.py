@@ -134,7 +134,7 @@ class Tracer:
             found, far, reference = whole(), 0.0, ""
             if evict is not None:
                 far = apart(recorded, self.runner.record(inputs, edits, self.anatomy.places))
-                reference = "a run of the whole text in which the keys thrown away are blocked, and with "
+                reference = "a run of the whole text with the evicted keys blocked, and with "
             found = replace(found.at_least(far), reference=reference + found.reference)
             off = found.largest_error or 0.0
             if (found.ok and steps_alike(self.runner, self.anatomy.modules)) or off > _ROUNDING * found.bound:
@@ -203,8 +203,8 @@ class Tracer:
         """Return one layer's learned matrices; see `AttentionModel.projections`."""
         anatomy, streams = self.anatomy, list(self.anatomy.layers)
         if stream not in streams and (stream is not None or len(streams) > 1):
-            asked = "no stream was named" if stream is None else f"the stream {stream!r} was asked for"
-            raise ShapeError(f"{asked}; {self.name} has {', '.join(streams)}")
+            problem = "has several streams" if stream is None else f"has no stream {stream!r}"
+            raise ShapeError(f"{self.name} {problem}; choose {', '.join(streams)}")
         stream = stream or next(iter(streams))
         if layer not in anatomy.layers[stream].every:
             raise ShapeError(no_such_layer(layer, anatomy.layers[stream], self.name))
@@ -266,6 +266,6 @@ class Tracer:
         """Refuse a pass whose calls differ from the probe's."""
         if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
             raise UnsupportedModel(
-                f"{self.name} made {len(recorded.modules)} attention calls for this text where the probe saw "
-                f"{len(self.anatomy.modules)}, or in another order; which layer is which can't be told"
+                f"{self.name} made {len(recorded.modules)} attention calls for this text, but "
+                f"{len(self.anatomy.modules)} when probed, or in another order; its layers can't be identified"
             )

@@ -70,7 +70,7 @@ class Twin:
                 twin = copied(model, memo)
         except Exception as error:
             raise UnsupportedModel(
-                f"{type(model).__name__} can't be copied to be compared with: {type(error).__name__}: {error}"
+                f"can't copy {type(model).__name__} for comparison: {type(error).__name__}: {error}"
             ) from error
         for module in twin.modules():
             module.training = False

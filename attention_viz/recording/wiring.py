@@ -72,16 +72,16 @@ class Wiring:
     def projections(self) -> Projections:
         """Return matrices by "query", "key", "value" and "output"."""
         sources = {"query": self.query, "key": self.key, "value": self.value}
-        made = "no module's output was found in it as it stands"
+        made = "no module's output was found in it unchanged"
         found = {name: made if source is None else source.projection() for name, source in sources.items()}
-        taken = "no module was found that takes the heads' outputs as they are"
+        taken = "no module was found that takes the heads' outputs unchanged"
         return Projections(found | {"output": taken if self.output is None else matrix_of(self.output, self.like)})
 
 
 class Listener:
-    """Keeps references to what surrounds one pass's calls.
+    """References to the tensors around one pass's calls.
 
-    A module may serve several layers and threads: what is heard belongs to this recorder's current call.
+    A module may serve several layers and threads: tensors belong to this recorder's current call.
     """
 
     def __init__(self, recorder: Recorder, wirings: Sequence[Wiring]) -> None:
@@ -135,7 +135,7 @@ class Listener:
             self._heard.setdefault((number, what), (tensor, tensor._version))
 
     def _unchanged(self, number: int, what: str) -> Tensor | None:
-        """Return what was heard, unless overwritten since."""
+        """Return the recorded tensor, unless overwritten since."""
         tensor, version = self._heard.get((number, what), (None, 0))
         return tensor if tensor is not None and tensor._version == version else None
 

@@ -70,12 +70,12 @@ def test_z_is_that_of_the_logits_of_all_words(
 
 
 def test_models_whose_heads_do_not_write_to_words_are_refused_by_name() -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"all-MiniLM-L6-v2 .* no head that makes words"):
+    with pytest.raises(av.UnsupportedModel, match=r"copying in all-MiniLM-L6-v2: .* no unembedding"):
         av.copying(shipped(MINILM), TEXTS)
     with pytest.raises(av.UnsupportedModel, match=r"W_O of LagunaForCausalLM is not one matrix"):
         av.copying(av.wrap(build("laguna")), TEXTS)
     toy = shipped("induction")
-    with pytest.raises(av.UnusableText, match="one text was given; needed: a list"):
+    with pytest.raises(av.UnusableText, match="texts is a single str; pass a list"):
         av.copying(toy, "red cat")
-    with pytest.raises(av.UnusableText, match="no token that counts"):
+    with pytest.raises(av.UnusableText, match="no token of the texts counts"):
         av.copying(toy, [])

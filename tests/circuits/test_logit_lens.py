@@ -84,15 +84,15 @@ def test_an_edited_run_is_read_as_it_ran() -> None:
 def test_what_can_t_be_read_is_refused_in_words() -> None:
     induction, translation, encoder = shipped("induction"), shipped("translation"), shipped(MINILM)
     trace = induction.trace("red cat blue dog red")
-    with pytest.raises(ShapeError, match="0 tokens were asked for of each place; it has to be 1 or more"):
+    with pytest.raises(ShapeError, match="count must be at least 1; got 0"):
         _ = av.logit_lens(induction, trace, count=0)
-    with pytest.raises(UnusableText, match="has no token 'xylophonist'"):
+    with pytest.raises(UnusableText, match="no token 'xylophonist'"):
         _ = av.logit_lens(induction, trace, token="xylophonist")
-    with pytest.raises(TraceError, match="knows only its own"):
+    with pytest.raises(TraceError, match="only its own traces"):
         _ = av.logit_lens(induction, encoder.trace("the cat"))
-    with pytest.raises(UnsupportedModel, match="no head that chooses tokens"):
+    with pytest.raises(UnsupportedModel, match="needs an unembedding, which all-MiniLM-L6-v2 lacks"):
         _ = av.logit_lens(encoder, encoder.trace("the cat"))
-    with pytest.raises(UnsupportedModel, match="3 kinds of attention"):
+    with pytest.raises(UnsupportedModel, match="3 attention types"):
         _ = av.logit_lens(translation, translation.trace("the red house"))
-    with pytest.raises(TraceError, match="trace the text anew"):
+    with pytest.raises(TraceError, match="from a file or another trace"):
         _ = av.logit_lens(induction, trace.derived())

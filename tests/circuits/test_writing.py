@@ -36,14 +36,14 @@ def test_only_heads_that_reach_a_word_write_for_some() -> None:
 @pytest.mark.parametrize(
     ("asked", "error", "words"),
     [
-        ({"layer": 9, "head": 0}, TraceError, "no layer 9; the decoder has layers 0 to 1"),
-        ({"layer": 1, "head": 40}, ShapeError, "head 40 was asked for; layer 1 has heads 0 to 3"),
+        ({"layer": 9, "head": 0}, TraceError, "layer 9.*0 to 1"),
+        ({"layer": 1, "head": 40}, ShapeError, "head 40.*0 to 3"),
         (
             {"layer": 1, "head": 0, "position": 77},
             ShapeError,
-            "position 77 .* has positions -6 to 5",
+            "position 77.* has positions -6 to 5",
         ),
-        ({"layer": 1, "head": 0, "count": 0}, ShapeError, "0 words were asked for; it has to be 1 or more"),
+        ({"layer": 1, "head": 0, "count": 0}, ShapeError, "count must be at least 1; got 0"),
     ],
 )
 def test_what_there_is_not_is_refused(asked: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -54,7 +54,7 @@ def test_what_there_is_not_is_refused(asked: dict[str, Any], error: type[Excepti
 
 def test_a_model_without_a_word_head_and_another_model_s_trace_are_refused() -> None:
     encoder, induction = shipped(MINILM), shipped("induction")
-    with pytest.raises(UnsupportedModel, match="no head that chooses tokens"):
+    with pytest.raises(UnsupportedModel, match="unembedding, which all-MiniLM-L6-v2 lacks"):
         _ = av.writes(encoder, encoder.trace("the red house"), 0, 0)
-    with pytest.raises(TraceError, match="knows only its own"):
+    with pytest.raises(TraceError, match="only its own traces"):
         _ = av.writes(induction, encoder.trace("the red house"), 0, 0)

@@ -93,8 +93,8 @@ def test_a_picture_and_a_sound_are_traced_to_a_file_and_what_was_done_to_them_is
 
 def test_a_picture_beside_a_text_or_for_a_model_that_reads_none_is_refused(run: Run, tmp_path: Path) -> None:
     picture, out = ("--picture", str(SAMPLES["chelsea"].path)), ("--out", str(tmp_path / "no.safetensors"))
-    refused(run("trace", "a cat", *picture, "--model", DINO, *out), "one thing is read at a time", 2)
-    refused(run("trace", *picture, *out), "required: --model", 2)
+    refused(run("trace", "a cat", *picture, "--model", DINO, *out), "one input only", 2)
+    refused(run("trace", *picture, *out), "add --model", 2)
     refused(run("trace", *picture, "--model", "scratch", *out), "reads text")
     broken = tmp_path / "broken.png"
     broken.write_bytes(b"none")
@@ -159,18 +159,18 @@ def test_help_loads_nothing_heavy() -> None:
         ((), "Missing command"),
         (("nothing",), "No such command 'nothing'"),
         (("trace", "a b"), "Missing option '--out'"),
-        (("trace", "a b", "--out", "w.csv"), "required: --model"),
-        (("heads",), "needed: a text, or --trace FILE"),
-        (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors", "--model", "scratch"), "about one text"),
-        (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors"), "about one text"),
-        (("heads", "a b", "--model", "scratch", "--top", "3"), "of which metric"),
-        (("patch", "--text", "a", "--token", "b", "--model", "induction"), "needed: --other TEXT or --other-trace"),
+        (("trace", "a b", "--out", "w.csv"), "add --model"),
+        (("heads",), "a text or --trace FILE"),
+        (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors", "--model", "scratch"), "takes one text"),
+        (("find", "a", "b", "--text", "a b", "--trace", "w.safetensors"), "takes one text"),
+        (("heads", "a b", "--model", "scratch", "--top", "3"), "--top: .*add --metric"),
+        (("patch", "--text", "a", "--token", "b", "--model", "induction"), "--other TEXT or --other-trace"),
         (("models", "--format", "xml"), "'xml' is not one of 'table', 'csv', 'json'"),
-        (("models", "induction"), "unexpected words: induction; --install NAME"),
-        (("app", "--port", "0"), "'0': it has to be a whole number, 1 to 65535"),
+        (("models", "induction"), "unexpected words: induction; .*--install NAME"),
+        (("app", "--port", "0"), "'0'; .*whole number from 1 to 65535"),
         (("app", "--port", "70000"), "1 to 65535"),
-        (("find", "a", "b", "--text", "a b", "--model", "scratch", "--top", "0"), "'0': .* whole number, 1 or more"),
-        (("heads", "a b", "--model", "scratch", "--metric", "beauty"), "no 'beauty'; there are entropy, .*variance"),
+        (("find", "a", "b", "--text", "a b", "--model", "scratch", "--top", "0"), "'0'; .*whole number of at least 1"),
+        (("heads", "a b", "--model", "scratch", "--metric", "beauty"), "'beauty'; choose from entropy, .*variance"),
     ],
 )
 def test_wrong_usage_is_2(words: tuple[str, ...], message: str, run: Run) -> None:
@@ -272,8 +272,8 @@ def test_a_picture_is_laid_out_for_print_as_it_is_asked_for(run: Run, tmp_path: 
     )
     assert path.read_text("utf-8") == own
     again = tmp_path / "again.svg"
-    refused(run(*words, str(again), "--width", "wide"), "width must be a number and mm, .*; got 'wide'")
-    refused(run(*words, str(tmp_path / "w.csv"), "--width", "85mm"), r"\.csv is no picture; leave out --width", 2)
+    refused(run(*words, str(again), "--width", "wide"), "width 'wide'.* mm")
+    refused(run(*words, str(tmp_path / "w.csv"), "--width", "85mm"), r"\.csv isn't a picture; leave out --width", 2)
 
 
 def test_svg_is_the_head_s_picture_and_html_opens_on_it(run: Run, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_dash_reads_standard_input_without_the_line_s_end(
 
 def test_standard_input_that_is_no_text_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a \xff"), "utf-8"))
-    refused(run("heads", "-", "--model", "scratch"), "standard input is not text in utf-8: invalid start byte")
+    refused(run("heads", "-", "--model", "scratch"), "standard input isn't text in utf-8: invalid start byte")
 
 
 @pytest.mark.parametrize(
@@ -316,18 +316,18 @@ def test_standard_input_that_is_no_text_is_refused(run: Run, monkeypatch: pytest
     [
         (
             ("w.jpeg",),
-            r"\.jpeg files aren't written; the endings are \.safetensors, .*, \.svg, \.png, \.pdf$",
+            r"\.jpeg files aren't written; use one of \.safetensors, .*, \.svg, \.png, \.pdf$",
         ),
         (("w.png",), r"\.png shows one head; it needs --layer and --head"),
         (("w.pdf", "--head", "0"), r"\.pdf shows one head; it needs --layer and --head"),
-        (("weights",), "'weights' has no ending; the endings are"),
+        (("weights",), "'weights' has no ending; use one of"),
         (("w.svg",), "needs --layer and --head"),
         (("w.svg", "--layer", "0"), "needs --layer and --head"),
         (("w.safetensors", "--layer", "0", "--stream", "encoder"), "whole trace; leave out --layer, --stream"),
-        (("w.csv", "--what", "weights", "--dtype", "float16"), "is no saved trace; leave out --what, --dtype"),
+        (("w.csv", "--what", "weights", "--dtype", "float16"), "isn't a saved trace; leave out --what, --dtype"),
         (("w.svg", "--layer", "0", "--head", "0", "--layers", "0,1"), "shows one head; leave out --layers"),
-        (("w.csv", "--layer", "0", "--layers", "0,1"), "--layer names one already; leave out either"),
-        (("w.csv", "--layers", "0,first"), "'first': it has to be a whole number, 0 or more"),
+        (("w.csv", "--layer", "0", "--layers", "0,1"), "--layers: .*with --layer, so leave out either"),
+        (("w.csv", "--layers", "0,first"), "'first'; .*whole number of at least 0"),
     ],
 )
 def test_endings_and_options_that_don_t_go_together(words: tuple[str, ...], message: str, run: Run) -> None:
@@ -338,7 +338,7 @@ def test_a_file_that_is_there_stays_unless_forced(run: Run, tmp_path: Path) -> N
     path = tmp_path / "w.csv"
     path.write_text("mine")
     words = ("trace", "a b", "--model", "scratch", "--out", str(path))
-    refused(run(*words), f"{re.escape(str(path))} is there already; --force writes over it")
+    refused(run(*words), f"{re.escape(str(path))} exists already; add --force")
     assert path.read_text() == "mine"
     assert run(*words, "--force")[0] == 0
     assert path.read_text().startswith("stream,layer,head,")
@@ -352,11 +352,11 @@ def test_what_can_t_be_written_is_said_before_the_model_loads(
         assert "Loading" not in result[2]
         return result
 
-    refused(out("nowhere/w.csv"), "no folder .*nowhere to write w.csv into")
+    refused(out("nowhere/w.csv"), "can't write w.csv: create the folder .*nowhere")
     (tmp_path / "folder.csv").mkdir()
-    refused(out("folder.csv"), "folder.csv is a folder; --out needs the name of a file")
+    refused(out("folder.csv"), "folder.csv is a folder; --out needs a file name")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    refused(out("w.parquet"), "pyarrow is needed, which isn't installed: pip install pyarrow")
+    refused(out("w.parquet"), "need pyarrow, .*pip install pyarrow")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -368,7 +368,7 @@ def test_a_disk_that_refuses_is_one_line(
     path.symlink_to("/dev/full")
     place = ("--layer", "0", "--head", "0") if ending == ".svg" else ()
     result = run("trace", "a b", "--model", "scratch", "--force", "--out", str(path), *place)
-    refused(result, f"can't be written to .*{ending}|w{ending} can't be written: No space left on device")
+    refused(result, f"w{ending}.*No space left on device")
 
 
 # heads and find
@@ -418,12 +418,12 @@ def test_what_is_no_number_is_null_nothing_or_nan(run: Run) -> None:
     assert run(*words, "csv")[1].splitlines()[1] == "0,0,,0"
     _, out, err = run(*words, "table")
     assert out.splitlines()[1].split() == ["0", "0", "nan"]
-    assert "Nothing that was read has what these metrics ask for, so they have no number: induction" in err
+    assert re.search("no value, because .*: induction$", err, re.MULTILINE)
 
 
 def test_of_several_streams_one_has_to_be_named(run: Run) -> None:
     words = ("heads", "the cat sees the dog", "--model", "translation", "--format", "json")
-    refused(run(*words), "no stream was named; this trace has encoder, decoder, cross")
+    refused(run(*words), "encoder, decoder, cross")
     own = av.head_table(av.load("translation").trace("the cat sees the dog"), "cross")
     read = json.loads(run(*words, "--stream", "cross")[1])
     assert [row["confidence"] for row in read] == list(own["confidence"])
@@ -439,7 +439,7 @@ def test_findings_are_those_of_the_library(run: Run) -> None:
     ]
     _, out, err = run("findings", "queen", "--model", "coreference", "--format", "json")
     assert json.loads(out) == []
-    assert "nothing stands out in “queen”: the text has 1 content word" in err
+    assert re.search("no findings in “queen”: .*1 word", err)
 
 
 def test_find_ranks_as_the_library_does(run: Run) -> None:
@@ -576,14 +576,14 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         assert err.count("Loading") == 1
     assert run("trace", *kept, "--out", str(tmp_path / "w.csv"))[0] == 0
     assert (tmp_path / "w.csv").read_bytes() == to_csv(av.load("induction").trace(MOON).table()).encode()
-    refused(run("heads", file, *given), "is a file and no text; a trace is given with --trace")
+    refused(run("heads", file, *given), "is a file, not a text; .*--trace")
     renamed = tmp_path / "moon cheese"
     renamed.write_bytes(Path(file).read_bytes())
-    refused(run("heads", str(renamed), *given), "moon cheese is a file and no text; a trace is given with --trace")
+    refused(run("heads", str(renamed), *given), "moon cheese is a file, not a text; .*--trace")
     assert run("heads", "--trace", str(renamed), *json_)[0] == 0
     (tmp_path / "notes").write_text("no trace")
     assert run("findings", str(tmp_path / "notes"), "--model", "scratch")[0] == 0
-    refused(run("heads", *kept, "--model", "scratch"), "is a trace of induction, and --model says scratch")
+    refused(run("heads", *kept, "--model", "scratch"), "is a trace of induction, not of scratch; leave out --model")
 
 
 @pytest.mark.parametrize(
@@ -656,7 +656,7 @@ def test_circuits_are_what_the_library_says(run: Run) -> None:
     assert "--layer and --head together" in run(*words, "--layer", "1")[2]
     code, _, err = run("circuits", "--model", "coreference")
     assert code == 0 and "ov: coreference does more" in err
-    assert "nobody trained" in run("circuits", "--model", "scratch")[2]
+    assert "pretrained model" in run("circuits", "--model", "scratch")[2]
 
 
 def test_scan_is_the_library_s_and_says_how_to_go_on(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -681,7 +681,7 @@ def test_scan_is_the_library_s_and_says_how_to_go_on(run: Run, tmp_path: Path, m
 
     monkeypatch.setattr("attention_viz.corpus.worker.Worker.run", interrupted)
     code, _, err = run(*words[:-1], str(tmp_path / "another"))
-    assert code == 130 and "Stopped after 0 texts; the same command goes on from there" in err
+    assert code == 130 and "Stopped after 0 texts; repeat the command to continue" in err
 
 
 def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
@@ -705,7 +705,7 @@ def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
         (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), 1, "positions 1, 5"),
         (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't in this text"),
         (("--token", "sunshine"), 1, "no token 'sunshine'"),
-        (("--token", ""), 1, "by an empty text; needed: its text or its id"),
+        (("--token", ""), 1, "empty text"),
     ],
 )
 def test_why_refuses_what_is_no_number(words: tuple[str, ...], code: int, message: str, run: Run) -> None:
@@ -761,17 +761,17 @@ def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--layer", "7"), "no layer 7"),
-        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--layer", "-1"), "no layer -1"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--layer", "7"), "layer 7"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--layer", "-1"), "layer -1"),
         (("trace", "a", "--model", "scratch", "--out", "w.csv", "--head", "9"), "head 9"),
-        (("trace", "a", "--model", "scratch", "--out", "w.html", "--stream", "cross"), "unknown stream 'cross'"),
-        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "b"), "no encoder–decoder"),
-        (("trace", "a", "--model", "induction", "--out", "w.csv", "--second", "b"), "a second sentence was given"),
+        (("trace", "a", "--model", "scratch", "--out", "w.html", "--stream", "cross"), "'cross'"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "b"), "encoder–decoder"),
+        (("trace", "a", "--model", "induction", "--out", "w.csv", "--second", "b"), "second sentence"),
         (("heads", " ", "--model", "scratch"), "the text is empty"),
-        (("find", "dog", "a", "--text", "a b", "--model", "scratch"), "the word “dog” isn't in this text"),
+        (("find", "dog", "a", "--text", "a b", "--model", "scratch"), "“dog”"),
         (("verify", "scratch", "--text", ""), "the text is empty"),
-        (("heads", "a \udcff", "--model", "scratch"), "a byte that is no character, at place 2"),
-        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "\udcff"), "no character, at place 0"),
+        (("heads", "a \udcff", "--model", "scratch"), "invalid byte at position 2"),
+        (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "\udcff"), "invalid byte at position 0"),
     ],
 )
 def test_a_refusal_is_one_line_and_1(
@@ -846,7 +846,7 @@ def test_the_app_answers_at_the_address_printed_and_ends_with_ctrl_c() -> None:
             assert address == f"http://127.0.0.1:{port}", started.stderr.read()
             with build_opener(ProxyHandler({})).open(f"{address}/_stcore/health", timeout=10) as answer:
                 assert answer.status == 200
-            refused(run_once("app", "--port", str(port)), rf"127\.0\.0\.1, port {port}: .*in use.*--port choose others")
+            refused(run_once("app", "--port", str(port)), rf"127\.0\.0\.1, port {port} \(.*in use.*--port")
             started.send_signal(signal.SIGINT)
             rest, told = started.communicate(timeout=30)
         finally:
@@ -864,11 +864,11 @@ def run_once(*words: str) -> tuple[int, str, str]:
 
 def test_without_the_app_s_files_that_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "HOME", tmp_path)
-    refused(run("app"), f"app.py and pages, are not in {re.escape(str(tmp_path))}")
+    refused(run("app"), f"app.py and pages aren't in {re.escape(str(tmp_path))}")
 
 
 def test_an_address_that_is_none_is_refused(run: Run) -> None:
-    refused(run("app", "--host", "nowhere.invalid"), "can't listen at nowhere.invalid, port 8501: ")
+    refused(run("app", "--host", "nowhere.invalid"), r"can\'t listen at nowhere.invalid, port 8501 \(")
 
 
 # Pictures that a browser draws
@@ -881,7 +881,7 @@ def test_without_a_browser_png_and_pdf_are_refused_before_the_model_loads(
     words = ("trace", "a b", "--model", "scratch", "--layer", "0", "--head", "1", "--out")
     for ending in (".png", ".pdf"):
         result = run(*words, str(tmp_path / f"w{ending}"))
-        refused(result, rf"\{ending}, unlike \.svg, needs Chrome, Chromium or Edge .*none isn't a program$")
+        refused(result, rf"\{ending}, unlike \.svg, needs Chrome, Chromium or Edge.*none")
         assert "Loading" not in result[2]
     assert run(*words, str(tmp_path / "w.svg"))[0] == 0
 

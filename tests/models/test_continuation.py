@@ -96,13 +96,13 @@ def test_it_ends_where_the_model_is_full() -> None:
 
 
 def test_fewer_tokens_than_none_are_refused() -> None:
-    with pytest.raises(av.ShapeError, match="-1 more tokens were asked for"):
+    with pytest.raises(av.ShapeError, match="can't generate -1 tokens"):
         shipped("induction").generate(REPEATED, -1)
 
 
 @pytest.mark.parametrize("model", ["all-MiniLM-L6-v2", "translation", "coreference"])
 def test_only_a_decoder_that_chooses_words_goes_on(model: str) -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"needed: a decoder|it is an encoder–decoder"):
+    with pytest.raises(av.UnsupportedModel, match=r"use a decoder|it is an encoder–decoder"):
         next(shipped(model).generate("the river", 1))
 
 
@@ -200,21 +200,22 @@ def test_an_eviction_goes_on_in_the_same_way_or_not_at_all() -> None:
     *_, again = model.extend(again, 2, evict=evict)
     assert_alike(again, last)
     for other in (None, av.Evict(first=2, last=2)):
-        with pytest.raises(av.UnsupportedModel, match="in the same way"):
+        with pytest.raises(av.UnsupportedModel, match="only with the changes it was made with"):
             model.extend(last, 1, evict=other)
     *_, free = model.extend(first, 1)
-    with pytest.raises(av.UnsupportedModel, match="with all its keys"):
+    with pytest.raises(av.UnsupportedModel, match="this one had all its keys"):
         model.extend(free, 1, evict=evict)
 
 
 def test_a_model_that_drops_keys_itself_refuses_another_eviction() -> None:
-    with pytest.raises(av.UnsupportedModel, match="thrown away"):
+    with pytest.raises(av.UnsupportedModel, match="can't evict keys"):
         decoder("mistral").generate("the bank", 1, evict=av.Evict())
 
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 4), (4, 0), (True, 4), (2, 1.5)])
 def test_an_eviction_that_leaves_nothing_is_refused(first: int, last: int) -> None:
-    with pytest.raises(av.ShapeError, match="whole number of keys"):
+    wrong = last if first is not True and first > 0 else first
+    with pytest.raises(av.ShapeError, match=str(wrong)):
         av.Evict(first, last)
 
 
@@ -228,9 +229,9 @@ def test_another_models_trace_and_one_that_was_changed_are_refused() -> None:
     trace = model.trace("the bank")
     with pytest.raises(av.UnsupportedModel, match="only its own"):
         shipped("induction").extend(trace)
-    with pytest.raises(av.UnsupportedModel, match="in the same way"):
+    with pytest.raises(av.UnsupportedModel, match="only with the changes it was made with"):
         model.extend(model.trace("the bank", edits=[av.Ablate(0, 0)]))
-    with pytest.raises(av.UnsupportedModel, match="in the same way"):
+    with pytest.raises(av.UnsupportedModel, match="only with the changes it was made with"):
         model.extend(av.merge_words(trace))
 
 

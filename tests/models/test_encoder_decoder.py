@@ -94,7 +94,7 @@ def test_ids_alone_are_named_by_the_next_one_and_the_last_by_the_models_choice()
 
 
 def test_a_model_without_a_head_says_what_it_needs() -> None:
-    with pytest.raises(av.UnusableText, match="no head that could choose words; give a target, or decoder_input_ids"):
+    with pytest.raises(av.UnusableText, match=r"no unembedding .*; give a target, or decoder_input_ids"):
         av.wrap(build("bart")).trace_ids(ids(4))
 
 
@@ -107,7 +107,7 @@ def test_an_empty_target_is_refused(target: str) -> None:
 def test_a_target_over_the_models_length_is_refused_and_a_second_sentence_too() -> None:
     with pytest.raises(av.TextTooLong):
         translation().trace(SENTENCE, target="la clé " * 40)
-    with pytest.raises(av.UnusableText, match="reads one text only, as every encoder–decoder"):
+    with pytest.raises(av.UnusableText, match="an encoder–decoder, which reads one text only"):
         translation().trace(SENTENCE, "the key")
 
 
@@ -116,9 +116,9 @@ def test_a_mask_needs_its_stream_and_changes_only_that() -> None:
     plain = model.trace(SENTENCE, target=FRENCH)
     closed = torch.ones(10, 10, dtype=torch.bool)
     closed[:, 4] = False
-    with pytest.raises(av.ShapeError, match="names no stream; choose one of encoder, decoder, cross"):
+    with pytest.raises(av.ShapeError, match="encoder, decoder, cross"):
         model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed)])
-    with pytest.raises(av.ShapeError, match="for the side; the model has"):
+    with pytest.raises(av.ShapeError, match="side"):
         model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed, stream="side")])
     edited = model.trace(SENTENCE, target=FRENCH, edits=[av.Allow(closed, stream="cross")])
     assert float(edited.attention(0, "cross").weights[:, :, 4].max()) == 0
@@ -140,7 +140,7 @@ def test_the_trace_survives_a_file(tmp_path: Any) -> None:
 def test_projections_are_asked_by_stream() -> None:
     model = translation()
     assert set(model.projections(0, "cross")) == {"query", "key", "value", "output"}
-    with pytest.raises(av.ShapeError, match="no stream was named; translation has encoder, decoder, cross"):
+    with pytest.raises(av.ShapeError, match=r"translation .*encoder, decoder, cross"):
         model.projections(0)
 
 
@@ -212,7 +212,7 @@ def test_a_model_that_cannot_begin_says_so() -> None:
     model.hf_model.config.decoder_start_token_id = None
     model.hf_model.generation_config.decoder_start_token_id = None
     model.hf_model.generation_config.bos_token_id = None
-    with pytest.raises(av.UnusableText, match=r"can't say anything of its own accord .*; give a target"):
+    with pytest.raises(av.UnusableText, match=r"can't generate an output .*; give a target"):
         model.trace_ids(ids(4))
 
 

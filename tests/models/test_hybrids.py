@@ -136,9 +136,9 @@ def test_layers_without_attention_are_named_wherever_layers_are_listed(name: str
         lambda: trace.table(empty),
     ]
     for ask in asked:
-        with pytest.raises((av.TraceError, av.ShapeError), match=f"layer {empty} has no softmax attention; .*{there}"):
+        with pytest.raises((av.TraceError, av.ShapeError), match=f"layer {empty} has no softmax attention.*{there}"):
             ask()
-    with pytest.raises(av.ShapeError, match=f"no layer 7; the model {there}"):
+    with pytest.raises(av.ShapeError, match=f"layer 7.*{there}"):
         model.trace("the bank", edits=[av.Ablate(7, 0)])
     assert misfit(Change("zero", empty, 0), trace) == (f"layer {empty} has no softmax attention: this model {there}")
     assert misfit(Change("zero", attending[1], 0), trace) == ""
@@ -185,7 +185,7 @@ def test_every_question_answers_with_the_models_own_numbers() -> None:
     pairs = av.compositions(model)
     assert set(zip(pairs["from_layer"], pairs["to_layer"], strict=True)) == {(1, 3)}
     assert len(av.compositions(model, into=[(3, 2)])) == 4
-    with pytest.raises(av.ShapeError, match=r"layer 0, head 0 was asked for; there are 2 layers \(layers 1 and 3\)"):
+    with pytest.raises(av.ShapeError, match=r"layer 0, head 0.* 2 layers \(layers 1 and 3\)"):
         av.compositions(model, into=[(0, 0)])
     assert sorted(av.patch(model, text, "the river of the bank", number).index) == heads
     assert set(av.attention_sinks(model, trace).index.get_level_values("layer")) == {1, 3}
@@ -251,7 +251,7 @@ def test_files_of_version_1_0_0_are_read_by_their_labels(
     assert back.layer_numbers() == numbers and torch.equal(back.weights(3, 2), trace.weights(3, 2))
     assert back.kept["decoder"].whole == (layers is None)
     if layers is not None:
-        with pytest.raises(av.TraceError, match="no layer 1; of the decoder this trace keeps layer 3 of 2"):
+        with pytest.raises(av.TraceError, match=r"layer 1.*layer 3 of 2"):
             back.weights(1, 0)
 
 

@@ -58,7 +58,7 @@ def test_layers_that_are_kept_are_those_of_the_whole_trace(minilm: AttentionMode
     assert not torch.equal(kept.weights(1, 0), kept.weights(4, 0))
     assert kept.query_tokens() == whole.query_tokens()
     assert kept.provenance == whole.provenance
-    with pytest.raises(av.TraceError, match="no layer 0; of the encoder this trace keeps layers 1, 4 of 0 to 5"):
+    with pytest.raises(av.TraceError, match=r"layer 0.*layers 1, 4 of 0 to 5"):
         kept.attention(0)
 
 
@@ -116,7 +116,7 @@ def test_gradients_are_those_of_the_layer(minilm: AttentionModel, induction: Att
         kept, whole = model.trace(SENTENCE, layers=[number]), model.trace(SENTENCE)
         assert torch.equal(av.gradient(model, kept, layer=number), av.gradient(model, whole, layer=number))
         assert torch.equal(read("gradient", kept).weights(number, 1), read("gradient", whole).weights(number, 1))
-        with pytest.raises(av.TraceError, match="the gradient of all layers at once needs every layer"):
+        with pytest.raises(av.TraceError, match="every layer"):
             av.gradient(model, kept)
 
 
@@ -157,9 +157,7 @@ def test_layers_that_cannot_be_kept_are_refused_before_anything_runs(
 
 
 def test_a_decoder_does_not_go_on_from_it(induction: AttentionModel) -> None:
-    with pytest.raises(
-        av.UnsupportedModel, match="keeps layer 1 of 0 to 1, and induction goes on by the keys and values"
-    ):
+    with pytest.raises(av.UnsupportedModel, match=r"induction needs every layer to continue.* layer 1 of 0 to 1"):
         induction.extend(induction.trace("a b a", layers=[1]))
 
 
@@ -175,5 +173,5 @@ def test_our_own_module_has_one_layer() -> None:
     kept = model.trace("a b c", layers=[0])
     assert kept.layer_numbers() == (0,)
     assert torch.equal(kept.weights(0, 1), model.trace("a b c").weights(0, 1))
-    with pytest.raises(av.ShapeError, match="can't keep layer 1; the model has only layer 0"):
+    with pytest.raises(av.ShapeError, match=r"layer 1.*only layer 0"):
         model.trace("a b c", layers=[1])

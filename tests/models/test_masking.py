@@ -87,7 +87,7 @@ def test_our_own_module_fills_up_a_row_and_keeps_the_weights_of_the_short_senten
 
 
 def test_a_row_is_filled_up_and_never_cut() -> None:
-    with pytest.raises(ShapeError, match="a length of 2 was asked for; this text has 3"):
+    with pytest.raises(ShapeError, match=r"2.*3"):
         trace_filled(Scratch(), "The cat sat", 2)
     with pytest.raises(UnusableText):
         trace_filled(Scratch(), " ", 4)

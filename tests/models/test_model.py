@@ -101,9 +101,9 @@ def test_a_decoder_refuses_a_second_sentence_and_everything_but_an_encoder_decod
 ) -> None:
     with pytest.raises(av.UnusableText, match="reads one text only"):
         wrapped("gpt2").trace("a", "b")
-    with pytest.raises(av.UnsupportedModel, match="no encoder–decoder: its only stream is the encoder"):
+    with pytest.raises(av.UnsupportedModel, match=r"isn't an encoder–decoder \(its only stream is the encoder\)"):
         minilm.trace("a", target="b")
-    with pytest.raises(av.UnsupportedModel, match="no encoder–decoder"):
+    with pytest.raises(av.UnsupportedModel, match="isn't an encoder–decoder"):
         minilm.trace_ids(torch.tensor([[5]]), decoder_input_ids=torch.tensor([[5]]))
 
 
@@ -133,7 +133,7 @@ def test_fidelity_is_measured_once_and_says_against_what(minilm: AttentionModel)
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
 def test_an_empty_text_is_told_so(minilm: AttentionModel, text: str) -> None:
-    with pytest.raises(av.UnusableText, match="the text is empty: type at least one word"):
+    with pytest.raises(av.UnusableText, match="the text is empty"):
         minilm.trace(text)
 
 
@@ -145,7 +145,7 @@ def test_a_text_of_which_the_tokenizer_leaves_nothing_is_told_so(minilm: Attenti
 
 def test_a_text_too_long_names_the_limit_and_its_own_length(minilm: AttentionModel) -> None:
     assert minilm.limit == 512
-    with pytest.raises(av.TextTooLong, match="reads at most 512 tokens, and this text has 3002") as caught:
+    with pytest.raises(av.TextTooLong, match=r"512 tokens .*3002") as caught:
         minilm.trace("word " * 3000)
     assert (caught.value.limit, caught.value.count) == (512, 3002)
     assert len(minilm.trace("word " * 510).query_tokens()) == 512
@@ -165,22 +165,22 @@ def test_what_fits_is_told_word_by_word_and_nothing_is_lost(minilm: AttentionMod
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ((torch.ones(5, dtype=torch.long),), av.ShapeError, r"one row of ids, \(1, n\) with n ≥ 1; got \(5,\)"),
+        ((torch.ones(5, dtype=torch.long),), av.ShapeError, r"\(1, n\).*got \(5,\)"),
         ((torch.ones(2, 5, dtype=torch.long),), av.ShapeError, r"got \(2, 5\)"),
         ((torch.ones(1, 0, dtype=torch.long),), av.ShapeError, r"got \(1, 0\)"),
-        ((torch.ones(1, 5),), av.ShapeError, "whole numbers, int64 or int32; got torch.float32"),
-        ((torch.ones(1, 5).long(), torch.ones(1, 4)), av.ShapeError, r"the ids' shape \(1, 5\); got \(1, 4\)"),
-        ((torch.ones(1, 3).long(), torch.tensor([[1, 2, 0]])), av.ShapeError, "1 for real positions and 0 for padding"),
-        ((torch.ones(1, 3).long(), torch.zeros(1, 3)), av.UnusableText, "every position is padding"),
-        ((torch.tensor([[5, -1]]),), av.UnusableText, "a token -1; all-MiniLM-L6-v2 knows the ids 0 to 30521"),
-        ((torch.tensor([[30522]]),), av.UnusableText, "a token 30522"),
-        (([],), av.ShapeError, "takes a list of ids, of one whole number or more; got none"),
-        (([5, 7.0],), av.ShapeError, "takes a list of ids, of one whole number or more; got one with float in it"),
-        (([[5, 7]],), av.ShapeError, "got one with list in it"),
-        (("57",), av.ShapeError, r"takes ids as a tensor, \(1, n\), or a list of n whole numbers; got str"),
-        (([5, 10**30],), av.UnusableText, "a token 10{30}; all-MiniLM-L6-v2 knows the ids 0 to 30521"),
-        (([5] * 513,), av.TextTooLong, "at most 512 tokens, and this text has 513"),
-        ((torch.ones(1, 513).long(),), av.TextTooLong, "at most 512 tokens, and this text has 513"),
+        ((torch.ones(1, 5),), av.ShapeError, "int64 or int32.*torch.float32"),
+        ((torch.ones(1, 5).long(), torch.ones(1, 4)), av.ShapeError, r"\(1, 5\).*got \(1, 4\)"),
+        ((torch.ones(1, 3).long(), torch.tensor([[1, 2, 0]])), av.ShapeError, "1 .*0 for padding"),
+        ((torch.ones(1, 3).long(), torch.zeros(1, 3)), av.UnusableText, "padding"),
+        ((torch.tensor([[5, -1]]),), av.UnusableText, "token -1.*0 to 30521"),
+        ((torch.tensor([[30522]]),), av.UnusableText, "token 30522"),
+        (([],), av.ShapeError, "list of ids.*got none"),
+        (([5, 7.0],), av.ShapeError, "list of ids.*float"),
+        (([[5, 7]],), av.ShapeError, "list"),
+        (("57",), av.ShapeError, r"\(1, n\).*got str"),
+        (([5, 10**30],), av.UnusableText, "token 10{30}.*0 to 30521"),
+        (([5] * 513,), av.TextTooLong, "512 tokens.*513"),
+        ((torch.ones(1, 513).long(),), av.TextTooLong, "512 tokens.*513"),
     ],
 )
 def test_ids_that_cannot_be_meant_are_refused_in_words(
@@ -304,10 +304,10 @@ def test_a_row_that_an_edit_leaves_with_nothing_gives_zeros_and_the_pass_goes_on
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (av.Allow(av.masks.causal(4)), r"the shape \(query, key\) = \(9, 9\); got \(4, 4\)"),
-        (av.Allow(av.masks.causal(9), layer=6), "names layer 6; the model has layers 0 to 5"),
-        (av.Allow(av.masks.causal(9), layer=-1), "names layer -1"),
-        (av.Allow(av.masks.causal(9), head=12), "names head 12; layer 0 has heads 0 to 11"),
+        (av.Allow(av.masks.causal(4)), r"\(4, 4\).* \(9, 9\)"),
+        (av.Allow(av.masks.causal(9), layer=6), "layer 6.* 0 to 5"),
+        (av.Allow(av.masks.causal(9), layer=-1), "layer -1"),
+        (av.Allow(av.masks.causal(9), head=12), "head 12.* 0 to 11"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused(minilm: AttentionModel, edit: av.Allow, message: str) -> None:

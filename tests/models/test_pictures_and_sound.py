@@ -165,9 +165,9 @@ def test_gradients_of_a_direction_are_those_of_eager_attention_and_a_number_open
         assert expected.max() > 0
         assert torch.allclose(ours, expected, rtol=0, atol=2e-5 * float(expected.max()))
     assert not torch.equal(av.gradient(model, cat, layer=0, of=av.Direction(of.vector, None)), raised[0])
-    with pytest.raises(av.errors.ShapeError, match=r"a direction has to be \(384,\)"):
+    with pytest.raises(av.errors.ShapeError, match=r"a direction must be \(384,\)"):
         av.gradient(model, cat, of=av.Direction(torch.ones(3)))
-    with pytest.raises(av.UnsupportedModel, match="no head that chooses tokens"):
+    with pytest.raises(av.UnsupportedModel, match="unembedding"):
         av.gradient(model, cat, of=(0, 7))
     opened = av.decompose(model, cat, of)
     assert opened.total == pytest.approx(float(y.detach()), rel=1e-4)
@@ -243,9 +243,9 @@ def test_what_a_sound_is_to_be_written_down_as_can_be_given() -> None:
 
 def test_a_model_that_reads_something_else_says_what_it_reads() -> None:
     dino, text = shipped(DINO), shipped(MINILM)
-    with pytest.raises(av.UnusableText, match=r"dinov2-small reads images, no text; give it av\.Picture"):
+    with pytest.raises(av.UnusableText, match=r"dinov2-small reads .*, not text; pass av\.Picture"):
         dino.trace("a cat")
-    with pytest.raises(av.UnusablePicture, match="reads images"):
+    with pytest.raises(av.UnusablePicture, match="dinov2-small"):
         dino.trace(av.Sound(np.zeros(100), 16_000))
     with pytest.raises(av.UnusablePicture, match="reads text"):
         text.trace(av.Picture(SAMPLES["chelsea"].path))
@@ -266,7 +266,7 @@ def test_an_hour_is_cut_to_the_window_and_told() -> None:
 def test_what_whisper_says_of_silence_is_told_to_be_made_up_and_no_word_has_a_time() -> None:
     model = shipped(WHISPER)
     trace = model.trace(av.Sound(np.zeros(16_000), 16_000))
-    assert any("made up" in line for line in trace.provenance.notes)
+    assert any("probability of no speech" in line for line in trace.provenance.notes)
     table = av.word_times(model, trace)
     assert table[["start", "end"]].isna().all(axis=None)
     assert table.attrs["heads"] == []

@@ -182,10 +182,10 @@ HALVES: list[tuple[Asked, type[Exception], str]] = [
     (lambda model: model.trace("a cat"), av.UnusableText, "reads texts with images"),
     (lambda model: model.trace(PICTURE), av.UnusableText, "got a picture alone"),
     (lambda model: model.trace("", picture=PICTURE), av.UnusableText, "type at least one word"),
-    (lambda model: model.trace("<image> <image>", picture=PICTURE), av.UnusableText, "2 places for a picture"),
+    (lambda model: model.trace("<image> <image>", picture=PICTURE), av.UnusableText, "2 places"),
     (lambda model: model.trace("a", picture=cast("Any", "cat.png")), av.UnusablePicture, "picture= takes av.Picture"),
-    (lambda model: model.trace("a", "b", picture=PICTURE), av.UnusableText, "one thing at a time"),
-    (lambda model: model.trace("a", picture=PICTURE, target="b"), av.UnsupportedModel, "no encoder–decoder"),
+    (lambda model: model.trace("a", "b", picture=PICTURE), av.UnusableText, "leave out the second text"),
+    (lambda model: model.trace("a", picture=PICTURE, target="b"), av.UnsupportedModel, "isn't an encoder–decoder"),
 ]
 
 
@@ -209,11 +209,11 @@ def test_a_model_whose_positions_are_no_patches_is_refused_by_name() -> None:
         projector.register_forward_hook(shuffle)
         return model, processor
 
-    with pytest.raises(av.UnsupportedModel, match="LlavaForConditionalGeneration doesn't have the patches"):
+    with pytest.raises(av.UnsupportedModel, match="LlavaForConditionalGeneration doesn't order them row by row"):
         wrapped(shuffled)
 
 
 def test_a_picture_beside_a_text_for_a_model_that_reads_text_alone_is_refused() -> None:
     model = av.wrap(transformers.LlamaForCausalLM(transformers.LlamaConfig(**TEXT)).eval(), tokenizer())
-    with pytest.raises(av.UnusablePicture, match="reads text alone"):
+    with pytest.raises(av.UnusablePicture, match="reads only text"):
         model.trace("a cat", picture=PICTURE)

@@ -98,7 +98,7 @@ def test_a_pipeline_is_shown_by_its_model_and_tokenizer() -> None:
     plain, tokenizer = build("bert with a head"), word_tokenizer()
     pipeline = transformers.pipeline("text-classification", model=plain, tokenizer=tokenizer)
     trace = av.wrap(pipeline).trace("the bank")
-    assert trace.provenance.notes == ("Shown is the model inside the TextClassificationPipeline.",)
+    assert trace.provenance.notes == ("This is the model inside the TextClassificationPipeline.",)
     torch.testing.assert_close(trace.output, av.wrap(plain, tokenizer).trace("the bank").output)
 
 
@@ -109,7 +109,7 @@ def test_a_pipeline_of_pictures_is_shown_with_its_processor() -> None:
     pipeline = transformers.pipeline("image-classification", model=model, image_processor=processor)
     trace = av.wrap(pipeline).trace(av.Picture(np.linspace(0, 1, 32 * 32 * 3).reshape(32, 32, 3)))
     assert trace.fidelity.ok
-    assert trace.provenance.notes[0] == "Shown is the model inside the ImageClassificationPipeline."
+    assert trace.provenance.notes[0] == "This is the model inside the ImageClassificationPipeline."
 
 
 def test_data_parallel_is_taken_off() -> None:
@@ -124,7 +124,7 @@ def test_an_nnsight_model_is_shown_by_the_model_inside() -> None:
     model = av.wrap(Envoy(plain, tokenizer))
     assert (model.hf_model, model.tokenizer) == (plain, tokenizer)
     assert "without interventions" in model.trace("the bank").provenance.notes[0]
-    with pytest.raises(av.UnsupportedModel, match=r"aren't loaded; make it with Envoy\(…, dispatch=True\)"):
+    with pytest.raises(av.UnsupportedModel, match=r"aren't loaded; create it with Envoy\(…, dispatch=True\)"):
         av.wrap(Envoy(build("llama").to("meta")))
 
 
@@ -132,8 +132,8 @@ def test_wrappers_inside_each_other_are_all_taken_off_and_told() -> None:
     pipeline = transformers.pipeline("text-classification", model=build("bert with a head"), tokenizer=word_tokenizer())
     pipeline.model = nn.DataParallel(torch.compile(pipeline.model, backend="eager"))
     told = av.wrap(pipeline).trace("the bank").provenance.notes
-    assert [note.split()[0] for note in told] == ["Shown", "DataParallel", "The"]
-    assert told[2] == "The model was compiled. It runs here as it is written, without torch.compile."
+    words = ("inside the TextClassificationPipeline", "inside DataParallel", "without torch.compile")
+    assert [word in note for word, note in zip(words, told, strict=True)] == [True] * 3
 
 
 def test_a_tokenizer_that_is_handed_over_counts_before_the_one_inside() -> None:
@@ -145,24 +145,24 @@ def test_a_tokenizer_that_is_handed_over_counts_before_the_one_inside() -> None:
 @pytest.mark.parametrize(
     ("thing", "message"),
     [
-        (lambda: Classifier(build("llama")), r"got Classifier, which holds a LlamaForCausalLM: .* av\.wrap\(x\.body\)"),
+        (lambda: Classifier(build("llama")), r"not Classifier, which holds a LlamaForCausalLM; .* av\.wrap\(x\.body\)"),
         (lambda: nn.Sequential(nn.Linear(2, 2), build("llama")), r"av\.wrap\(x\[1\]\), where x is the Sequential"),
-        (lambda: Trainer(build("llama")), r"got Trainer, which holds a LlamaForCausalLM: .* av\.wrap\(x\.model\)"),
+        (lambda: Trainer(build("llama")), r"not Trainer, which holds a LlamaForCausalLM; .* av\.wrap\(x\.model\)"),
         (lambda: Trainer(Classifier(build("llama"))), r"av\.wrap\(x\.model\.body\)"),
         (
             lambda: nn.ModuleDict({"ask": build("bert"), "answer": build("llama")}),
-            r"holds 2 of them: hand over one, x\.ask \(BertModel\), x\.answer \(LlamaForCausalLM\)",
+            r"holds 2 of them; pass one, x\.ask \(BertModel\), x\.answer \(LlamaForCausalLM\)",
         ),
-        (lambda: build("llama").model.layers[0], r"got LlamaDecoderLayer, which holds none either\. .*av\.record\(\)"),
-        (lambda: build("llama").model.layers[0].self_attn, "got LlamaAttention, which holds none either"),
-        (lambda: nn.Linear(2, 2), r"got Linear, which holds none either\. .*av\.record\(\)"),
-        (lambda: "gpt2", r"got str: to load a model by its name, call av\.load\('gpt2'\)"),
-        (lambda: transformers.BertModel, r"BertModel, a class: hand over a model, BertModel\.from_pretrained\(…\)"),
-        (lambda: av.wrap(build("llama")), "got AttentionModel, which is wrapped already"),
-        (word_tokenizer, r"a tokenizer: call av\.wrap\(hf_model, tokenizer\)"),
-        (lambda: None, "got NoneType"),
-        (lambda: [build("llama")], "got list"),
-        (lambda: {"model": build("llama")}, "got dict"),
+        (lambda: build("llama").model.layers[0], r"not LlamaDecoderLayer, which holds none\. .*av\.record\(\)"),
+        (lambda: build("llama").model.layers[0].self_attn, "not LlamaAttention, which holds none"),
+        (lambda: nn.Linear(2, 2), r"not Linear, which holds none\. .*av\.record\(\)"),
+        (lambda: "gpt2", r"not str; to load a model by its name, call av\.load\('gpt2'\)"),
+        (lambda: transformers.BertModel, r"BertModel, a class; pass a model, BertModel\.from_pretrained\(…\)"),
+        (lambda: av.wrap(build("llama")), "not AttentionModel, which is wrapped already"),
+        (word_tokenizer, r"a tokenizer; call av\.wrap\(hf_model, tokenizer\)"),
+        (lambda: None, "not NoneType"),
+        (lambda: [build("llama")], "not list"),
+        (lambda: {"model": build("llama")}, "not dict"),
     ],
 )
 def test_what_holds_no_model_or_several_is_refused_with_the_line_that_works(thing: Any, message: str) -> None:
@@ -173,13 +173,13 @@ def test_what_holds_no_model_or_several_is_refused_with_the_line_that_works(thin
 @pytest.mark.parametrize(
     ("tokenizer", "message"),
     [
-        ("gpt2", r"not its name; got 'gpt2': call transformers\.AutoTokenizer\.from_pretrained\('gpt2'\)"),
+        ("gpt2", r"not its name, 'gpt2'; call transformers\.AutoTokenizer\.from_pretrained\('gpt2'\)"),
         (Path("gpt2"), r"AutoTokenizer\.from_pretrained\('gpt2'\)"),
         (transformers.AutoTokenizer, "a tokenizer or a processor of transformers; got the class AutoTokenizer"),
         ({}, "got dict"),
         (str.split, "got method_descriptor"),
         (build("llama").config, "got LlamaConfig"),
-        (transformers.ViTImageProcessorPil(), "reads text, and ViTImageProcessorPil has no tokenizer"),
+        (transformers.ViTImageProcessorPil(), "reads text, but ViTImageProcessorPil has no tokenizer"),
     ],
 )
 def test_what_is_no_tokenizer_is_refused_by_name(tokenizer: Any, message: str) -> None:
@@ -211,7 +211,7 @@ def test_virtual_tokens_are_refused_by_their_name_with_lines_that_work(kind: str
     plain = build("llama")
     expected = av.wrap(plain).trace_ids(ids(9)).output
     model = peft.get_peft_model(plain, VIRTUAL[kind]()).eval()
-    with pytest.raises(av.UnsupportedModel, match=f"^{kind} puts 3 virtual tokens before every text") as refusal:
+    with pytest.raises(av.UnsupportedModel, match=f"the 3 virtual tokens of {kind}, ") as refusal:
         av.wrap(model)
     # Both lines that it names are run here.
     assert "with av.record() as run: model(input_ids)" in str(refusal.value)

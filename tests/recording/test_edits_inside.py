@@ -372,26 +372,26 @@ def test_the_induction_heads_are_needed_as_the_models_card_says() -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (av.Ablate(3, 0), "an ablation names layer 3; the model has layers 0 to 2"),
-        (av.Ablate(0, 6), "an ablation names head 6; layer 0 has heads 0 to 5"),
-        (av.Ablate(0, 0, stream="cross"), "an ablation names the cross; choose one of decoder"),
-        (av.Ablate(0, 0, "mean", rows=torch.ones(4, dtype=torch.bool)), r"layer 0, head 0 needs 9 rows"),
-        (av.Ablate(0, 0, "mean", rows=torch.zeros(9, dtype=torch.bool)), "at least one of them True"),
-        (av.Block(0, 1, layer=-1), "a block names layer -1"),
-        (av.Block(0, 1, head=6), "a block names head 6; layer 0 has heads 0 to 5"),
-        (av.Block(0, 1, stream="encoder"), "a block names the encoder"),
-        (av.Block(9, 1), "can't block query 9 and key 1; this text has 9 queries and 9 keys"),
-        (av.Block(1, 9), "can't block query 1 and key 9"),
-        (av.Temperature(2, layer=7), "a temperature names layer 7"),
-        (av.Temperature(2, head=-1), "a temperature names head -1"),
-        (av.Temperature(2, stream="side"), "a temperature names the side"),
-        (av.Temperature(1e-37, 0), "temperature 1e-37 is too low: the logits overflow"),
-        (av.Temperature(5e-324, 0, 1), "temperature 4.94066e-324 is too low: the logits overflow"),
-        (av.Temperature(1e-37, 0, 1), "temperature 1e-37 is too low: the logits overflow"),
-        (av.Replace(5, 0, torch.eye(9)), "a replacement names layer 5"),
-        (av.Replace(0, 6, torch.eye(9)), "a replacement names head 6"),
-        (av.Replace(0, 0, torch.eye(9), "cross"), "a replacement names the cross"),
-        (av.Replace(0, 0, torch.eye(4)), r"the shape \(query, key\) = \(9, 9\); got \(4, 4\)"),
+        (av.Ablate(3, 0), "layer 3.*0 to 2"),
+        (av.Ablate(0, 6), "head 6.*0 to 5"),
+        (av.Ablate(0, 0, stream="cross"), "cross.*decoder"),
+        (av.Ablate(0, 0, "mean", rows=torch.ones(4, dtype=torch.bool)), r"layer 0, head 0 needs .*9 queries"),
+        (av.Ablate(0, 0, "mean", rows=torch.zeros(9, dtype=torch.bool)), "True"),
+        (av.Block(0, 1, layer=-1), "layer -1"),
+        (av.Block(0, 1, head=6), "head 6.*0 to 5"),
+        (av.Block(0, 1, stream="encoder"), "encoder"),
+        (av.Block(9, 1), "query 9 and key 1.*9 queries and 9 keys"),
+        (av.Block(1, 9), "query 1 and key 9"),
+        (av.Temperature(2, layer=7), "layer 7"),
+        (av.Temperature(2, head=-1), "head -1"),
+        (av.Temperature(2, stream="side"), "side"),
+        (av.Temperature(1e-37, 0), "temperature .*1e-37.*overflow"),
+        (av.Temperature(5e-324, 0, 1), "temperature .*4.94066e-324.*overflow"),
+        (av.Temperature(1e-37, 0, 1), "temperature .*1e-37.*overflow"),
+        (av.Replace(5, 0, torch.eye(9)), "layer 5"),
+        (av.Replace(0, 6, torch.eye(9)), "head 6"),
+        (av.Replace(0, 0, torch.eye(9), "cross"), "cross"),
+        (av.Replace(0, 0, torch.eye(4)), r"\(4, 4\).*\(9, 9\)"),
     ],
 )
 def test_an_edit_that_does_not_fit_is_refused_by_its_kind(edit: Edit, message: str) -> None:
@@ -402,7 +402,7 @@ def test_an_edit_that_does_not_fit_is_refused_by_its_kind(edit: Edit, message: s
 @pytest.mark.parametrize("head", [None, 2])
 def test_a_temperature_so_high_that_the_softcap_vanishes_is_refused(head: int | None) -> None:
     assert wrapped("gemma2").trace_ids(ids(COUNT), edits=[av.Temperature(1e30, 0, head)]).output.isfinite().all()
-    with pytest.raises(av.ShapeError, match=r"temperature 1e\+38 is too high: the softcap vanishes"):
+    with pytest.raises(av.ShapeError, match=r"temperature .*1e\+38.*softcap"):
         wrapped("gemma2").trace_ids(ids(COUNT), edits=[av.Temperature(1e38, 0, head)])
 
 
@@ -414,16 +414,14 @@ def test_a_temperature_far_away_gives_one_key_or_all(value: float, head: int | N
 
 
 def test_a_mean_that_no_values_give_is_refused() -> None:
-    with pytest.raises(
-        av.UnsupportedModel, match=r"can't set the mean of layer 0, head 1: an attention sink .* to=\"zero\""
-    ):
+    with pytest.raises(av.UnsupportedModel, match=r'layer 0, head 1.* attention sink.* to="zero"'):
         wrapped("gpt_oss").trace_ids(ids(COUNT), edits=[av.Ablate(0, 1, "mean")])
     alone = [av.Block(0, 0, 0, 1), av.Ablate(0, 1, "mean")]
-    with pytest.raises(av.ShapeError, match="layer 0, head 1 can't include query 0, which may attend to nothing"):
+    with pytest.raises(av.ShapeError, match=r"layer 0, head 1.*query 0"):
         wrapped("llama").trace_ids(ids(COUNT), edits=alone)
 
 
 @pytest.mark.parametrize("edit", [av.Ablate(0, 0), av.Block(0, 1), av.Temperature(2), av.Replace(0, 0, torch.eye(9))])
 def test_an_edit_has_to_say_its_stream_where_a_model_has_several(edit: Edit) -> None:
-    with pytest.raises(av.ShapeError, match="names no stream; choose one of encoder, decoder, cross"):
+    with pytest.raises(av.ShapeError, match="encoder, decoder, cross"):
         wrapped("bart").trace_ids(ids(COUNT), decoder_input_ids=ids(COUNT), edits=[edit])

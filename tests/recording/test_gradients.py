@@ -146,19 +146,19 @@ def test_threads_do_not_get_into_each_others_gradients(together: Callable[..., l
 def test_what_has_no_gradients_is_refused_by_name() -> None:
     model, bert = wrapped("llama"), wrapped("bert")
     trace = model.trace_ids(ids(5))
-    with pytest.raises(UnsupportedModel, match="our own module: its random weights were never trained"):
+    with pytest.raises(UnsupportedModel, match="has random weights; load a pretrained model"):
         av.gradient(av.load("scratch"), "the cat sat")
-    with pytest.raises(UnsupportedModel, match="no head that chooses tokens"):
+    with pytest.raises(UnsupportedModel, match="no unembedding"):
         av.gradient(bert, bert.trace_ids(ids(5)), of=(0, 3))
-    with pytest.raises(ShapeError, match="position 5 was asked for; the text has positions -5 to 4"):
+    with pytest.raises(ShapeError, match="no position 5; choose -5 to 4"):
         av.gradient(model, trace, of=(5, 3))
-    with pytest.raises(ShapeError, match="token 97 was asked for"):
+    with pytest.raises(ShapeError, match="no token 97"):
         av.gradient(model, trace, of=(0, 97))
-    with pytest.raises(TraceError, match="no layer 3"):
+    with pytest.raises(TraceError, match="layer 3"):
         av.gradient(model, trace, layer=3)
-    with pytest.raises(TraceError, match="knows only its own"):
+    with pytest.raises(TraceError, match="only its own traces"):
         av.gradient(bert, trace)
-    with pytest.raises(TraceError, match="it has its own already"):
+    with pytest.raises(TraceError, match="leave out second_text and target"):
         av.gradient(model, trace, "another")
 
 
@@ -166,7 +166,7 @@ def test_a_trace_from_a_file_and_one_of_a_model_that_changed_since_are_refused(t
     model = av.wrap(build("llama"))
     trace = model.trace_ids(ids(5))
     trace.save(tmp_path / "trace.safetensors")
-    with pytest.raises(TraceError, match="without a model behind it"):
+    with pytest.raises(TraceError, match="from a file or another trace"):
         av.gradient(model, Trace.load(tmp_path / "trace.safetensors"))
     with torch.no_grad():
         next(model.hf_model.parameters()).mul_(2)

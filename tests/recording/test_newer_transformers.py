@@ -76,17 +76,17 @@ def no_weights_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
-    "the field that chooses is another": (renamed, "outside the interface"),
-    "a term has another name": (instead(by_another_name), "asks its attention for scale_factor"),
-    "tensors come position first": (instead(position_first), "allowed has to broadcast to the weights'"),
+    "the field that chooses is another": (renamed, "outside transformers' attention interface"),
+    "a term has another name": (instead(by_another_name), "passes scale_factor to attention"),
+    "tensors come position first": (instead(position_first), "allowed .*broadcast"),
     "query and key change places": (
         instead(another_order),
         "runs, but not with our attention: it raised",
     ),
-    "a term means something else": (instead(without_scale), "something else"),
-    "the mask gets lost": (no_mask, "something else"),
-    "true means blocked": (opposite_mask, "something else"),
-    "eager hands back no weights": (no_weights_to_compare, "hands back no attention weights"),
+    "a term means something else": (instead(without_scale), "another result"),
+    "the mask gets lost": (no_mask, "another result|differs from softmax attention"),
+    "true means blocked": (opposite_mask, "another result|differs from softmax attention"),
+    "eager hands back no weights": (no_weights_to_compare, "returns no attention weights"),
 }
 
 
@@ -96,7 +96,7 @@ def test_a_broken_assumption_is_a_refusal_by_name(what: str, monkeypatch: pytest
     model = build("llama")
     assert av.wrap(model).trace_ids(ids(7)).fidelity.ok
     breaks(monkeypatch)
-    with pytest.raises(UnsupportedModel, match=rf"^llama \(LlamaForCausalLM\).*({message})"):
+    with pytest.raises(UnsupportedModel, match=rf"^(can't record )?llama \(LlamaForCausalLM\).*({message})"):
         av.wrap(model)
 
 

@@ -22,17 +22,17 @@ from tests.models.families import PLAIN, build, built, ids
 
 
 def test_a_family_that_never_calls_our_attention_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedModel, match=r"^mamba .*never called our attention"):
+    with pytest.raises(UnsupportedModel, match=r"^can't record mamba .*never called transformers' attention"):
         av.wrap(build("mamba"))
 
 
 def test_a_model_of_pictures_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedModel, match=r"^vit .*only models that read text.*av\.record"):
+    with pytest.raises(UnsupportedModel, match=r"^vit .*a model that reads text.*av\.record"):
         av.wrap(build("vit"))
 
 
 def test_something_that_is_no_model_is_refused() -> None:
-    with pytest.raises(UnsupportedModel, match=r"got Linear.*av\.record.*from_qkv.*from_weights"):
+    with pytest.raises(UnsupportedModel, match=r"not Linear.*av\.record.*from_qkv.*from_weights"):
         av.wrap(nn.Linear(3, 5))
 
 
@@ -40,7 +40,7 @@ def test_a_term_that_is_not_known_is_refused_by_its_name() -> None:
     model = build("bert")
     attention = model.encoder.layer[1].attention.self
     attention.forward = functools.partial(attention.forward, tilt=0.3)
-    with pytest.raises(UnsupportedModel, match=r"bert \(BertModel\): BertSelfAttention asks its attention for tilt"):
+    with pytest.raises(UnsupportedModel, match=r"bert \(BertModel\): BertSelfAttention passes tilt to attention"):
         av.wrap(model)
 
 
@@ -62,7 +62,7 @@ def test_a_layer_that_gets_no_mask_from_the_rest_of_its_model_is_not_recorded_as
     with torch.no_grad():
         one, other = model(ids(9)).logits[0], model(torch.cat([ids(9)[:, :-1], ids(1)], dim=1)).logits[0]
     assert not torch.allclose(one[:-1], other[:-1], atol=1e-3)  # it looks ahead
-    with pytest.raises(UnsupportedModel, match="runs attention “sdpa”, which gives something else"):
+    with pytest.raises(UnsupportedModel, match="runs attention “sdpa”, which differs"):
         av.wrap(model)
 
 
@@ -94,7 +94,7 @@ def test_numbers_other_than_eager_are_refused(family: str, term: str, monkeypatc
         return ours(*args, **options)
 
     monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, OURS, without)
-    with pytest.raises(UnsupportedModel, match=r"something else with our attention: output off by \d.*attend\. Of"):
+    with pytest.raises(UnsupportedModel, match=r"another result with our attention: output off by \d.*adds a term"):
         av.wrap(build(family))
 
 
@@ -105,13 +105,13 @@ def test_a_model_in_half_precision_that_is_too_far_off_is_asked_for_in_float32(m
         return ours(*args, **{**options, "scaling": 40.0})
 
     monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, OURS, without)
-    with pytest.raises(UnsupportedModel, match=r"allowed 5e-02; .*, or the model in float32, which rounds less\. Of"):
+    with pytest.raises(UnsupportedModel, match=r"allowed 5e-02\. .*; convert the model to float32, which rounds"):
         av.wrap(build("gpt2").bfloat16())
 
 
 def test_a_mask_that_gets_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ALL_MASK_ATTENTION_FUNCTIONS, OURS, lambda *_args, **_options: None)
-    with pytest.raises(UnsupportedModel, match="something else"):
+    with pytest.raises(UnsupportedModel, match=r"another result|differs from softmax attention"):
         av.wrap(build("llama"))
 
 
@@ -119,7 +119,7 @@ def test_numbers_that_are_not_numbers_are_refused() -> None:
     model = build("bert")
     with torch.no_grad():
         model.encoder.layer[1].output.dense.bias[3] = torch.nan
-    with pytest.raises(UnsupportedModel, match="NaN of whatever it reads; needed: weights that are all numbers"):
+    with pytest.raises(UnsupportedModel, match="NaN for every input; load weights that are all finite"):
         av.wrap(model)
 
 
@@ -130,7 +130,7 @@ def test_a_model_that_breaks_while_it_runs_is_refused_with_what_it_said() -> Non
         raise RuntimeError("out of order\nadvice for somebody else")
 
     model.encoder.layer[1].forward = broken
-    said = r"bert \(BertModel\) doesn't run on text alone: it raised RuntimeError: out of order\. Of any torch module"
+    said = r"bert \(BertModel\) doesn't run on text alone: it raised RuntimeError: out of order\. To record any"
     with pytest.raises(UnsupportedModel, match=said):
         av.wrap(model)
 
@@ -139,7 +139,7 @@ def test_a_model_that_makes_two_rows_of_one_is_refused() -> None:
     model = build("bert")
     forward = model.encoder.forward
     model.encoder.forward = lambda hidden, *args, **options: forward(torch.cat([hidden, hidden]), *args, **options)
-    with pytest.raises(UnsupportedModel, match="batch of 2 rows"):
+    with pytest.raises(UnsupportedModel, match="splits one text into 2 rows"):
         av.wrap(model)
 
 
@@ -147,7 +147,7 @@ def test_a_text_that_takes_another_way_than_the_probe_is_refused() -> None:
     plain = build("bert")
     model = av.wrap(plain)
     plain.encoder.layer = plain.encoder.layer[:2]
-    with pytest.raises(UnsupportedModel, match="made 2 attention calls for this text where the probe saw 3"):
+    with pytest.raises(UnsupportedModel, match="made 2 attention calls for this text, but 3 when probed"):
         model.trace_ids(ids(5))
 
 
@@ -163,7 +163,7 @@ class Closed(BertSelfAttention):
 def test_a_mixture_of_layers_that_look_ahead_and_layers_that_do_not_is_refused() -> None:
     model = build("bert")
     model.encoder.layer[1].attention.self.__class__ = Closed
-    with pytest.raises(UnsupportedModel, match="looks ahead in some layers and not in others"):
+    with pytest.raises(UnsupportedModel, match="attends ahead in only some layers"):
         av.wrap(model)
 
 
@@ -199,7 +199,7 @@ def test_attention_over_other_things_than_the_tokens_is_refused_with_that_reason
     model_class: str, config_class: str, sizes: dict[str, object], keys: int
 ) -> None:
     model = built(model_class, config_class, sizes)
-    with pytest.raises(UnsupportedModel, match=rf"goes over {keys} keys where the text has .*sparse attention"):
+    with pytest.raises(UnsupportedModel, match=rf"attends to {keys} keys in a text of .*sparse attention"):
         av.wrap(model)
 
 
@@ -208,7 +208,7 @@ def test_a_model_that_turns_sparse_for_long_texts_reads_as_many_tokens_as_it_rea
     model = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes))
     assert model.limit == (5 + 2) * 4
     assert model.trace_ids(ids(28)).fidelity.ok
-    with pytest.raises(av.TextTooLong, match="at most 28 tokens"):
+    with pytest.raises(av.TextTooLong, match="28"):
         model.trace_ids(ids(29))
     whole = av.wrap(built("BigBirdModel", "BigBirdConfig", PLAIN | sizes | {"attention_type": "original_full"}))
     assert whole.limit == 64
@@ -296,7 +296,7 @@ def test_a_hook_that_knows_the_original_modules_alone_is_named_as_the_cause() ->
     chosen = [[model.model.layers[0].mlp]]
     for layer in model.model.layers:
         layer.mlp.register_forward_hook(_scales(lambda found: found in chosen[0]))
-    with pytest.raises(UnsupportedModel, match="a hook or function of yours knows the original modules, which the"):
+    with pytest.raises(UnsupportedModel, match="a hook or function of yours refers to the original modules"):
         av.wrap(model)
 
 
@@ -305,7 +305,7 @@ def test_finite_weights_whose_numbers_overflow_are_not_blamed() -> None:
     with torch.no_grad():
         for layer in model.model.layers:
             layer.mlp.up_proj.weight.fill_(8000)
-    said = "its weights are all finite: what it computes overflows in float16; needed: the model in float32 or bfloat16"
+    said = "its weights are all finite, because it overflows in float16; convert the model to float32 or bfloat16"
     with pytest.raises(UnsupportedModel, match=said):
         av.wrap(model)
 
@@ -318,8 +318,8 @@ def test_weights_that_are_off_where_the_output_is_not_are_said_to_be(monkeypatch
         return output, weights.roll(1, -1)
 
     monkeypatch.setattr(modeling_llama, "eager_attention_forward", other)
-    said = r"its output is its own, but the weights differ from those of transformers' eager attention: output off by 0"
+    said = r"its output is the same, but its weights differ from .* eager attention: output off by 0"
     with pytest.raises(UnsupportedModel, match=said) as refused:
         av.wrap(build("llama").bfloat16())
-    assert "may be rounding" in str(refused.value) and "the model in float32, which rounds less" in str(refused.value)
-    assert "a term that is not known" not in str(refused.value)
+    assert "perhaps by rounding" in str(refused.value) and "convert the model to float32" in str(refused.value)
+    assert "adds a term" not in str(refused.value)

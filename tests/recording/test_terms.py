@@ -95,13 +95,13 @@ def test_a_sink_that_takes_another_share_than_the_models_is_refused(monkeypatch:
         return _attention(*terms, s_aux=s_aux + 1, **options)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "attention_viz", another_sink)
-    with pytest.raises(UnsupportedModel, match="gives something else with our attention"):
+    with pytest.raises(UnsupportedModel, match="gives another result with our attention"):
         av.wrap(model)
 
 
 def test_a_term_that_came_with_a_newer_family_is_refused_by_its_name() -> None:
     # Its sinks depend on the token, under another name than the sinks that are known.
-    with pytest.raises(UnsupportedModel, match=r"inkling2_text .* asks its attention for sinks, which is not known"):
+    with pytest.raises(UnsupportedModel, match=r"inkling2_text .* passes sinks to attention"):
         av.wrap(tiny(Family("inkling2_text", "Inkling2ForCausalLM")))
 
 

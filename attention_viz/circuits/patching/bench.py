@@ -138,11 +138,13 @@ class Bench:
             torch.inference_mode(False),
             self._heard(rows, change),
             self._left_out(self.layers[:first] if first else (), rows, start),
-            self.twin.recorded(batch, self.run.name, "doesn't run a batch as it runs its rows", slopes=slopes),
+            self.twin.recorded(
+                batch, self.run.name, "computes a batch differently from its rows one by one", slopes=slopes
+            ),
         ):
             found = outputs_of(self.twin.model(**given, **self.twin.settings))
         if batch.heard != self.calls - first or len(found) != rows:
-            raise UnsupportedModel(f"{self.run.name} doesn't run a batch as it runs its rows")
+            raise UnsupportedModel(f"{self.run.name} computes a batch differently from its rows one by one")
         return found
 
     @property
@@ -219,12 +221,11 @@ def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
         module = next((module for module, output in left if _equal(output, leaf.tensor.detach())), None)
         if module is None or any(module is one.module for one in found):
             raise UnsupportedModel(
-                f"what the MLP of layer {layer} of {run.name} hands on leaves no module of its own, so nothing can be "
-                "put there; its heads can be patched"
+                f"can't patch the MLP of layer {layer}, since {run.name} has no separate MLP module; patch its heads"
             )
         found.append(Mlp(layer, module))
     if not found:
-        raise UnsupportedModel(f"{run.name} has no MLP that is known here")
+        raise UnsupportedModel(f"no MLP was found in {run.name}; patch its heads")
     return tuple(found)
 
 

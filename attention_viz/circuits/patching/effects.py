@@ -68,12 +68,12 @@ def effects(
         ShapeError: `heads` is empty or names missing heads; `to` isn't "mean" or "zero"; `of` is a `Score`; or its
             position or token doesn't exist.
         TraceError: the trace is another model's, is edited, or differs from the model's output now.
-        UnusableText: the trace is of ids, without a text to run again; or the token's text is no token or several.
+        UnusableText: the trace is of ids, without a text to run again; or the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, has no unembedding for a logit or probability, or has
             attention sinks that take a share of each row (for the mean).
     """
     if to not in ("mean", "zero"):
-        raise ShapeError(f'a head\'s output can become its "mean" or "zero"; got {to!r}')
+        raise ShapeError(f'unknown to={to!r}; choose "mean" or "zero"')
     need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
@@ -92,7 +92,7 @@ def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
     import pandas
 
     if not tables or any(set(one.index) != set(tables[0].index) for one in tables):
-        raise ShapeError("the mean of effects was asked for; needed: tables of the same heads, one at least")
+        raise ShapeError("the mean of effects needs at least one table, all of the same heads")
     if len(tables) == 1:
         return tables[0]
     names, places = ["effect", "number"], tables[0].index
@@ -135,7 +135,9 @@ def _phrase(to: str) -> str:
 def _checked(model: "AttentionModel", trace: Trace) -> Trace:
     check_model(model, trace)
     if trace.provenance.edits:
-        raise TraceError(f"the effects of heads were asked of an edited run ({', '.join(trace.provenance.edits)})")
+        raise TraceError(
+            f"can't ablate heads in an edited run ({', '.join(trace.provenance.edits)}); trace the text without edits"
+        )
     (again,) = try_each(model, trace, [()])
     if not is_output_of(again, trace):
         raise changed(model.name)
@@ -146,7 +148,7 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | 
     streams = trace.streams if stream is None else (trace.stream(stream),)
     if isinstance(heads, str):
         if heads != "all":
-            raise ShapeError(f'heads are pairs of layer and head, or "all"; got {heads!r}')
+            raise ShapeError(f'heads must be (layer, head) pairs or "all"; got {heads!r}')
         return [
             (one, layer, head)
             for one in streams
@@ -155,9 +157,9 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | 
         ]
     whose, *more = streams
     if more:
-        raise ShapeError(f"name the stream of these heads; there are {', '.join(streams)}")
-    # An index of pandas hands out numbers of numpy.
+        raise ShapeError(f"these heads need a stream; choose {', '.join(streams)}")
+    # A pandas index has numpy numbers.
     places = [(whose, index(layer), index(head)) for layer, head in dict.fromkeys(heads)]
     if not places:
-        raise ShapeError("no heads were asked for; name at least one as (layer, head)")
+        raise ShapeError("heads is empty; name at least one as (layer, head)")
     return places

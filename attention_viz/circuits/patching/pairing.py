@@ -21,11 +21,13 @@ def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
     run = run_behind(model, trace)
     if run.runner.answers:
         raise UnsupportedModel(
-            f"{run.name} is an encoder–decoder, which reads one text and says another: which of its positions belong "
-            "together isn't known, so nothing is put; it can be opened with attention_viz.decompose"
+            f"can't patch the encoder–decoder {run.name}, since positions of its two texts can't be paired; use "
+            "attention_viz.decompose"
         )
     if run.edits:
-        raise TraceError(f"something was to be put into or from an edited run ({', '.join(trace.provenance.edits)})")
+        raise TraceError(
+            f"can't patch an edited run ({', '.join(trace.provenance.edits)}); trace the text without edits"
+        )
     return run
 
 
@@ -35,21 +37,20 @@ def settled(
     """Return the number with token ids and a position counted from the start."""
     if not isinstance(of, Logit | Probability | Direction):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(
-            f"what a head does is told of an av.Logit, an av.Probability or an av.Direction; got the {of}; "
-            "what wrote a score is told by av.decompose"
+            f"effects need an av.Logit, an av.Probability or an av.Direction, not the {of}; to decompose a score, use "
+            "av.decompose"
         )
     rows, width = trace.output_shape
     if of.position is not None and not -rows <= of.position < rows:
-        raise ShapeError(f"position {of.position} was asked for; the output has positions {-rows} to {rows - 1}")
+        raise ShapeError(f"no position {of.position}; the output has positions {-rows} to {rows - 1}")
     position = None if of.position is None else of.position % rows
     if isinstance(of, Direction):
         if of.vector.shape != (width,):
-            raise ShapeError(f"a direction has to be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
+            raise ShapeError(f"a direction must be ({width},), as wide as the output; got {tuple(of.vector.shape)}")
         return replace(of, position=position)
     if no_words := run.anatomy.no_words:
         raise UnsupportedModel(
-            f"the {of} was asked for, and {run.name} has no head that chooses tokens; ask for a Direction of its "
-            f"output: {no_words}"
+            f"the {of} needs an unembedding, which {run.name} lacks; use an av.Direction of its output ({no_words})"
         )
     logits = trace.output_at(of.position).float()
     token = token_of(run.name, run.tokenizer, logits, of.token)
@@ -65,13 +66,12 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
     mine, yours = text.query_tokens(), other.query_tokens()
     if len(mine) == len(yours):
         if mine.padding != yours.padding:
-            raise ShapeError("the two texts are padded at different positions; needed: texts without padding")
+            raise ShapeError("the two texts are padded at different positions; use texts without padding")
         return tuple((at, at) for at in range(len(mine)))
     if not aligned:
         raise ShapeError(
-            f"the texts have {len(mine)} and {len(yours)} tokens, so their positions don't belong together; make them "
-            "as long as each other, or say aligned=True (--aligned on the command line) to pair the tokens that both "
-            "have"
+            f"the texts have {len(mine)} and {len(yours)} tokens; make them equally long, or pair their shared tokens "
+            "with aligned=True (--aligned on the command line)"
         )
     axis = align(mine, yours)
     found: list[tuple[int, int]] = []
@@ -81,7 +81,7 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
         if at is not None and to is not None:
             found.append((at, to))
     if not found:
-        raise ShapeError("the two texts have no token in common, so their positions can't be paired")
+        raise ShapeError("the two texts share no token, so their positions can't be paired")
     return tuple(found)
 
 

@@ -43,7 +43,7 @@ def patch(
 
     Args:
         model: from `load` or `wrap`.
-        text: the text (or its trace) in which the model shows the behaviour.
+        text: the text (or its trace) where the model shows the behaviour.
         other: a text (or its trace) that differs where it matters.
         of: a `Logit`, a `Probability` or a `Direction`; its position counts in `text`.
         direction: "noising" puts outputs of `other` into `text` and shows what `text` needs; "denoising" puts outputs
@@ -64,7 +64,7 @@ def patch(
         ShapeError: the texts differ in length and `aligned` is False, or share no token; `of` is a `Score`; its
             position or token doesn't exist; or `confirm` is below 0.
         TraceError: a trace is another model's, is edited or comes from a file, or the model has changed since.
-        UnusableText: the token's text is no token or several.
+        UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, is an encoder–decoder, has no unembedding for a logit or
             probability, or its calls or MLPs can't be patched.
     """
@@ -92,9 +92,9 @@ _KNOWN = {"direction": ("noising", "denoising"), "parts": ("heads", "mlps"), "by
 def _check(confirm: int | None, **given: str) -> None:
     for name, one in given.items():
         if one not in _KNOWN[name]:
-            raise ShapeError(f"{name} is {' or '.join(map(repr, _KNOWN[name]))}; got {one!r}")
+            raise ShapeError(f"unknown {name}={one!r}; choose {' or '.join(map(repr, _KNOWN[name]))}")
     if confirm is not None and confirm < 0:
-        raise ShapeError(f"{confirm} runs were asked for; it has to be 0 or more")
+        raise ShapeError(f"confirm must be at least 0; got {confirm}")
 
 
 def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":

@@ -19,8 +19,8 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
-# What stands beside every number that is made here.
-TOTAL = "total effect; everything after what is put is computed again"
+# The note beside every number from here.
+TOTAL = "total effect; everything after the patch is computed again"
 # A batch of so many tokens fills the processor, and one of so many numbers doesn't fill the memory.
 _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 
@@ -78,7 +78,10 @@ class Patching:
         other_of = counterpart(of, text, dict(spots), other.output_shape[0])
         if direction == "denoising":
             if other_of is None:
-                raise ShapeError(f"position {of.position} has no counterpart in the other text, which is put into")
+                raise ShapeError(
+                    f"position {of.position} has no counterpart in the other text, which is patched; choose another "
+                    "position"
+                )
             runs, text, other, of, other_of = runs[::-1], other, text, other_of, of
             spots = tuple((yours, mine) for mine, yours in spots)
         bench = Bench.of(runs[0], mlps=parts == "mlps")
@@ -177,9 +180,9 @@ class Patching:
 
         outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only, first=first, start=start)
         if start and not self._is_own(outputs[0]):
-            raise UnsupportedModel(f"{bench.run.name} gives something else where it begins in the middle of a text")
+            raise UnsupportedModel(f"{bench.run.name} gives another result when it starts in the middle of a text")
         if wanted:
-            raise UnsupportedModel(f"{bench.run.name} doesn't run as it ran: it left out where something is put")
+            raise UnsupportedModel(f"{bench.run.name} ran differently from before and left out a patched position")
         return numbers_of(outputs, self.of, bench.run.tokens.padding, limited=only is not None)
 
 
@@ -190,7 +193,7 @@ def _start(
     spots: Sequence[tuple[int, int]],
     handed: tuple[Mapping[int, Tensor], Mapping[int, Tensor]],
 ) -> int:
-    """Return the first position at which texts differ and runs may begin; 0 if runs differ earlier."""
+    """Return the first position where texts differ and runs may begin; 0 if runs differ earlier."""
     if of.position is None or not bench.can_limit:
         return 0
     start = shared_beginning(bench.run, other.query_tokens(), spots, of.position)

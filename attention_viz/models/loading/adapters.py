@@ -32,7 +32,7 @@ _HARMLESS = frozenset(
     "peft_version megatron_core qalora_group_size".split()
 )
 _PART = re.compile(r"[A-Za-z0-9_.-]{1,200}")
-_YOURSELF = "load it with peft and give it to av.wrap"
+_YOURSELF = "load it with peft and pass it to av.wrap"
 
 
 def is_adapter(folder: Path) -> bool:
@@ -45,7 +45,9 @@ def load_adapter(
 ) -> "AttentionModel":
     """Load an adapter's base model, and put the adapter around it; an exception in `check` ends the load."""
     if importlib.util.find_spec("peft") is None:
-        raise UnsupportedModel(f"{name} is an adapter of PEFT, which isn't installed: pip install attention-viz[peft]")
+        raise UnsupportedModel(
+            f"{name} is a PEFT adapter, but peft isn't installed; run pip install attention-viz[peft]"
+        )
     config = _read_config(folder, name)
     if not (folder / WEIGHTS).is_file():
         refuse_without_safetensors((file.name for file in folder.iterdir() if file.name != "config.json"), name)
@@ -53,14 +55,16 @@ def load_adapter(
     base = load_base(found, revision)
     base_name = found.name if isinstance(found, Path) else found
     if not hasattr(base, "hf_model"):
-        raise UnsupportedModel(f"{name} is an adapter around {base_name}, which isn't a transformers model")
+        raise UnsupportedModel(
+            f"{name} is an adapter around {base_name}, which isn't a transformers model; choose another adapter"
+        )
     check()
     model = _put_around(base.hf_model, config, folder / WEIGHTS, name)
 
     from attention_viz.models.model import AttentionModel
     from attention_viz.trace.trace import Provenance
 
-    notes = (f"An adapter (LoRA) around {base_name}, by PEFT. Texts are read by that model's tokenizer.",)
+    notes = (f"A LoRA adapter around {base_name}, applied by PEFT. Texts go through that model's tokenizer.",)
     provenance = Provenance(model=name, sha256=sha256_of(folder / WEIGHTS, check), notes=notes)
     return AttentionModel.of(model, base.tokenizer, provenance, base.reader)
 
@@ -68,13 +72,13 @@ def load_adapter(
 def _read_config(folder: Path, name: str) -> dict[str, Any]:
     size = (folder / ADAPTER).stat().st_size
     if size > _LONGEST:
-        raise UnsupportedModel(f"{name}: {ADAPTER} has {size:,} bytes; at most {_LONGEST:,} are read here")
+        raise UnsupportedModel(f"{ADAPTER} of {name} has {size:,} bytes; the limit is {_LONGEST:,}")
     config = parse_json((folder / ADAPTER).read_bytes(), ADAPTER, name)
     refuse_code(config, name)
     if config.get("peft_type") != "LORA":
         raise UnsupportedModel(
-            f"{name} is an adapter of the kind {str(config.get('peft_type'))[:40]!r}; LORA alone is loaded here. "
-            f"For others, {_YOURSELF}"
+            f"{name} is an adapter of type {str(config.get('peft_type'))[:40]!r}, and only LORA is supported; "
+            f"{_YOURSELF}"
         )
     if config.get("init_lora_weights", True) not in _PLAIN_START:
         raise UnsupportedModel(
@@ -83,7 +87,9 @@ def _read_config(folder: Path, name: str) -> dict[str, Any]:
         )
     strange = sorted(key for key, value in config.items() if key not in _READ | _HARMLESS and value not in _OFF)
     if strange:
-        raise UnsupportedModel(f"{name}: {ADAPTER} sets {', '.join(strange)[:200]}, which isn't read here; {_YOURSELF}")
+        raise UnsupportedModel(
+            f"{ADAPTER} of {name} sets {', '.join(strange)[:200]}, which isn't supported; {_YOURSELF}"
+        )
     return config
 
 
@@ -97,12 +103,12 @@ def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str | Pat
     """Return the base model: a catalogue name, a folder beside this one, or a hub id and revision."""
     asked = config.get("base_model_name_or_path")
     if not isinstance(asked, str) or not asked:
-        raise ModelNotFound(f"{name}: {ADAPTER} names no base model (base_model_name_or_path)")
+        raise ModelNotFound(f"{ADAPTER} of {name} names no base model; set base_model_name_or_path")
     parts = asked.removeprefix("./").split("/")
     if len(parts) > 2 or not all(_PART.fullmatch(part) and part.strip(".") for part in parts):
         raise ModelNotFound(
-            f"{name}: {ADAPTER} has its base model at {asked[:120]!r}, and no path of a file is followed; put the base "
-            "model's folder beside the adapter's, and its name into base_model_name_or_path"
+            f"{ADAPTER} of {name} names its base model by a path, {asked[:120]!r}; put that folder beside the "
+            "adapter's and only its name into base_model_name_or_path"
         )
     if asked in CATALOGUE:
         return asked, None
@@ -122,7 +128,7 @@ def _put_around(model: Any, config: Mapping[str, Any], weights: Path, name: str)
     try:
         tensors = load_file(weights)
     except Exception as error:
-        raise ModelNotFound(f"{name}: {weights.name} is broken or half-written: {first_line(error)}") from None
+        raise ModelNotFound(f"{weights.name} of {name} is broken or incomplete: {first_line(error)}") from None
     wanted = {key: value for key, value in config.items() if key in _READ}
     try:
         around = peft.get_peft_model(
@@ -142,9 +148,9 @@ def _check_sizes(model: Any, config: Mapping[str, Any], shapes: Mapping[str, tup
     """Refuse an adapter file whose matrices or rank don't match its configuration."""
     targets, rank = config.get("target_modules"), config.get("r")
     if not isinstance(targets, list) or not all(isinstance(one, str) for one in cast("list[object]", targets)):
-        raise UnsupportedModel(f"{name}: {ADAPTER} has target_modules that isn't a list of names; {_YOURSELF}")
+        raise UnsupportedModel(f"target_modules in {ADAPTER} of {name} isn't a list of names; {_YOURSELF}")
     if not isinstance(rank, int) or rank < 1:
-        raise ModelNotFound(f"{name}: {ADAPTER} has the rank r={str(rank)[:40]}; choose a whole number from 1")
+        raise ModelNotFound(f"{ADAPTER} of {name} has rank r={str(rank)[:40]}; set a whole number of at least 1")
     ends = tuple(f".{one}" for one in cast("list[str]", targets))
     made = {path for path, _ in model.named_modules() if f".{path}".endswith(ends)}
     found = {
@@ -159,5 +165,5 @@ def _check_sizes(model: Any, config: Mapping[str, Any], shapes: Mapping[str, tup
     other = next((shape for shape in found.values() if shape[:1] != (rank,)), None)
     if other is not None:
         raise ModelNotFound(
-            f"{name}: {ADAPTER} has the rank {rank}, and its file has one of {other[0] if other else 'no size'}"
+            f"{ADAPTER} of {name} has rank {rank}, but a matrix in its file has {other[0] if other else 'no size'}"
         )

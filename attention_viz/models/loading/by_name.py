@@ -51,7 +51,7 @@ def load(
             revision.
     """
     if not isinstance(name, str | PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
-        raise ModelNotFound(f"a model is asked for by its name, as a str; got {type(name).__name__}")
+        raise ModelNotFound(f"the name of a model must be a str; got {type(name).__name__}")
     name = fsdecode(name)
     if name not in CATALOGUE and not _is_folder(name):
         return _load_from_hub(name, revision, device, dtype, cancelled, alone)
@@ -85,7 +85,9 @@ def _load_from_folder(
         if isinstance(found, Path):
             # A stranger's file may lead to one further model, not on from there.
             if is_adapter(found):
-                raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and wrap it")
+                raise UnsupportedModel(
+                    f"{name} is an adapter around another adapter; load it with peft and pass it to av.wrap"
+                )
             return load_folder(found, found.name, device=device, dtype=dtype, cancelled=cancelled, alone=alone)
         if found in CATALOGUE:
             return load(found, device=device, dtype=dtype, cancelled=cancelled)
@@ -110,7 +112,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
             folder, name, device=device, dtype=dtype, compared=entry.sha256, cancelled=cancelled, shipped=True
         )
     if entry.path is None:
-        raise ModelNotFound(f"{name} is not on this machine; install it with: attention-viz models --install {name}")
+        raise ModelNotFound(f"{name} is not on this machine; run attention-viz models --install {name}")
     return load_folder(
         entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled, shipped=True
     )
@@ -118,7 +120,7 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
 
 def _go_on(name: str, cancelled: Callable[[], bool]) -> None:
     if cancelled():
-        raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+        raise LoadCancelled(f"loading {name} was cancelled")
 
 
 def _load_from_hub(
@@ -131,7 +133,7 @@ def _load_from_hub(
         wanted = hub.plan(name, revision)
     except ModelNotFound as error:
         raise ModelNotFound(
-            f"no model {name[:100]!r} in the catalogue ({', '.join(CATALOGUE)}) and no folder of that name; {error}"
+            f"no model {name[:100]!r} in the catalogue ({', '.join(CATALOGUE)}), and no such folder; {error}"
         ) from None
     from attention_viz.sources.download import download
 
@@ -155,10 +157,9 @@ def _check_path(name: str) -> None:
     except (OSError, ValueError):  # no path at all: too long, or with a zero byte
         there = False
     asked = repr(name[:200])
-    what = f"{asked} is a file, and no folder" if there else f"there is no folder {asked}"
+    what = f"{asked} is a file, not a folder" if there else f"the folder {asked} doesn't exist"
     raise ModelNotFound(
-        f"{what}; a model is asked for by its folder, by an id on the hub, owner/name, or by its name "
-        f"in the catalogue ({', '.join(CATALOGUE)})"
+        f"{what}; give a folder, an id on the hub (owner/name), or a name in the catalogue ({', '.join(CATALOGUE)})"
     )
 
 

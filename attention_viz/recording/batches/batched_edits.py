@@ -25,8 +25,8 @@ from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind, by_row
 
-# What the encoder of a run hands over to its decoder; None where a run that begins there comes out otherwise. It is
-# most of the work of a sound, and no change of a decoder's heads touches it.
+# The encoder's output, from which a decoder's run can start; None if such a run gives another result. It is most of
+# the work for audio, and no change of a decoder's heads touches it.
 _encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
 
 
@@ -35,8 +35,8 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
     run = behind(before).run
     if not isinstance(run, ModelRun):
         raise UnusableText(
-            "the run before the edits is of no text, and comes from a file or was made of another trace, so it can't "
-            "be run again; needed: a trace of a text, or one that was recorded here"
+            "can't repeat the run before the edits, since it has no text and wasn't recorded here; pass a trace of a "
+            "text, or one recorded in this process"
         )
     check_places(edits, run.anatomy.layers)
     real = {stream: unpadded(stream, dict(run.inputs)) for stream in run.anatomy.layers}

@@ -32,7 +32,7 @@ def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"
     calls = [number for number in run.numbers if run.anatomy.streams[number] == stream]
     turns = layer_turns(run, twin, stream)
     if missing := [run.anatomy.places[number][1] for number in calls if number not in turns]:
-        raise UnsupportedModel(f"no module of {run.name} is layer {missing[0]} of its {stream}, from stream to stream")
+        raise UnsupportedModel(f"{run.name} has no module that computes the whole layer {missing[0]} of its {stream}")
     try:
         with twin.door, torch.no_grad(), twin.turned(OURS):
             return tuple(_turned(run, turns[number], number) for number in calls)
@@ -40,7 +40,7 @@ def value_zeroing(run: ModelRun, stream: str) -> tuple[Float[Tensor, "query key"
         raise
     except Exception as error:
         raise UnsupportedModel(
-            f"a layer of {run.name} can't be run by itself: {type(error).__name__}: {first_line(error)}"
+            f"can't run a layer of {run.name} by itself: {type(error).__name__}: {first_line(error)}"
         ) from error
 
 
@@ -73,7 +73,7 @@ def _columns(run: ModelRun, turn: LayerTurn, number: int, keys: range) -> Tensor
         whole, *others = turn.again(1 + len(keys)).double()
     expected = turn.left[0].double()
     if not close(whole, expected, REORDERED):
-        raise UnsupportedModel(f"a layer of {run.name} gives something else when it is run by itself, in a batch")
+        raise UnsupportedModel(f"a layer of {run.name} gives another result when run by itself in a batch")
     # 1 - cos of two vectors is half the squared distance of their directions, which loses no digits.
     apart = normalize(torch.stack(others), dim=-1) - normalize(whole, dim=-1)
     return (apart.square().sum(dim=-1) / 2).float().T.cpu()

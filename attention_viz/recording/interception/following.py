@@ -145,7 +145,7 @@ class FollowedCall:
     """One attention call of a model's own.
 
     Attributes:
-        number: in the order in which values are taken.
+        number: its rank by when values are taken.
         place: its softmax's number.
         module: the innermost running module with children.
         taken: weights (left) times values.
@@ -341,4 +341,4 @@ def _module() -> nn.Module:
         if isinstance(found, nn.Module) and next(found.children(), None) is not None:
             return found
         frame = frame.f_back
-    raise UnsupportedModel("attention is computed outside of any module")
+    raise UnsupportedModel("it computes attention outside of any module")

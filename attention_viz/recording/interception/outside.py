@@ -214,8 +214,8 @@ def refusal_of(family: str, missing: Sequence[OutsideCall]) -> str:
     """Say where a model attends outside ours, if it attends."""
     if not missing:
         return (
-            f"{family} never called our attention, and nothing else in it was heard to attend: no function of torch's, "
-            "no softmax of queries' products with keys that is multiplied with values; needed: a model with attention"
+            f"can't record {family}: it never called transformers' attention interface or torch's attention, and has "
+            "no softmax(QKᵀ)V in its own code; use a model with attention"
         )
     means = dict[str, list[str]]()
     for one in missing:
@@ -226,8 +226,8 @@ def refusal_of(family: str, missing: Sequence[OutsideCall]) -> str:
         more = f" and {len(several) - _NAMED} more modules" if len(several) > _NAMED else ""
         said.append(f"in {', '.join(several[:_NAMED])}{more} by {by}")
     return (
-        f"{family} attends {'; and '.join(said)}, outside the interface, so a trace would leave it out; needed: all of "
-        "its attention by transformers' interface"
+        f"can't record {family}: it attends {' and '.join(said)}, outside transformers' attention interface; use a "
+        "model whose attention all goes through it"
     )
 
 

@@ -52,7 +52,7 @@ class InterceptionPlan:
         """Return a plan with both ways."""
         sites = [one.merged(two) for one, two in zip(self.sites, other.sites, strict=False)]
         if len(self.sites) != len(other.sites) or None in sites:
-            raise UnsupportedModel("it computes attention another way for a text with padding")
+            raise UnsupportedModel("it computes attention differently for a text with padding")
         return InterceptionPlan(tuple(site for site in sites if site is not None))
 
     def listening(self, model: nn.Module) -> AbstractContextManager[object]:
@@ -103,7 +103,7 @@ class Calls:
             if site.count == len(heard.logits.products) and (heard.logits.way, heard.way) in site.ways:
                 return site
         raise UnsupportedModel(
-            f"{type(heard.module).__name__} computes attention another way for this text than when it was proved"
+            f"{type(heard.module).__name__} computes attention differently for this text than when it was proved"
         )
 
     def call(self, heard: FollowedCall, site: CallSite) -> Call:

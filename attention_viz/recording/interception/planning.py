@@ -29,7 +29,7 @@ _LONG = 256
 def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None = None) -> InterceptionPlan:
     """Return a model's plan, proved in a float32 twin (or the model's float64); no sites if nothing was heard."""
     if any(getattr(runner.model, name, None) is not None for name in ("_orig_mod", "_compiled_call_impl")):
-        raise UnsupportedModel("it is compiled, so what it computes can't be followed; needed: the model before that")
+        raise UnsupportedModel("it is compiled and can't be followed; pass the model before torch.compile")
     twin = runner.twin()
     if runner.model.dtype not in (torch.float32, torch.float64):
         # A twin shares its numbers with the model, so those of another precision are a copy's.
@@ -71,10 +71,8 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
         other = next((keys for keys in softmaxes.keys if keys not in lengths), None)
         if other is not None:
             raise UnsupportedModel(
-                f"a softmax of it goes over {other} keys where the text has {' and '.join(map(str, lengths))} tokens, "
-                "as sparse attention's do, over windows, blocks or landmarks. Such weights are no matrix of tokens by "
-                "tokens, and only the model's own code knows which cell is which, so our function can't compute inside "
-                "it; needed: a setting under which it attends to the tokens of the text, each once"
+                f"it attends to {other} keys in a text of {' and '.join(map(str, lengths))} tokens, as sparse "
+                "attention does; choose a setting under which it attends to each token once"
             )
         if not softmaxes.written:
             return
@@ -116,8 +114,8 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
         found.add(ours, theirs)
         if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
             raise UnsupportedModel(
-                f"a cell blocked in its {stream}'s first layer moves the output otherwise than the same cell blocked "
-                f"in its own logits, by {found.relative:.1e} relative"
+                f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
+                f"own logits, by {found.relative:.1e} relative"
             )
 
 
@@ -143,7 +141,7 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
         for weights, call in zip(heard, one.calls, strict=True):
             found.add(weights[row], call.attention.weights)
     if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):
-        raise UnsupportedModel(f"two texts in a batch come out otherwise than each alone, by {found.relative:.1e}")
+        raise UnsupportedModel(f"two texts in a batch differ from each alone by {found.relative:.1e}")
 
 
 def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:

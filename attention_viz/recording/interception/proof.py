@@ -38,8 +38,8 @@ def prove(model: nn.Module, run: Callable[[], object]) -> InterceptionPlan:
     first = _listened(model, run)
     if len(first.weights) != len(first.heard):
         raise UnsupportedModel(
-            f"{len(first.weights)} softmaxes stand behind products, and the weights of {len(first.heard)} of them are "
-            "multiplied with values; what the others do can't be told"
+            f"it multiplies only {len(first.heard)} of its {len(first.weights)} softmaxes of products with values; the "
+            "purpose of the others is unknown"
         )
     most = max((len(heard.logits.products) for heard in first.heard), default=0)
     moved = [_moved(model, run, first, number) for number in range(most)]
@@ -57,15 +57,15 @@ def _site(heard: FollowedCall, moved: list["_ShuffledLogits"]) -> CallSite:
     name = type(heard.module).__name__
     if len(found) != 1:
         raise UnsupportedModel(
-            f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of "
-            "them give its logits by one factor; needed: one product of queries and keys"
+            f"{name} multiplies {len(products)} pairs of tensors before a softmax, and {len(found) or 'none'} of them "
+            "match its logits up to a factor; exactly one must"
         )
     which, scale = found[0]
     lead, width = heard.logits.tensor.shape[:-2], products[which].left.shape[-1]
     if len(lead) > 1 and lead[0] > 1 and lead[1:].numel() > 1:
         raise UnsupportedModel(
-            f"{name} attends in a batch of {lead[0]} rows made from one, as over windows of a picture; needed: a model "
-            "that keeps what it reads in one row"
+            f"{name} splits one input into {lead[0]} rows, as windowed attention does; use a model that keeps an input "
+            "in one row"
         )
     # Two factors are meant exactly: rounding alone keeps what was found from being them.
     scale = next((exact for exact in (1.0, width**-0.5) if abs(scale / exact - 1) < 1e-6), scale)
@@ -164,8 +164,8 @@ class OwnWeights:
         modules = self.recorded.modules
         if number >= len(modules) or self.original.get(heard.module) is not modules[number]:
             raise UnsupportedModel(
-                f"{type(heard.module).__name__} attends where ours was called by another module or not at all, so what "
-                "it computes can't be compared"
+                f"can't compare {type(heard.module).__name__}, since our attention was called there by another module "
+                "or not at all"
             )
         if number not in self.recorded.numbers:
             return
@@ -173,7 +173,7 @@ class OwnWeights:
         weights = heard.taken.left
         if weights.numel() != call.query.shape[0] * call.query.shape[1] * call.key.shape[1]:
             raise UnsupportedModel(
-                f"{type(heard.module).__name__} has weights of shape {tuple(weights.shape)} where ours are {call.shape}"
+                f"{type(heard.module).__name__} has weights of shape {tuple(weights.shape)}, but ours are {call.shape}"
             )
         difference = weights_difference(call, weights.reshape(call.shape), self.real.of_call(number))
         self.error = max(self.error, difference)
@@ -182,6 +182,6 @@ class OwnWeights:
         """Refuse a run with other softmaxes after products."""
         if not self.heard == len(self.recorded.modules) == softmaxes:
             raise UnsupportedModel(
-                f"{len(self.recorded.modules)} attention calls ran with ours, and the model's own code has {softmaxes} "
-                f"softmaxes behind products, of which {self.heard} take values; what the others do can't be told"
+                f"{len(self.recorded.modules)} attention calls ran with ours, but its own code multiplies {self.heard} "
+                f"of {softmaxes} softmaxes of products with values; all three must be equal"
             )

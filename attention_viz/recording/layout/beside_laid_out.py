@@ -67,8 +67,7 @@ class LaidOut:
         found = self.how.tokens(tensors[self.main])
         if len(found) != count:
             raise UnsupportedModel(
-                f"the model attends over {count} positions of this picture, and its patches and special positions are "
-                f"{len(found)}: which part of the picture a position is isn't known"
+                f"can't match the {count} positions of this image to its {len(found)} patches and special positions"
             )
         return found
 
@@ -125,8 +124,8 @@ class BesideLaidOut:
         found = moved(runner, inputs, IDS, other, call)
         if found != count - 1:
             raise UnsupportedModel(
-                f"{type(runner.model).__name__} has the last word of a text at position {found} of {count} in its "
-                f"{stream}, and not at the end; which position is which word isn't known"
+                f"can't match positions to words: {type(runner.model).__name__} has a text's last word at position "
+                f"{found} of {count} in its {stream}, not at the end"
             )
 
     def _check_patches(self, tokens: Tokens, stream: str, family: str) -> None:
@@ -134,8 +133,8 @@ class BesideLaidOut:
         grid, first = self.grids[stream], next(iter(tokens.patches), None)
         if grid is not None and first != grid.before:
             raise UnsupportedModel(
-                f"{family} has its first patch at position {grid.before} of its {stream}, and the text has its place "
-                f"at {first}; which part of the picture a position is isn't known"
+                f"can't match positions to image patches: {family} has the first one at position {grid.before} of its "
+                f"{stream}, but the text at {first}"
             )
 
     def tokens(
@@ -148,8 +147,7 @@ class BesideLaidOut:
         found = words if grid is None else self._seen(stream, grid, tensors, words)
         if len(found) != count:
             raise UnsupportedModel(
-                f"the model attends over {count} positions in its {stream}, and what stands there are {len(found)} "
-                "patches and words: which position is which isn't known"
+                f"can't match the {count} positions of the {stream} to its {len(found)} patches and words"
             )
         return found
 
@@ -157,14 +155,14 @@ class BesideLaidOut:
         if stream == "picture":
             return grid.tokens(tensors[PICTURE])
         picture, marks = replace(grid, after=0).tokens(tensors[PICTURE]), self._marks(tensors)
-        if not marks:  # the picture stands before the words
+        if not marks:  # the image comes before the words
             return _joined(picture, words)
         patch = _part(picture, grid.before, len(picture))
         after = marks[-1] + 1
         if marks != list(range(marks[0], after)) or len(patch) > len(marks):
             raise UnsupportedModel(
-                f"{len(patch)} patches of a picture have {len(marks)} positions in the text, or others stand between "
-                "them: which part of the picture a position is isn't known"
+                f"can't match {len(patch)} image patches to {len(marks)} positions in the text, which must be enough "
+                "and without gaps"
             )
         return _joined(_part(words, 0, after - len(patch)), patch, _part(words, after, len(words)))
 
@@ -180,8 +178,7 @@ def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -
     """Keep the image's positions apart, so that one patch changes only one of the text's."""
     if "picture" not in anatomy.layers:
         raise UnsupportedModel(
-            f"{type(runner.model).__name__} has no tower of its own for the picture, so which of its positions are "
-            "words isn't known"
+            f"can't match positions to words: {type(runner.model).__name__} has no separate tower for the image"
         )
     count = call_of(runner, inputs, anatomy.calls("picture")[0]).attention.shape[-1]
     return Intervention((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)

@@ -63,7 +63,7 @@ class FrameLine:
 
 
 def numbered(count: int) -> Tokens:
-    """Return tokens of which only the order is known."""
+    """Return tokens with only their order."""
     return Tokens(tuple(map(str, range(count))), None, spelling=("text",) * count)
 
 
@@ -80,14 +80,14 @@ def patches(
     patch = _patch_size(runner.model.config)
     if pixels.ndim != 4 or patch is None:
         raise UnsupportedModel(
-            f"{family} has no size of patches in its configuration, or reads something else than one picture's pixels, "
-            f"(1, colours, rows, columns): {name} is {tuple(pixels.shape)}; which part of it a position is isn't known"
+            f"can't match positions to image patches: {family} has no patch size in its configuration, or {name} isn't "
+            f"(1, colours, rows, columns) but {tuple(pixels.shape)}"
         )
     rows, columns = _counts(pixels, patch)
     if count < rows * columns:
         raise UnsupportedModel(
-            f"{family} attends over {count} positions, and its picture has {rows} × {columns} patches: it puts some "
-            "together, or looks at windows; which part of the picture a position is isn't known"
+            f"can't show {family}: {count} positions don't match {rows} × {columns} image patches; it probably merges "
+            "patches or uses windowed attention"
         )
     tried = dict.fromkeys([(0, 0), (rows // 2, columns - 1), (rows - 1, columns // 2)])
 
@@ -102,8 +102,8 @@ def patches(
     (before, *others) = sorted(starts)
     if others or before < 0 or before + rows * columns > count:
         raise UnsupportedModel(
-            f"{family} doesn't have the patches of a picture row by row: those at {_listed(found)} aren't where they "
-            "would be; which part of the picture a position is isn't known"
+            f"can't match positions to image patches: {family} doesn't order them row by row, as these show: "
+            f"{_listed(found)}"
         )
     registers = min(getattr(_vision(runner.model.config), "num_register_tokens", None) or 0, max(before - 1, 0))
     return Grid(patch, before, count - before - rows * columns, registers)
@@ -131,8 +131,8 @@ def frames(
     off = max(abs(position / count - share) for share, position in found.items())
     if off > max(0.03, 2 / count):
         raise UnsupportedModel(
-            f"{type(runner.model).__name__} doesn't have the frames of a sound one after the other in time: what was "
-            f"changed at {_listed(found)} isn't where it would be; when a position is isn't known"
+            f"can't match positions to times: {type(runner.model).__name__} doesn't order audio frames by time, as "
+            f"these changes show: {_listed(found)}"
         )
     return FrameLine(seconds / count)
 

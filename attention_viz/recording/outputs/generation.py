@@ -38,14 +38,14 @@ def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
             return cast("Any", model).prepare_decoder_input_ids_from_labels(labels=produced)
         except Exception as error:
             raise UnsupportedModel(
-                f"{type(model).__name__} can't tell what its decoder reads first ({type(error).__name__}: "
+                f"can't find the first decoder token of {type(model).__name__} ({type(error).__name__}: "
                 f"{first_line(error)}); give decoder_input_ids to trace_ids"
             ) from error
     start = getattr(model.config, "decoder_start_token_id", None)
     if start is None:
         raise UnsupportedModel(
-            f"{type(model).__name__} has no decoder_start_token_id in its configuration, so what its decoder reads "
-            "first isn't known; give decoder_input_ids to trace_ids"
+            f"{type(model).__name__} has no decoder_start_token_id in its configuration; give decoder_input_ids to "
+            "trace_ids"
         )
     return torch.cat([torch.full_like(produced[:, :1], start), produced[:, :-1]], dim=1)
 
@@ -90,7 +90,7 @@ def _first(model: Any) -> int:
     names = ("decoder_start_token_id", "bos_token_id")
     found = next((one for name in names for at in configs if (one := getattr(at, name, None)) is not None), None)
     if not isinstance(found, int):
-        raise UnusableText(f"{type(model).__name__} doesn't say with what its decoder starts; give a target")
+        raise UnusableText(f"{type(model).__name__} has no start token for its decoder; give a target")
     return found
 
 
@@ -100,18 +100,18 @@ def _generated(
     model = runner.model
     name = type(model).__name__
     if not model.can_generate():
-        raise UnusableText(f"{name} has no head that could choose words; give a target, or decoder_input_ids")
+        raise UnusableText(f"{name} has no unembedding to generate with; give a target, or decoder_input_ids")
     most = LONGEST if limit is None else min(LONGEST, limit)
     try:
         with runner.door, torch.no_grad(), runner.switch.ours():
             sequence = generate(cast("Any", model), _plainly(model, most))
     except Exception as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
-        raise UnusableText(f"{name} can't say anything of its own accord ({reason}); give a target") from error
+        raise UnusableText(f"{name} can't generate an output ({reason}); give a target") from error
     if sequence.shape[1] > most:  # many are made to end there, whatever they would have said
         sequence = sequence[:, :most]
     if sequence.shape[1] < 2:
-        raise UnusableText(f"{name} says nothing to this text; give a target")
+        raise UnusableText(f"{name} generates nothing for this input; give a target")
     return sequence[:, :-1], sequence[:, 1:]
 
 
@@ -163,8 +163,8 @@ def why_no_words(model: "PreTrainedModel", named: str, shape: Sequence[int], pos
     clear = is_logits and width != getattr(model.config, "num_labels", None)
     if rows == positions and width >= known > 0 and not is_hidden and (clear or _says_words(model)):
         return ""
-    read = f"the {positions} tokens that it read" if positions else "what it read"
-    return f"its output, {named}, has {rows} × {width} numbers for {read}, and it knows {known} tokens"
+    read = f"the {positions} tokens that it read" if positions else "its input"
+    return f"its output, {named}, has {rows} × {width} numbers for {read}, but its vocabulary has {known} tokens"
 
 
 def _says_words(model: "PreTrainedModel") -> bool:

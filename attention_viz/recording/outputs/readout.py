@@ -40,7 +40,7 @@ class Readout:
     def of(
         cls, model: PreTrainedModel, inputs: Mapping[str, object], hidden: Tensor, row: Tensor | None = None
     ) -> "Readout | None":
-        """Return a model's readout; None if it can't be had, or doesn't reproduce the last row, (1, width)."""
+        """Return a model's readout; None if it has none, or that doesn't reproduce the last row, (1, width)."""
         body, given = body_of(model), _BodyStub()
         memo: dict[int, Any] = {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
         try:

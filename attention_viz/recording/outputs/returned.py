@@ -21,7 +21,7 @@ _OUTPUTS = (
     "audio_embeds",
     "pooler_output",
 )
-# Those that are no numbers of tokens or classes, whatever their width.
+# Those that aren't numbers of tokens or classes, whatever their width.
 NO_LOGITS = frozenset(_OUTPUTS) - {"logits", "prediction_logits"} | {"start_logits and end_logits"}
 
 
@@ -56,10 +56,10 @@ def _batch_of(result: Any) -> Returned:
         return Returned(" and ".join(found), both)
     named = {name: getattr(result, name, None) for name in _OUTPUTS}
     if isinstance(result, tuple):
-        named["the first of what the model returns"] = result[0]
+        named["the first returned value"] = result[0]
     for name, tensor in named.items():
         if isinstance(tensor, Tensor):
             return Returned(name, tensor)
     raise UnsupportedModel(
-        f"the model returns {type(result).__name__}, with neither logits, nor a last hidden state, nor an embedding"
+        f"the model returns {type(result).__name__}, which has no logits, last hidden state or embedding"
     )

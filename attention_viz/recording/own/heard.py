@@ -36,8 +36,7 @@ class SdpaArguments:
         """Refuse dropout and tensors that aren't plain."""
         if self.dropout_p:
             raise UnsupportedModel(
-                f"{where} drops weights at random (dropout {self.dropout_p:g}), so that each time it would be another "
-                "picture; call module.eval() first"
+                f"{where} drops weights at random (dropout {self.dropout_p:g}); call module.eval() first"
             )
         for name in ("query", "key", "value", "attn_mask"):
             tensor = getattr(self, name)
@@ -45,8 +44,8 @@ class SdpaArguments:
                 continue
             kind = "nested tensors" if tensor.is_nested else f"a {type(tensor).__name__}"
             raise UnsupportedModel(
-                f"{where} hands {kind} to attention as its {name}, whose numbers can't be read as a matrix; needed: "
-                "plain tensors, and no torch.compile inside record()"
+                f"{where} passes {kind} to attention as its {name}; use plain tensors, and no torch.compile inside "
+                "record()"
             )
 
     def attention(self) -> Attention:
@@ -119,12 +118,12 @@ class HeardCall:
         """Return the number of batch rows."""
         if len(self.lead) > 2:
             raise ShapeError(
-                f"{self.where} attends over {self.attention.shape}; needed: (batch, head, query, key) or fewer axes"
+                f"{self.where} attends over {self.attention.shape}; use (batch, head, query, key) or fewer axes"
             )
         if len(self.lead) == 1 and self.lead != (1,) and leading is None:
             raise ShapeError(
-                f"{self.where} attends over {self.attention.shape}, and nothing tells whether the first axis counts "
-                'heads or rows of a batch; say leading="head" or leading="batch"'
+                f"{self.where} attends over {self.attention.shape}, whose first axis may count heads or batch rows; "
+                'give leading="head" or leading="batch"'
             )
         if len(self.lead) == 1:
             return self.lead[0] if leading == "batch" else 1

@@ -24,8 +24,8 @@ from attention_viz.recording.as_written import COMPILER, has_compiled
 from attention_viz.recording.own.heard import Against, HeardCall, SdpaArguments, empty_rows, off_by
 
 COMPILED = (
-    "a module was compiled while record() was open, and what is compiled can't be heard; run it without torch.compile, "
-    "or once before, so that it can be run as it is written"
+    "a module was compiled while record() was open, so it can't be recorded; run it without torch.compile, or once "
+    "before record()"
 )
 
 _ASKED = "scaled_dot_product_attention"
@@ -62,7 +62,7 @@ class Hearing(TorchFunctionMode):
             return self._one_call(func, args, named)
         if name.startswith(_KERNELS):
             raise UnsupportedModel(
-                f"{_Asking.now().kind} calls torch's kernel {name} by hand, which hands out no weights; needed: "
+                f"{_Asking.now().kind} calls torch's kernel {name} itself, which returns no weights; call "
                 "torch.nn.functional.scaled_dot_product_attention"
             )
         if name == "softmax" and args and isinstance(args[0], Tensor) and args[0].ndim > 2:

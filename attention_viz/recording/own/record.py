@@ -53,8 +53,8 @@ def placed(
     for number, (stream, call) in enumerate(zip(found, calls, strict=True)):
         if sizes.setdefault(stream, call.shape[-2:]) != call.shape[-2:]:
             raise ShapeError(
-                f"call {number} of the {stream} attends over {call.shape[-2:]} (query, key) and one before it over "
-                f"{sizes[stream]}; a trace has the same tokens in every layer: choose calls=[…], as numbered in table()"
+                f"call {number} of the {stream} attends over {call.shape[-2:]} (query, key), but an earlier one over "
+                f"{sizes[stream]}; choose calls=[…] on the same tokens, as numbered in table()"
             )
     extra = {stream: heard[number].extra for number, stream in enumerate(found)}
     queries: dict[str, Tokens] = {}
@@ -94,13 +94,13 @@ def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
 def _named(streams: Sequence[str], calls: Sequence[Attention]) -> list[str]:
     if isinstance(streams, str) or len(streams) != len(calls) or not set(streams) <= set(STREAMS):
         raise ShapeError(
-            f"streams are one of {', '.join(STREAMS)} for each of the {len(calls)} calls, in a list; got {streams!r}"
+            f"streams must list one of {', '.join(STREAMS)} for each of the {len(calls)} calls; got {streams!r}"
         )
     for number, (stream, call) in enumerate(zip(streams, calls, strict=True)):
         if stream != "cross" and call.shape[-2] != call.shape[-1]:
             raise ShapeError(
-                f"call {number} was to be of the {stream}, where tokens look at each other, and attends over "
-                f"{call.shape[-2:]} (query, key); needed: cross"
+                f"call {number} attends over {call.shape[-2:]} (query, key), so it can't be the {stream}'s "
+                "self-attention; use cross"
             )
     return list(streams)
 
@@ -118,8 +118,8 @@ def _streams(heard: Sequence[HeardCall], calls: Sequence[Attention]) -> list[str
     if len(across) > 1:
         metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(across))
         raise ShapeError(
-            f"calls attend over {metadata} (query, key), tokens to other tokens, as a model does that reads on from a "
-            "cache; choose calls=[…], as numbered in table()"
+            f"calls attend over {metadata} (query, key), tokens to other tokens, as with a KV cache; choose calls=[…], "
+            "as numbered in table()"
         )
     ((queries, keys),) = across
     return [
@@ -134,8 +134,8 @@ def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) 
         return "decoder" if tokens == queries else "encoder"
     if not is_several:
         raise ShapeError(
-            f"both texts have {queries} tokens and no call is closed to what comes later, so that nothing tells whose "
-            'tokens a call is of; say streams=["encoder", …], one for each call'
+            f"both texts have {queries} tokens and no call is causal, so a call may belong to either; give "
+            'streams=["encoder", …], one per call'
         )
     return "decoder" if closed else "encoder"
 
@@ -145,7 +145,7 @@ def _of_all(allowed: Tensor | None) -> Tensor | None:
 
 
 _REFERENCE = "torch's own attention on the same queries, keys and values, call by call"
-# So many softmaxes are named where no attention was recorded.
+# Name at most this many softmaxes if no attention was recorded.
 _MOST_TOLD = 3
 
 
@@ -219,7 +219,7 @@ class Recording:
             TraceError: the number of labels isn't the number of tokens.
         """
         if leading not in (None, "head", "batch"):
-            raise ShapeError(f'leading={leading!r} was asked for; there are "head" and "batch"')
+            raise ShapeError(f'unknown leading={leading!r}; choose "head" or "batch"')
         chosen = self._chosen(calls)
         row = _row(chosen, batch, leading)
         found = placed(chosen, [one.of_row(row, leading) for one in chosen], labels, key_labels, streams)
@@ -257,25 +257,25 @@ class Recording:
             phrase = f" It calls softmax by itself: {seen}." if seen else ""
             raise UnsupportedModel(
                 "no attention call was recorded: the module calls neither torch's scaled_dot_product_attention nor its "
-                f"MultiheadAttention, or it ran in another thread or as TorchScript.{phrase} To draw what it computes, "
-                "give its queries, keys and values to av.Trace.from_qkv, or its weights to av.Trace.from_weights"
+                f"MultiheadAttention, or ran in another thread or as TorchScript.{phrase} Use av.Trace.from_qkv or "
+                "av.Trace.from_weights"
             )
         if numbers is None:
             numbers = range(len(self))
         for number in numbers:
             if not is_whole(number) or not 0 <= number < len(self):
-                raise ShapeError(f"call {number!r} was asked for; there are 0 to {len(self) - 1}")
+                raise ShapeError(f"no call {number!r} was recorded; choose 0 to {len(self) - 1}")
         chosen = [self._calls[number] for number in numbers]
         if not chosen:
-            raise ShapeError("no calls were asked for; leave calls out to take all")
+            raise ShapeError("calls is empty; leave it out to take all")
         for one in chosen:
             bound = BOUNDS[one.attention.query.dtype]
             if one.against.not_numbers:
                 raise UnsupportedModel(self._not_numbers(one))
             if not one.against.error <= bound:
                 raise UnsupportedModel(
-                    f"{one.where} gives something else with our attention: off by {one.against.error:.1e} relative, "
-                    f"allowed {bound:.0e}; a picture of it could be wrong"
+                    f"{one.where} differs from our attention by {one.against.error:.1e} relative, allowed {bound:.0e}; "
+                    "a figure of it could be wrong"
                 )
         return chosen
 
@@ -283,10 +283,10 @@ class Recording:
         """Return the message for NaN, with the call that made it if known."""
         first = next((one for one in self._calls if one.against.without_key), None)
         if first is None or first is call:
-            return f"{call.where} is given NaN, so its weights aren't numbers; give the module numbers alone"
+            return f"{call.where} gets NaN, so its weights aren't numbers; give the module inputs without NaN"
         return (
-            f"{call.where} is given NaN: before it, {first.where} gave NaN for {first.against.without_key} rows whose "
-            "queries may look at no key; leave each row a key, or choose earlier calls=[…]"
+            f"{call.where} gets NaN from {first.where}, where {first.against.without_key} rows have all keys masked; "
+            "leave each row a key, or choose earlier calls=[…]"
         )
 
 
@@ -320,13 +320,13 @@ def _row(calls: Sequence[HeardCall], batch: int | None, leading: str | None) -> 
     counts = sorted({one.rows(leading) for one in calls})
     if len(counts) > 1:
         raise ShapeError(
-            f"the calls have {', '.join(map(str, counts))} rows, so that one row isn't the same text in all; choose "
+            f"the calls have {', '.join(map(str, counts))} rows, so a row isn't the same text in all; choose "
             "calls=[…], as numbered in table()"
         )
     if batch is None and counts != [1]:
-        raise ShapeError(f"the calls have {counts[0]} rows; name one with batch=0 to {counts[0] - 1}")
+        raise ShapeError(f"the calls have {counts[0]} rows; choose one with batch=0 to {counts[0] - 1}")
     if batch is not None and (not is_whole(batch) or not 0 <= batch < counts[0]):
-        raise ShapeError(f"row {batch!r} of the batch was asked for; there are 0 to {counts[0] - 1}")
+        raise ShapeError(f"the batch has no row {batch!r}; choose 0 to {counts[0] - 1}")
     return batch or 0
 
 
@@ -345,8 +345,8 @@ def _layers(found: PlacedCalls, calls: Sequence[HeardCall]) -> dict[str, tuple[L
 def _notes(calls: Sequence[HeardCall]) -> tuple[str, ...]:
     """Return notes on rows without a key, where torch gives NaN."""
     return tuple(
-        f"{one.where}: torch gives NaN for {one.against.without_key} rows whose queries may look at no key, and the "
-        "module goes on with it; the trace has weights of 0 there"
+        f"{one.where}: torch gives NaN for {one.against.without_key} rows with all keys masked, and the module "
+        "continues with NaN; the trace has weights of 0 there"
         for one in calls
         if one.against.without_key
     )

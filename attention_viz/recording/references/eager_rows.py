@@ -133,7 +133,7 @@ def _attention(
     """Compute attention for a twin in transformers; position first out."""
     listener = _listening.get()
     if listener is None:
-        raise UnsupportedModel(f"{type(module).__name__} was turned to an attention that only compares")
+        raise UnsupportedModel(f"{type(module).__name__} was switched to an attention that only compares")
     return listener.hear(_AttentionArguments(module, (query, key, value), attention_mask, others)), None
 
 

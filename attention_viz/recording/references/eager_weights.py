@@ -61,8 +61,8 @@ class EagerWeights:
         """Refuse a run with attention outside ours."""
         if self.heard != len(self.modules) or self.outside:
             raise UnsupportedModel(
-                f"{len(self.modules)} attention calls ran with ours and {self.heard + self.outside} with the model's "
-                "own; part of the attention runs outside the interface that can be recorded; needed: all of it inside"
+                f"{len(self.modules)} attention calls ran with ours, but {self.heard + self.outside} with the model's "
+                "own; use a model whose attention all goes through transformers' attention interface"
             )
 
     def _compare(self, module: nn.Module, outputs: object) -> None:
@@ -74,8 +74,8 @@ class EagerWeights:
         self.latest = _weights_in(outputs, call.shape)
         if self.modules[position] is not module or self.latest is None:
             raise UnsupportedModel(
-                f"{type(module).__name__} hands back no attention weights of shape {call.shape} "
-                "to compare with, so what it computes can't be proven; needed: an eager attention that hands them back"
+                f"can't verify {type(module).__name__}, which returns no attention weights of shape {call.shape}; use "
+                "an eager attention that returns them"
             )
         self.error = max(self.error, weights_difference(call, self.latest[0], self.real.of_call(position)))
 

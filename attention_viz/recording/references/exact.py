@@ -103,8 +103,8 @@ _WIDE = {torch.float32, torch.float64}
 
 # Why a copy of a model gives something else than the model.
 COPIES_DIFFER = (
-    "can't be compared with a copy of itself: a hook or function of yours knows the original modules, which the "
-    "comparison's copy isn't; needed: one that knows them by name or by `layer_idx`, or none"
+    "can't be compared with a copy of itself: a hook or function of yours refers to the original modules; refer to "
+    "them by name or by `layer_idx`"
 )
 
 
@@ -124,14 +124,11 @@ def why_nan(model: nn.Module) -> str:
     """Tell weights with NaN from overflow, as a refusal's words."""
     weights = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point()]
     if not all(bool(one.isfinite().all()) for one in weights):
-        return "gives NaN of whatever it reads; needed: weights that are all numbers"
+        return "gives NaN for every input; load weights that are all finite"
     kinds = {one.dtype for one in weights}
     small = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds)) or "its precision"
     wider = "float32 or bfloat16" if torch.float16 in kinds else "float32" if kinds - _WIDE else "float64"
-    return (
-        f"gives NaN though its weights are all finite: what it computes overflows in {small}; "
-        f"needed: the model in {wider}, whose numbers reach further"
-    )
+    return f"gives NaN though its weights are all finite, because it overflows in {small}; convert the model to {wider}"
 
 
 def why_not_same(
@@ -150,29 +147,31 @@ def why_not_same(
         masks = f" No mask function is registered for {quoted(unmasked)}, so it gets no mask." if unmasked else ""
         choose = " or ".join(f'("{name}")' for name in ("sdpa", "eager") if name not in names)
         return (
-            f"runs attention {quoted(others or names)}, which gives something else than softmax attention over the "
-            f"same queries, keys, values and masks: {off}.{masks} Choose another: model.set_attn_implementation{choose}"
+            f"runs attention {quoted(others or names)}, which differs from softmax attention over the same queries, "
+            f"keys, values and masks: {off}.{masks} Choose another: model.set_attn_implementation{choose}"
         )
     if copies_differ(twin, inputs, own):
         return f"{COPIES_DIFFER}. With our attention: {off}"
     if apart > fidelity.bound:
         return (
-            "can't be compared exactly: its own attention implementations, "
-            f"{'sdpa' if twin.is_eager else ' and '.join(names)} and eager, give outputs {apart:.0e} apart from each "
-            f"other, allowed {fidelity.bound:.0e}. If something in it rounds so coarsely that the order of a sum "
-            "changes the result, such as activations in int8, use the model before it was quantized, or one whose "
-            f"weights alone are quantized. With our attention: {off}"
+            f"can't be compared exactly: with {'sdpa' if twin.is_eager else ' and '.join(names)} and eager attention, "
+            f"its outputs differ by {apart:.0e}, allowed {fidelity.bound:.0e}. If its activations are rounded, such as "
+            f"to int8, quantize only its weights. With our attention: {off}"
         )
-    finer = "" if twin.model.dtype in (torch.float32, torch.float64) else ", or the model in float32, which rounds less"
+    finer = (
+        ""
+        if twin.model.dtype in (torch.float32, torch.float64)
+        else ", or convert the model to float32, which rounds less"
+    )
     if not wrong:
         return (
-            f"can't be verified: with our attention its output is its own, but the weights differ from those of "
-            f"transformers' eager attention: {off}; such differences may be rounding ({fidelity.rule})"
-            f"{finer.replace(', or', '; needed:')}"
+            "can't be verified: with our attention its output is the same, but its weights differ from those of "
+            f"transformers' eager attention: {off}, perhaps by rounding ({fidelity.rule})"
+            f"{finer.replace(', or', ';')}"
         )
     return (
-        f"gives something else with our attention: {off}; it adds a term that is not known here, or its numbers are so "
-        f"large that rounding shows ({fidelity.rule}); needed: that term in attention_viz.attend{finer}"
+        f"gives another result with our attention: {off}. It adds a term that attention_viz.attend doesn't know, or "
+        f"its large numbers make rounding visible ({fidelity.rule}){finer.replace(', or', ';')}"
     )
 
 

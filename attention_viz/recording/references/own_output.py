@@ -37,7 +37,7 @@ def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
                     return found
         if pause is not None:
             time.sleep(pause)
-    raise UnsupportedModel("it can't be run by itself while other threads record it; needed: a moment without them")
+    raise UnsupportedModel("it can't run by itself while other threads record it; try again once they are done")
 
 
 # Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
@@ -100,7 +100,7 @@ class OwnOutput:
             cannot = f"{type(error).__name__}: {first_line(error)}"
             if others := self.foreign:
                 raise UnsupportedModel(
-                    f"its attention {quoted(others)} can't be run here to be compared with: {cannot}; choose another: "
+                    f"its attention {quoted(others)} can't run here for comparison ({cannot}); choose another with "
                     'model.set_attn_implementation("sdpa") or ("eager")'
                 ) from error
             self.cannot = cannot
@@ -118,7 +118,7 @@ class OwnOutput:
         return self._error
 
     def is_copied(self, bound: float) -> bool:
-        """Return whether a twin computes what the model does, so that a more exact copy describes it."""
+        """Return whether a twin computes the same as the model, so that a more exact copy describes it."""
         if not self.foreign:
             return True
         off = self.off(self.twin.run(self.inputs)) if self._pieces else None

@@ -99,7 +99,7 @@ def _measured(module: nn.Module, like: Tensor) -> Projection | str:
     tried = _tried(width).to(like)
     made = module(tried[None])
     if not isinstance(made, Tensor) or made.ndim != 3 or made.shape[:-1] != (1, len(tried)):
-        return f"{name} doesn't make one vector of each that it is given"
+        return f"{name} doesn't make one vector of each input vector"
     bias = module(torch.zeros_like(tried[None, :1]))[0, 0]
     long = _LONG if bool(bias.any()) else 1.0
     weight = torch.cat([(module(some[None])[0] - bias) / long for some in _units(like, long)])
@@ -108,7 +108,7 @@ def _measured(module: nn.Module, like: Tensor) -> Projection | str:
         return Projection(weight, bias if bool(bias.any()) else None)
     off = float((made[0] - expected).abs().max() / expected.abs().max())
     if off <= _ROUNDING:
-        return f"{name} rounds what it is given (by {off:.0e} of its output), as one that quantizes activations does"
+        return f"{name} rounds its input (by {off:.0e} of its output), as quantized activations do"
     return f"{name} does more than multiply by one matrix"
 
 

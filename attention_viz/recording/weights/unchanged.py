@@ -32,7 +32,7 @@ _OF_ROW, _LATER = 4, 4
 
 @dataclass(frozen=True, eq=False)
 class _WeightState:
-    """What is compared, as bytes.
+    """The compared state, as bytes.
 
     Attributes:
         parameters: samples, and some of each row looked up.
@@ -115,8 +115,8 @@ class Unchanged:
 def changed(name: str) -> TraceError:
     """Return the error for a changed model."""
     return TraceError(
-        f"{name} has changed since this trace was made; trace the text anew, or call trace.detached() before the model "
-        "is changed"
+        f"{name} has changed since this trace was made; trace the text again, or call trace.detached() before changing "
+        "the model"
     )
 
 

@@ -94,8 +94,8 @@ _TWO = {
     "decoder_start_token_id": 0,
 }
 
-BURNS = "what its config.json asks for takes (longer than 1 seconds|more than 400 MB of memory) to build"
-UNFILLED = r"asks for [\d,]+ numbers that the file doesn't hold; at most 5,000,000 are computed here"
+BURNS = "building and testing .* takes (longer than 1 seconds|more than 400 MB of memory)"
+UNFILLED = r"[\d,]+ numbers that the file doesn't hold.* 5,000,000"
 
 
 def image() -> int:
@@ -173,7 +173,7 @@ def test_a_table_that_the_file_lacks_is_missing_however_small_it_is(tmp_path: Pa
     tensors = load_file(tmp_path / "model.safetensors")
     del tensors["embeddings.position_embeddings.weight"]
     save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(av.ModelNotFound, match=r"incomplete: 1 are missing, such as embeddings\.position_embeddings"):
+    with pytest.raises(av.ModelNotFound, match=r"1 .*such as embeddings\.position_embeddings"):
         load_folder(tmp_path, "sines")
 
 
@@ -226,7 +226,7 @@ def test_a_process_that_is_killed_is_said_and_the_next_load_works(burning: Any) 
         os.kill(number, signal.SIGKILL)
     error = outcome()
     assert isinstance(error, av.UnsupportedModel)
-    assert "burning wasn't loaded: the process that tries it first was ended from outside; open it again" in str(error)
+    assert "the process that tests burning before loading was ended from outside; load the model again" in str(error)
     assert verdict_of(check_folder(honest, "again"), lambda: None).kind == "BertModel"
 
 
@@ -234,7 +234,7 @@ def test_the_process_that_they_are_forked_from_is_started_again(burning: Any) ->
     honest, outcome = burning
     before = image()
     os.kill(before, signal.SIGKILL)
-    assert "burning wasn't loaded: the process that tries it first" in str(outcome())
+    assert "the process that tests burning before loading" in str(outcome())
     assert verdict_of(check_folder(honest, "again"), lambda: None).kind == "BertModel"
     assert image() != before
 
@@ -247,7 +247,7 @@ def test_a_folder_is_tried_once_as_long_as_it_stays_the_same(tmp_path: Path, mon
         assert verdict_of(check_folder(tmp_path, "one"), lambda: None) == verdict
     change(tmp_path, intermediate_size=41)
     for _ in range(2):
-        with pytest.raises(av.ModelNotFound, match="have another shape"):
+        with pytest.raises(av.ModelNotFound, match="shape"):
             verdict_of(check_folder(tmp_path, "one"), lambda: None)
         monkeypatch.setattr(verdicts.process, "Process", pytest.fail)
 
@@ -255,7 +255,7 @@ def test_a_folder_is_tried_once_as_long_as_it_stays_the_same(tmp_path: Path, mon
 def test_misfits_are_said_before_any_weight_is_read(tmp_path: Path, unread: None) -> None:
     build("bert").save_pretrained(tmp_path)
     change(tmp_path, intermediate_size=41)
-    with pytest.raises(av.ModelNotFound, match=r"have another shape, such as .*\(37,\) in the file and \(41,\)"):
+    with pytest.raises(av.ModelNotFound, match=r"shape.*\(37,\).*\(41,\)"):
         load_folder(tmp_path, "other")
 
 
@@ -296,7 +296,7 @@ def test_nothing_that_ships_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_an_answer_that_is_no_verdict_is_not_believed(values: dict[str, object]) -> None:
-    with pytest.raises(AttentionVizError, match="one wasn't loaded: the process that tries it first gave no verdict"):
+    with pytest.raises(AttentionVizError, match="process that tests one before loading gave no result"):
         verdicts._read("one", values)
 
 

@@ -68,16 +68,16 @@ def test_what_takes_long_or_much_to_run_is_refused_before_it_is_loaded(
     spoil(tmp_path)
     limits = Limits(memory=400_000_000, seconds=60, processor=1, answer=1_000_000)
     monkeypatch.setattr(loading, "verdict_of", functools.partial(verdict_of, limits=limits))
-    message = r"what its config.json asks for takes (longer than 1 seconds|more than 400 MB of memory)|in one step"
+    message = r"config\.json takes (longer than 1 seconds|more than 400 MB of memory)|in one step"
     with pytest.raises(av.UnsupportedModel, match=message) as refused:
         load_folder(tmp_path, "absurd")
-    assert "absurd can't be loaded" in str(refused.value)
+    assert "can't load absurd" in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [
-        (Bounds(steps=20), r"for 11 tokens its config\.json asks for more than 20 steps"),
+        (Bounds(steps=20), r"for 11 tokens, its config\.json needs more than 20 steps"),
         (Bounds(at_once=1), "more than .* in one step"),
         (Bounds(together=1), "in all steps together"),
     ],
@@ -119,7 +119,7 @@ def test_a_load_that_nobody_waits_for_ends_while_its_model_is_probed(
     monkeypatch.setattr(loading.AttentionModel, "of", watched)
     begun = list[nn.Module]()
     hook = register_module_forward_pre_hook(lambda module, _: begun.append(module) if sum(asks) > 2 else None)
-    with pytest.raises(LoadCancelled, match="nobody waits for it"):
+    with pytest.raises(LoadCancelled, match="loading one was cancelled"):
         load_folder(tmp_path, "one", cancelled=cancelled)
     hook.remove()
     assert sum(asks) == 3 and not begun
@@ -168,7 +168,7 @@ def stored(folder: Path, dtype: torch.dtype) -> Path:
 )
 @pytest.mark.filterwarnings("ignore:Casting complex")
 def test_weights_that_are_stored_as_something_else_are_refused(dtype: torch.dtype, name: str, tmp_path: Path) -> None:
-    message = rf"encoder\.layer\.1\.output\.dense\.weight is stored as {name}; weights are read here from F64, F32"
+    message = rf"encoder\.layer\.1\.output\.dense\.weight of .* is stored as {name}, not as one of F64, F32"
     with pytest.raises(av.UnsupportedModel, match=message):
         load_folder(stored(tmp_path, dtype), "odd")
 

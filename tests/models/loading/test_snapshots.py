@@ -57,23 +57,23 @@ def test_the_last_moment_is_the_model_that_ships_and_the_first_knows_nothing_yet
 
 @pytest.mark.parametrize("revision", ["step-1", "main", "step-0400", "../0"])
 def test_a_moment_that_was_not_kept_is_refused_with_those_that_were(revision: str) -> None:
-    with pytest.raises(av.UnsupportedModel, match=r"of induction was asked for; it has step-0, step-275, .*step-1200"):
+    with pytest.raises(av.UnsupportedModel, match=rf"no revision '{revision}'; choose step-0, step-275, .*step-1200"):
         av.load("induction", revision=revision)
 
 
 def test_moments_of_another_model_are_refused_by_name() -> None:
-    with pytest.raises(av.UnsupportedModel, match="of lists were asked for; they were kept of induction"):
+    with pytest.raises(av.UnsupportedModel, match="lists has no training checkpoints; choose induction"):
         moments("lists")
-    with pytest.raises(av.UnsupportedModel, match="of lists was asked for; only a model on the hub has revisions"):
+    with pytest.raises(av.UnsupportedModel, match="lists has no revision 'step-0'; only models on the hub"):
         av.load("lists", revision="step-0")
 
 
 def test_a_damaged_moment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SNAPSHOTS["induction"], 0, "0" * 64)
-    with pytest.raises(av.ModelNotFound, match="the file is damaged or another's"):
+    with pytest.raises(av.ModelNotFound, match="the file is damaged"):
         av.load("induction", revision="step-0")
     monkeypatch.setitem(SNAPSHOTS["induction"], 7, "0" * 64)
-    with pytest.raises(av.ModelNotFound, match=r"induction at step-7 are missing: 7\.safetensors"):
+    with pytest.raises(av.ModelNotFound, match=r"7\.safetensors, the weights of induction at step-7, is missing"):
         av.load("induction", revision="step-7")
-    with pytest.raises(av.ModelNotFound, match="tells of the steps"):
+    with pytest.raises(av.ModelNotFound, match=r"has the steps \[.*; its checkpoints are \["):
         moments("induction")

@@ -104,7 +104,7 @@ def test_every_kind_of_attention_of_an_encoder_decoder_is_asked() -> None:
 
 
 def test_a_trace_without_a_model_behind_it_is_refused() -> None:
-    with pytest.raises(TraceError, match="needs a pretrained model behind the trace"):
+    with pytest.raises(TraceError, match="model"):
         _ = av.scratch("a b c").value_zeroing()
-    with pytest.raises(TraceError, match="needs a pretrained model behind the trace"):
+    with pytest.raises(TraceError, match="model"):
         _ = read("zeroing", shipped("induction").trace("red cat").detached())

@@ -127,7 +127,7 @@ class HeadsBeforeRows(Within):
 def test_heads_that_a_batch_of_two_mixes_with_rows_are_refused() -> None:
     model = build("bert")
     model.encoder.layer[1].attention.self = HeadsBeforeRows(softmax_alone)
-    with pytest.raises(UnsupportedModel, match="two texts in a batch come out otherwise than each alone"):
+    with pytest.raises(UnsupportedModel, match="two texts in a batch differ from each alone"):
         av.wrap(model)
 
 
@@ -273,5 +273,5 @@ def test_a_placeholder_without_its_picture_is_refused_by_name() -> None:
     model.config.image_token_id = 16
     wrapped = av.wrap(model)
     assert wrapped.trace_ids(torch.tensor([[5, 17, 27]])).fidelity.ok
-    with pytest.raises(av.UnusableText, match="token 16 of the text stands for a picture, and none was given"):
+    with pytest.raises(av.UnusableText, match="token 16"):
         wrapped.trace_ids(torch.tensor([[5, 16, 27]]))

@@ -15,7 +15,7 @@ from attention_viz.models.model import AttentionModel
 from tests.models.families import build
 
 IDS = [5, 17, 33, 42, 8]
-REFUSED = "has changed since this trace was made; trace the text anew"
+REFUSED = "has changed since this trace was made; trace the text again"
 
 QUESTIONS: dict[str, Callable[[AttentionModel, av.Trace], object]] = {
     "fidelity": lambda model, trace: trace.fidelity,
