@@ -74,8 +74,8 @@ class Scanned:
     def roles(self) -> "pandas.DataFrame":
         """Each head's role, as `av.roles` of all the traces would give, and how often it holds.
 
-        Index (layer, head): role, score, label, and for each role its share ("role previous"), the number of texts that can
-        show it ("_texts"), and the number of these where the head reached its threshold ("_holds").
+        Index (layer, head): role, score, label, and for each role its share ("role previous"), the number of texts that
+        can show it ("_texts"), and the number of these where the head reached its threshold ("_holds").
 
         Raises:
             ScanError: the scan has several streams; name one with `of`.

@@ -78,7 +78,7 @@ def test_what_is_no_boolean_matrix_is_refused(allowed: torch.Tensor) -> None:
         (lambda: av.Ablate(0, 1, "median"), 'to must be "zero" or "mean"; got \'median\''),
         (lambda: av.Ablate(0, 1, "mean", rows=torch.ones(3)), r"rows must be boolean, \(query,\).*float32 \(3,\)"),
         (lambda: av.Replace(0, None, torch.eye(3)), "head must be a whole number; got None"),
-        (lambda: av.Replace(0, 1, [[1.0]]), r"weights has to be a tensor; got list"),
+        (lambda: av.Replace(0, 1, [[1.0]]), r"weights must be a tensor; got list"),
         (lambda: av.Replace(0, 1, torch.eye(3, dtype=torch.long)), "weights must be a floating-point matrix"),
         (lambda: av.Replace(0, 1, torch.ones(1, 2, 2) / 2), r"weights must be a floating-point matrix.*\(1, 2, 2\)"),
         (lambda: av.Replace(0, 1, torch.tensor([[float("nan"), 1]])), "finite and non-negative; got nan"),

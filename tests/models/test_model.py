@@ -139,7 +139,7 @@ def test_an_empty_text_is_told_so(minilm: AttentionModel, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["\x00\x01\x02", "​‍", "\x7f"])
 def test_a_text_of_which_the_tokenizer_leaves_nothing_is_told_so(minilm: AttentionModel, text: str) -> None:
-    with pytest.raises(av.UnusableText, match="tokenizer leaves nothing of this text"):
+    with pytest.raises(av.UnusableText, match="tokenizer drops every character of this text"):
         minilm.trace(text)
 
 

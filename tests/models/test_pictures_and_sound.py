@@ -258,7 +258,7 @@ def test_an_hour_is_cut_to_the_window_and_told() -> None:
     assert isinstance(model, AttentionModel)
     assert model.reader is not None
     given = model.reader.read(av.Sound(np.zeros(3600 * 1000), 1000))
-    assert "hears 30 s at once" in " ".join(given.notes)
+    assert "reads 30 s at once" in " ".join(given.notes)
     assert "It is silent" in " ".join(given.notes)
     assert given.seconds == 30
 

@@ -36,5 +36,5 @@ def test_the_file_holds_the_same_numbers_and_says_where_they_come_from(tmp_path:
 
 
 def test_a_head_that_is_not_there_is_refused() -> None:
-    with pytest.raises(av.ShapeError, match="head 5 was asked for"):
+    with pytest.raises(av.ShapeError, match="head 5"):
         to_safetensors(av.scratch("a b"), 0, 5)

@@ -80,7 +80,7 @@ def test_a_layer_that_is_not_there_is_refused_by_name(number: int) -> None:
 
 @pytest.mark.parametrize("head", [-3, 2, 99])
 def test_a_head_that_is_not_there_is_refused_by_name(head: int) -> None:
-    with pytest.raises(ShapeError, match=f"head {head} was asked for; this attention has 2 heads"):
+    with pytest.raises(ShapeError, match=f"head {head}; this attention has 2 heads"):
         trace().weights(0, head, "encoder")
 
 

@@ -87,7 +87,8 @@ def _hover_texts(blocks: Blocks, queries: list[str] | None, keys: list[str] | No
         spans(blocks, 0, queries),
         spans(blocks, 1, keys),
         lambda query, key, i, j: (
-            f"{query} {attends} to {key}: " + ("blocked" if blocks.blocked[i, j] else f"{most}{blocks.values[i, j]:.6f}")
+            f"{query} {attends} to {key}: "
+            + ("blocked" if blocks.blocked[i, j] else f"{most}{blocks.values[i, j]:.6f}")
         ),
     )
 

@@ -43,7 +43,7 @@ def link(model: str, path: str = "/", **more: object) -> str:
 
 def test_a_path_typed_into_the_picker_is_refused_as_well(open_page: OpenPage, models: Path, idle: Idle) -> None:
     page = open_page("/")
-    choose(page, "Model", "a folder on this machine", idle)
+    choose(page, "Model", "Local folder", idle)
     box = page.get_by_role("combobox", name=re.compile("Folder"))
     box.click()
     box.fill(str(models.parent / "outside" / "secret-bert"))
@@ -58,7 +58,7 @@ def test_a_path_typed_into_the_picker_is_refused_as_well(open_page: OpenPage, mo
 
 def test_a_model_on_the_hub_tells_its_size_and_comes_at_a_word(open_page: OpenPage, hub: Hub, idle: Idle) -> None:
     page = open_page("/?text=" + quote(TEXT))
-    choose(page, "Model", "a hub id", idle)
+    choose(page, "Model", "Hub id", idle)
     page.get_by_label("Hub id").fill(NAME)
     page.get_by_label("Hub id").press("Enter")
     idle(page)

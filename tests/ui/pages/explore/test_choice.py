@@ -84,7 +84,7 @@ def test_a_width_that_the_heads_cannot_share_is_refused_in_words(screen: Screen)
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("", "text is empty"), ("   \n ", "text is empty"), ("\u200b\u0007", "leaves nothing of this text")],
+    [("", "text is empty"), ("   \n ", "text is empty"), ("\u200b\u0007", "drops every character of this text")],
 )
 def test_a_text_with_nothing_to_read_gets_a_message_in_its_place(screen: Screen, text: str, why: str) -> None:
     screen.back_to(LINK).pick("Sentence", text)
