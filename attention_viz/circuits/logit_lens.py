@@ -75,9 +75,9 @@ def logit_lens(
         raise UnsupportedModel(
             f"{run.name} has no head that chooses tokens, so its layers say no words: {run.anatomy.no_words}"
         )
-    if len(trace.streams) > 1:
+    if len(trace.attention_streams) > 1:
         raise UnsupportedModel(
-            f"{run.name} has {len(trace.streams)} kinds of attention; needed: a decoder, or an encoder "
+            f"{run.name} has {len(trace.attention_streams)} kinds of attention; needed: a decoder, or an encoder "
             "that fills in words"
         )
     wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output_at(-1).float(), token)

@@ -66,7 +66,11 @@ def writes(
         raise UnsupportedModel(
             f"{run.name} has no head that chooses tokens, so what a head writes has no words: {run.anatomy.no_words}"
         )
-    stream = ("cross" if "cross" in trace.streams else trace.stream(None)) if stream is None else trace.stream(stream)
+    stream = (
+        ("cross" if "cross" in trace.attention_streams else trace.stream(None))
+        if stream is None
+        else trace.stream(stream)
+    )
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
     if not logits.any():

@@ -8,8 +8,10 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.masks import causal
+from attention_viz.recording.mixers.listening import MixerCall
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.kept import LayerNumber, numbers_of
+from attention_viz.trace.layers import MIXER, MixerLayer
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -125,6 +127,19 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
         own = [_number(name) for name, one in zip(names, streams, strict=True) if one == stream]
         found[stream] = iter(numbers_of(own))
     return tuple(next(found[stream]) for stream in streams)
+
+
+def mixer_layers(model: "PreTrainedModel", calls: Sequence[MixerCall]) -> dict[str, tuple[MixerLayer, ...]]:
+    """Return the mixers by stream, numbered as attention layers are; a layer's second one is of "mixer 2"."""
+    names = {module: name for name, module in model.named_modules()}
+    found = dict[str, list[MixerLayer]]()
+    before = Counter[str]()
+    for call in calls:
+        label = _number(names[call.module])
+        before[label] += 1
+        stream = MIXER if before[label] == 1 else f"{MIXER} {before[label]}"
+        found.setdefault(stream, []).append(MixerLayer(call.of_row(), label))
+    return {stream: tuple(layers) for stream, layers in found.items()}
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:

@@ -8,16 +8,18 @@ variable whether to hear, so that threads can share a model.
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.terms import Term, map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import KERNELS, Kernel, fourier, lightning, mlstm
 
@@ -44,6 +46,17 @@ class MixerCall:
     def output(self) -> Tensor:
         """Our output, in the layout and precision of the kernel's."""
         return self.shape_as(self.mixer.output).to(self.own_output.dtype)
+
+    @property
+    def error(self) -> float:
+        """The largest difference of our output from the kernel's, relative to its largest number."""
+        with torch.no_grad():
+            largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
+        return apart / largest if largest else apart
+
+    def of_row(self) -> TokenMixer:
+        """Return the only row's mixer, head first; parameters are copied, since training changes them."""
+        return map_terms(self.mixer, _of_row)
 
 
 @dataclass(eq=False)
@@ -80,6 +93,12 @@ class MixerRecorder:
         return (output, *result[1:]) if isinstance(result, tuple) else output
 
 
+def _of_row(term: Term, value: Any) -> Any:
+    if term.is_number:
+        return value
+    return value[0] if value.ndim == 4 else value.detach().clone()
+
+
 _hearing: ContextVar[MixerRecorder | None] = ContextVar("hearing_mixers", default=None)
 
 
@@ -90,9 +109,8 @@ def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
 
 
 @contextmanager
-def heard_mixers(model: nn.Module, recorder: MixerRecorder) -> Generator[None]:
-    """Record the model's token mixers in the passes inside."""
-    mixing = mixing_modules(model)
+def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Generator[None]:
+    """Record the token mixers of these `mixing_modules` in the passes inside."""
     for kind in {type(module) for module in mixing}:
         _install(kind)
     hooks = [hook for module in mixing for hook in (*_mark(module), *_hook(module))]

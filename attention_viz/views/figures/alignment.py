@@ -57,7 +57,7 @@ def alignment(
         TraceError: there is no such layer or stream.
         ShapeError: there is no such head or position.
     """
-    stream = trace.stream("cross" if stream is None and "cross" in trace.streams else stream)
+    stream = trace.stream("cross" if stream is None and "cross" in trace.attention_streams else stream)
     colours, call = palette(theme), trace.attention(layer, stream).head(head)
     if query is not None:
         trace.query_tokens(stream).require(query)

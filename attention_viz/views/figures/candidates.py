@@ -58,7 +58,7 @@ def candidates(
     figure.add_trace(_bars(keys, [float(weights[key]) for key in heaviest], colours.key), 2, 1)
     query = escaped(shortened(queries.written[position]))
     titles = (f"probability after “{query}”", f"“{query}” looks at, in layer {trace.label(layer, stream)}, head {head}")
-    if trace.streams == ("encoder",):
+    if trace.attention_streams == ("encoder",):
         titles = (f"probability behind “{query}”", titles[1])
     _arrange_panels(figure, titles, counts, colours)
     return figure

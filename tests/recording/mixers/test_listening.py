@@ -93,7 +93,7 @@ def test_a_familys_kernel_is_our_matrix_times_its_values(name: str, kind: str) -
     model, recorder, inside = build(name), MixerRecorder(), MixerRecorder(computes=True)
     ids = inputs(min(COUNT, getattr(model.config, "max_position_embeddings", None) or COUNT))
     plain = run(model, ids)
-    with heard_mixers(model, recorder):
+    with heard_mixers(mixing_modules(model), recorder):
         heard = run(model, ids)
     assert torch.equal(heard, plain)
     assert len(recorder.calls) >= 1 and {call.module for call in recorder.calls} == set(mixing_modules(model))
@@ -105,7 +105,7 @@ def test_a_familys_kernel_is_our_matrix_times_its_values(name: str, kind: str) -
         assert not call.mixer.is_causal or not weights.triu(1).any()
         # Not only what a token passes to itself.
         assert float(weights.tril(-1).abs().sum()) > 0.001 * float(weights.abs().sum())
-    with heard_mixers(model, inside):
+    with heard_mixers(mixing_modules(model), inside):
         computed = run(model, ids)
     assert len(inside.calls) == len(recorder.calls)
     assert apart(computed, plain) < 1e-4
@@ -115,7 +115,7 @@ def test_a_familys_kernel_is_our_matrix_times_its_values(name: str, kind: str) -
 def test_nothing_is_heard_of_a_pass_outside_or_in_another_thread() -> None:
     model, recorder = build("qwen3_next"), MixerRecorder()
     others: list[Tensor] = []
-    with heard_mixers(model, recorder):
+    with heard_mixers(mixing_modules(model), recorder):
         thread = threading.Thread(target=lambda: others.append(run(model, inputs())))
         thread.start()
         thread.join()
@@ -129,10 +129,10 @@ def test_nothing_is_heard_of_a_pass_outside_or_in_another_thread() -> None:
 
 def test_a_deep_copy_is_heard_as_its_original_is() -> None:
     model = build("mamba2")
-    with heard_mixers(model, MixerRecorder()):
+    with heard_mixers(mixing_modules(model), MixerRecorder()):
         run(model, inputs())
     twin, recorder = copy.deepcopy(model), MixerRecorder()
-    with heard_mixers(twin, recorder):
+    with heard_mixers(mixing_modules(twin), recorder):
         run(twin, inputs())
     assert [call.module for call in recorder.calls] == list(mixing_modules(twin))
 
@@ -141,7 +141,10 @@ def test_a_kernel_that_goes_on_from_a_state_is_refused() -> None:
     model: Any = build("qwen3_next")
     with torch.no_grad():
         cache = model(input_ids=inputs(20), use_cache=True).past_key_values
-        with heard_mixers(model, MixerRecorder()), pytest.raises(UnsupportedModel, match="starts from a kept state"):
+        with (
+            heard_mixers(mixing_modules(model), MixerRecorder()),
+            pytest.raises(UnsupportedModel, match="starts from a kept state"),
+        ):
             model(input_ids=inputs(20), past_key_values=cache, use_cache=True)
 
 

@@ -15,7 +15,7 @@ _MOST_NAMED = 6
 
 def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
     """Return one head's open cells, (query, key); by default the first stream's."""
-    one = trace.attention(layer, stream or trace.streams[0]).head(head)
+    one = trace.attention(layer, stream or trace.attention_streams[0]).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)
     return one.allowed.cpu().expand(one.shape)
@@ -29,7 +29,7 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
         "The mask here, the model's own and what was put on top" if trace.provenance.edits else "The model's own mask"
     )
     first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
-    layers = trace.layer_numbers(trace.streams[0])
+    layers = trace.layer_numbers(trace.attention_streams[0])
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
     if len(set(others.values())) == 1:
         return f"{first} It is the same in every layer." if len(layers) > 1 else first
@@ -64,7 +64,7 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
         return ""
-    kept = after.kept[after.streams[0]]
+    kept = after.kept[after.attention_streams[0]]
     there = f"0 to {kept.of - 1}" if kept.counts else kept.listed
     depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of {there})"
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
@@ -81,14 +81,14 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
 def _nothing(after: Trace, choice: MaskChoice) -> str:
     if choice.mask == "drawn" and not choice.cells:
         return "Nothing is drawn yet."
-    if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
+    if choice.mask == "padding" and not any(after.query_tokens(after.attention_streams[0]).padding):
         return "In this row there is no padding, so it changes nothing here."
     return "But a mask can only take away, and the model blocks all these cells already: it changes nothing here."
 
 
 def blocks_more(before: Trace, after: Trace) -> bool:
     """Return whether the added mask alone blocks any head's cell."""
-    stream = before.streams[0]
+    stream = before.attention_streams[0]
     return any(
         bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
         for layer in before.layer_numbers(stream)
@@ -124,7 +124,7 @@ def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
     blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:
         return ""
-    tokens = trace.query_tokens(trace.streams[0])
+    tokens = trace.query_tokens(trace.attention_streams[0])
     named = ", ".join(
         tokens.placed_at(position) or f"“{set_apart(tokens.written[position])}” (row {position})"
         for position in blind[:_MOST_NAMED]
