@@ -277,8 +277,8 @@ class TraceData:
     def attention(self, layer: int, stream: str | None = None) -> Attention | TokenMixer:
         """Return one layer's call, head first: query is (head, query, d_k).
 
-        A layer without a softmax, of the stream "mixer", has a `TokenMixer`, whose weights are signed. Without `stream`,
-        the only stream that has the layer counts.
+        A layer without a softmax, of the stream "mixer", has a `TokenMixer`, whose weights are signed. Without
+        `stream`, the only stream that has the layer counts.
 
         Raises:
             TraceError: there is no such layer or stream, several streams have it, or the layer isn't kept.

@@ -1,5 +1,6 @@
 """Hybrids' traces: the layers without a softmax are a stream of their own, exact and checked."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,7 +45,7 @@ def test_two_branches_of_one_layer_are_two_streams() -> None:
 def test_a_layer_with_several_convolutions_has_a_stream_for_each() -> None:
     trace = trace_of("inkling_text")
     assert trace.streams == ("decoder", "mixer", "mixer 2", "mixer 3", "mixer 4")
-    assert {trace.attention(0, stream).per for stream in trace.mixers} == {"channel"}
+    assert {layers[0].mixer.per for layers in trace.mixers.values()} == {"channel"}
 
 
 def test_layers_that_are_not_there_are_refused_by_number() -> None:
@@ -80,3 +81,11 @@ def test_functions_of_softmax_attention_go_on_with_it_alone() -> None:
     assert all(one.stream == "decoder" for one in av.findings(trace))
     with pytest.raises(TraceError):
         av.head_table(trace, stream="mixer")
+
+
+def test_a_file_says_that_it_leaves_mixers_out(tmp_path: Path) -> None:
+    trace = trace_of("bamba")
+    trace.save(tmp_path / "trace.safetensors")
+    loaded = av.Trace.load(tmp_path / "trace.safetensors")
+    assert loaded.streams == ("decoder",)
+    assert any("layers without a softmax" in note for note in loaded.provenance.notes)
