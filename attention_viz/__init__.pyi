@@ -49,6 +49,8 @@ from .edits.kinds.masks import Allow as Allow
 from .edits.kinds.masks import Block as Block
 from .edits.kinds.replacement import Replace as Replace
 from .edits.kinds.temperature import Temperature as Temperature
+from .edits.mixing import Decay as Decay
+from .edits.mixing import Skip as Skip
 from .errors import AttentionVizError as AttentionVizError
 from .errors import AttentionVizWarning as AttentionVizWarning
 from .errors import DownloadCancelled as DownloadCancelled

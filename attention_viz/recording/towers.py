@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.masks import causal
-from attention_viz.recording.mixers.listening import MixerCall
+from attention_viz.recording.mixers.listening import MixerCall, mixing_modules
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.kept import LayerNumber, numbers_of
-from attention_viz.trace.layers import MIXER, MixerLayer
+from attention_viz.trace.layers import MixerLayer
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -129,17 +129,19 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
     return tuple(next(found[stream]) for stream in streams)
 
 
-def mixer_layers(model: "PreTrainedModel", calls: Sequence[MixerCall]) -> dict[str, tuple[MixerLayer, ...]]:
-    """Return the mixers by stream, numbered as attention layers are; a layer's second one is of "mixer 2"."""
+def mixer_labels(model: nn.Module) -> dict[nn.Module, str]:
+    """Return the numbers of the layers that mix tokens without a softmax, as text."""
     names = {module: name for name, module in model.named_modules()}
-    found = dict[str, list[MixerLayer]]()
-    before = Counter[str]()
-    for call in calls:
-        label = _number(names[call.module])
-        before[label] += 1
-        stream = MIXER if before[label] == 1 else f"{MIXER} {before[label]}"
-        found.setdefault(stream, []).append(MixerLayer(call.of_row(), label))
-    return {stream: tuple(layers) for stream, layers in found.items()}
+    return {module: _number(names[module]) for module in mixing_modules(model)}
+
+
+def mixer_layers(calls: Sequence[MixerCall]) -> dict[str, tuple[MixerLayer, ...]]:
+    """Return the layers without a softmax by stream."""
+    streams = dict.fromkeys(call.stream for call in calls)
+    return {
+        stream: tuple(MixerLayer(call.of_row(), call.label) for call in calls if call.stream == stream)
+        for stream in streams
+    }
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:

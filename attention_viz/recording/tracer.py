@@ -105,7 +105,7 @@ class Tracer:
         anatomy = self.anatomy
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
-        check_places(edits, anatomy.layers)
+        check_places(edits, anatomy.layers, anatomy.mixers)
         edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
         calls = len(anatomy.streams)
         rest = file_for(inputs)
@@ -195,7 +195,7 @@ class Tracer:
         if len(self.anatomy.layers) > 1 or len(recorded.calls) < len(recorded.modules):
             return {}
         tokens = len(axes.queries[next(iter(self.anatomy.layers))])
-        found = mixer_layers(self.runner.model, recorded.mixers)
+        found = mixer_layers(recorded.mixers)
         shapes = {layer.mixer.shape[1:] for layers in found.values() for layer in layers}
         return found if shapes == {(tokens, tokens)} else {}
 

@@ -8,20 +8,22 @@ variable whether to hear, so that threads can share a model.
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from attention_viz.edits.edit import Edit, edited_mixer
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import KERNELS, Kernel, fourier, lightning, mlstm
+from attention_viz.trace.layers import MIXER
 
 __all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
 
@@ -41,6 +43,8 @@ class MixerCall:
     mixer: TokenMixer
     own_output: Tensor
     shape_as: Callable[[Tensor], Tensor]
+    stream: str = ""
+    label: str = ""
 
     @property
     def output(self) -> Tensor:
@@ -61,23 +65,36 @@ class MixerCall:
 
 @dataclass(eq=False)
 class MixerRecorder:
-    """Records one pass's token mixers in order.
+    """Records one pass's token mixers in order, and applies its edits.
 
     Attributes:
+        labels: each layer's number, as text.
+        attending: the layers with softmax attention, which edits without a stream mean.
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
     """
 
+    labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
+    edits: Sequence[Edit] = ()
+    attending: Collection[int] = ()
     computes: bool = False
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def hear(self, call: MixerCall) -> Tensor:
-        """Record a call; return the output with which the model goes on."""
+        """Record a call; return the output that the model continues with."""
+        label = self.labels.get(call.module, "")
+        before = sum(one.label == label for one in self.calls)
+        call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
+        own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
+        if own is not None:
+            mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
+            computes |= mixer is not own
+            call = replace(call, mixer=map_terms(mixer, _in_a_batch)) if mixer is not own else call
         self.calls.append(call)
-        return call.output if self.computes else call.own_output
+        return call.output if computes else call.own_output
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[[], Any]) -> Any:
         """Record a kernel's call; return its result, with our output in it if `computes`."""
@@ -97,6 +114,10 @@ def _of_row(term: Term, value: Any) -> Any:
     if term.is_number:
         return value
     return value[0] if value.ndim == 4 else value.detach().clone()
+
+
+def _in_a_batch(term: Term, value: Any) -> Any:
+    return value[None] if term.is_matrix else value
 
 
 _hearing: ContextVar[MixerRecorder | None] = ContextVar("hearing_mixers", default=None)

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-from transformers.models.auto.modeling_auto import AutoModelForCausalLM
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.mixers.listening import MixerRecorder, heard_mixers, mixing_modules
-from scripts.tiny import families, scaled, small_changes, tiny
+from scripts.tiny import tiny
+from tests.recording.mixers.hybrids import FAMILIES, RECIPES, build
 
 COUNT = 160
-FAMILIES = {family.name: family for family in families()}
 KINDS = {
     **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "olmo_hybrid"), "gated delta"),
     **dict.fromkeys(("kimi_linear", "bailing_hybrid", "glm5_next_text"), "Kimi delta"),
@@ -28,50 +26,6 @@ KINDS = {
     "fnet": "Fourier",
     "yoso": "YOSO",
 }
-# Their default configurations have no such layer, or can't be built so small.
-RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
-    "lfm2": ("convolution", {"layer_types": ["conv", "full_attention"]}),
-    "zamba": (
-        "selective scan",
-        {
-            **{"num_hidden_layers": 5, "attention_hidden_size": 64, "attention_head_dim": 16},
-            "layers_block_type": [*("linear_attention", "hybrid") * 2, "linear_attention"],
-        },
-    ),
-    "qwen4_exp_text": (
-        "gated delta",
-        {
-            **{"hc_count": 2, "hc_lowrank": 8, "indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 16},
-            **{"indexer_budget": 32, "indexer_compress_ratio": 4},
-            "layer_types": ["linear_attention", "full_attention"],
-        },
-    ),
-}
-# With weights as large as the others', what they keep of a token is 0 or 1.
-SCALES = {"mamba": 2.0, "zamba": 2.0, "fnet": 4.0}
-
-
-def build(name: str) -> nn.Module:
-    """A tiny model whose states keep what is written for some tokens, as trained ones do."""
-    if name in RECIPES:
-        torch.manual_seed(7)
-        kind = CONFIG_MAPPING[name]
-        config = kind(**small_changes(kind()) | RECIPES[name][1])
-        model = scaled(AutoModelForCausalLM.from_config(config), SCALES.get(name, 8.0))
-    else:
-        model = tiny(FAMILIES[name], scale=SCALES.get(name, 8.0))
-    bounded = name in ("bailing_hybrid", "glm5_next_text")
-    with torch.no_grad():
-        for path, weights in model.named_parameters():
-            if path.endswith("A_log"):
-                weights.uniform_(*((0.0, 0.5) if bounded else (-4.6, 0.0)))
-            elif path.endswith("dt_bias") and bounded:
-                weights.fill_(-4)
-            elif path.endswith("recurrent_param"):
-                weights.uniform_(-6, -2)
-            elif path.endswith(("conv1d.weight", "conv.weight", "x_proj_weight")):
-                weights.normal_(0, 0.5)
-    return model.eval()
 
 
 def inputs(count: int = COUNT) -> Tensor:

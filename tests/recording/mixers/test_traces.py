@@ -9,14 +9,13 @@ import torch
 import attention_viz as av
 from attention_viz.errors import TraceError, UnsupportedModel
 from attention_viz.operation.token_mixer import TokenMixer
-from scripts.tiny import families, tiny
+from tests.recording.mixers.hybrids import build
 
-FAMILIES = {family.name: family for family in families()}
 IDS = (torch.arange(30)[None] * 7) % 97
 
 
 def trace_of(name: str, **options: Any) -> av.Trace:
-    return av.wrap(tiny(FAMILIES[name])).trace_ids(IDS, **options)
+    return av.wrap(build(name)).trace_ids(IDS, **options)
 
 
 def test_a_hybrid_has_its_mixers_by_the_models_own_numbers() -> None:
@@ -57,14 +56,14 @@ def test_layers_that_are_not_there_are_refused_by_number() -> None:
 
 
 def test_fidelity_compares_each_mixer_with_its_own_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = av.wrap(tiny(FAMILIES["qwen3_next"]))
+    model = av.wrap(build("qwen3_next"))
     trace = model.trace_ids(IDS)
     assert trace.fidelity.ok and trace.fidelity.weight_error is not None and 0 < trace.fidelity.weight_error < 1e-5
     assert "own kernel" in trace.fidelity.reference
     monkeypatch.setattr(TokenMixer, "erases", False)
     assert not model.trace_ids(IDS).fidelity.ok
     with pytest.raises(UnsupportedModel):
-        av.wrap(tiny(FAMILIES["qwen3_next"]))
+        av.wrap(build("qwen3_next"))
 
 
 def test_a_trace_keeps_its_mixers_where_its_tokens_stay() -> None:
