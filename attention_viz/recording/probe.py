@@ -179,7 +179,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     model = runner.model
     family = family_of(model)
     with naming(runner, inputs), outside_calls(model) as outside:
-        recorded, wirings = listened(model, lambda: runner.record(inputs))
+        recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     if not recorded.calls:
         raise _ElsewhereError(refusal_of(family, outside))
     left_out = parts_left_out(model, outside, recorded, family)

@@ -108,19 +108,22 @@ class Runner:
         keep: Collection[int] | None = None,
         rest: RestingFile | None = None,
         progress: Callable[[int], object] | None = None,
+        *,
+        proves: bool = False,
     ) -> Pass:
         """Run with our attention, in the model itself.
 
         Args:
             keep: the calls to keep; None for all.
             rest: file for a long text's record; None for memory.
+            proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
         """
         started = time.perf_counter()
-        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places)
+        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
         with heard_mixers(self.mixing, mixed):
             recorded = None if rest is None else self._record_body(recorder, inputs)
         if recorded is None:
-            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places)
+            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
             with heard_mixers(self.mixing, mixed):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
         recorded = replace(recorded, mixers=tuple(mixed.calls), seconds=time.perf_counter() - started)
@@ -128,8 +131,8 @@ class Runner:
             return recorded
         return replace(recorded, output=rest.put(recorded.output))
 
-    def _mixer_recorder(self, edits: Sequence[Edit], places: Sequence[tuple[str, int]]) -> MixerRecorder:
-        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places))
+    def _mixer_recorder(self, edits: Sequence[Edit], places: Sequence[tuple[str, int]], proves: bool) -> MixerRecorder:
+        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places), proves)
 
     def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
         """Record with output rows computed on demand; None if the model can't."""

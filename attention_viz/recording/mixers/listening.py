@@ -45,6 +45,7 @@ class MixerCall:
     shape_as: Callable[[Tensor], Tensor]
     stream: str = ""
     label: str = ""
+    matrix_error: float | None = None
 
     @property
     def output(self) -> Tensor:
@@ -53,10 +54,10 @@ class MixerCall:
 
     @property
     def error(self) -> float:
-        """The largest difference of our output from the kernel's, relative to its largest number."""
+        """The largest difference from the kernel: of the output, and of the matrix if it was compared."""
         with torch.no_grad():
             largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
-        return apart / largest if largest else apart
+        return max(apart / largest if largest else apart, self.matrix_error or 0.0)
 
     def of_row(self) -> TokenMixer:
         """Return the only row's mixer, head first; parameters are copied, since training changes them."""
@@ -70,6 +71,7 @@ class MixerRecorder:
     Attributes:
         labels: each layer's number, as text.
         attending: the layers with softmax attention, which edits without a stream mean.
+        proves: whether each kernel also runs on values of one token at a time, which shows its own matrix.
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
@@ -78,6 +80,7 @@ class MixerRecorder:
     labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
     edits: Sequence[Edit] = ()
     attending: Collection[int] = ()
+    proves: bool = False
     computes: bool = False
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
@@ -96,7 +99,7 @@ class MixerRecorder:
         self.calls.append(call)
         return call.output if computes else call.own_output
 
-    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[[], Any]) -> Any:
+    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
         """Record a kernel's call; return its result, with our output in it if `computes`."""
         kernel.check(name, arguments)
         if not self.entered:
@@ -106,7 +109,10 @@ class MixerRecorder:
         # The kernel may write into its arguments.
         mixer, result = kernel.call(terms), run()
         own: Tensor = result[0] if isinstance(result, tuple) else result
-        output = self.hear(MixerCall(module, mixer, own, lambda output: kernel.shape_as(output, terms)))
+        call = MixerCall(module, mixer, own, lambda output: kernel.shape_as(output, terms))
+        if self.proves:
+            call = replace(call, matrix_error=kernel.matrix_error(mixer, terms, run))
+        output = self.hear(call)
         return (output, *result[1:]) if isinstance(result, tuple) else output
 
 
@@ -206,7 +212,7 @@ def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signatur
         if recorder is None:
             return kernel(*arguments, **named)
         values = _bound(signature, arguments, named)
-        return recorder.hear_kernel(name, KERNELS[name], values, lambda: kernel(*arguments, **named))
+        return recorder.hear_kernel(name, KERNELS[name], values, _repeated(kernel, signature, arguments, named))
 
     if inspect.isfunction(kernel):
         functools.update_wrapper(listen, kernel)
@@ -223,7 +229,7 @@ def _method_listener(name: str, method: Callable[..., Any]) -> Callable[..., Any
         if recorder is None:
             return method(*arguments, **named)
         values = _bound(signature, arguments, named)
-        return recorder.hear_kernel(name, KERNELS[name], values, lambda: method(*arguments, **named))
+        return recorder.hear_kernel(name, KERNELS[name], values, _repeated(method, signature, arguments, named))
 
     setattr(listen, _LISTENER, True)
     return listen
@@ -244,7 +250,26 @@ def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], named: dict
     bound = signature.bind(*arguments, **named)
     bound.apply_defaults()
     rest = next((one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), "")
-    return {**bound.arguments, **bound.arguments.get(rest, {})}
+    more = bound.arguments.pop(rest, {})
+    return {**bound.arguments, **more}
+
+
+def _repeated(
+    kernel: Callable[..., Any], signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return the same call with some arguments replaced, each as it was passed: another kernel may name it otherwise."""
+    places = list(signature.parameters)
+
+    def run(**changes: Any) -> Any:
+        given, by_name = list(arguments), dict(named)
+        for name, value in changes.items():
+            if (place := places.index(name)) < len(given):
+                given[place] = value
+            else:
+                by_name[name] = value
+        return kernel(*given, **by_name)
+
+    return run
 
 
 def _hooked_in(module: nn.Module) -> tuple[str, ...]:
