@@ -257,7 +257,7 @@ def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], named: dict
 def _repeated(
     kernel: Callable[..., Any], signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Return the same call with some arguments replaced, each as it was passed: another kernel may name it otherwise."""
+    """Return the same call with some arguments replaced, each as it was passed, since kernels name them differently."""
     places = list(signature.parameters)
 
     def run(**changes: Any) -> Any:
