@@ -49,6 +49,8 @@ from .edits.kinds.masks import Allow as Allow
 from .edits.kinds.masks import Block as Block
 from .edits.kinds.replacement import Replace as Replace
 from .edits.kinds.temperature import Temperature as Temperature
+from .edits.mixing import Decay as Decay
+from .edits.mixing import Skip as Skip
 from .errors import AttentionVizError as AttentionVizError
 from .errors import AttentionVizWarning as AttentionVizWarning
 from .errors import DownloadCancelled as DownloadCancelled
@@ -83,6 +85,7 @@ from .operation.modules import MultiHeadAttention as MultiHeadAttention
 from .operation.modules import Projection as Projection
 from .operation.modules import SelfAttention as SelfAttention
 from .operation.modules import from_torch as from_torch
+from .operation.token_mixer import TokenMixer as TokenMixer
 from .protocol.facts import ModelFacts as ModelFacts
 from .recording.own.record import Recording as Recording
 from .recording.own.record import record as record

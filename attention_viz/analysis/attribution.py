@@ -184,7 +184,7 @@ def _own(trace: Trace, stream: str | None, what: str) -> str:
     name = trace.stream(stream)
     queries, keys = trace.query_tokens(name), trace.key_tokens(name)
     if name == "cross" or len(queries) != len(keys):
-        fitting = [one for one in trace.streams if one != "cross"]
+        fitting = [one for one in trace.attention_streams if one != "cross"]
         whose = "cross-attention" if name == "cross" else f"the {name}"
         instead = f"; choose {' or '.join(fitting)}" if fitting and name == "cross" else ""
         raise TraceError(
@@ -236,7 +236,7 @@ def output_matrices(
     if name != traced:
         raise TraceError(f"the trace is of {traced}, but the matrices are of {name}; pass that model")
     # `Scratch` has one stream and no name for it.
-    place = (layer,) if len(trace.streams) == 1 else (layer, stream)
+    place = (layer,) if len(trace.attention_streams) == 1 else (layer, stream)
     matrices = model.projections(*place)
     output = matrices.get("output")
     if output is None:

@@ -136,7 +136,7 @@ def _quiet(trace: Trace, seconds: NDArray[np.float64]) -> Bool[np.ndarray, " fra
 
 
 def _said(trace: Trace) -> tuple[list[int], NDArray[np.float64]]:
-    if _STREAM not in trace.streams or trace.seen.sound is None or not trace.key_tokens(_STREAM).placed:
+    if _STREAM not in trace.attention_streams or trace.seen.sound is None or not trace.key_tokens(_STREAM).placed:
         raise TraceError(
             'word times need a transcription; trace av.Sound with an encoder–decoder such as "whisper-tiny.en"'
         )

@@ -73,9 +73,9 @@ def logit_lens(
     run = run_behind(model, trace)
     if run.anatomy.no_words:
         raise UnsupportedModel(f"the logit lens needs an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
-    if len(trace.streams) > 1:
+    if len(trace.attention_streams) > 1:
         raise UnsupportedModel(
-            f"{run.name} has {len(trace.streams)} attention types; use a decoder or a masked language model"
+            f"{run.name} has {len(trace.attention_streams)} attention types; use a decoder or a masked language model"
         )
     wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output_at(-1).float(), token)
     lens = _opened(run)

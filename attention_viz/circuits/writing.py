@@ -64,7 +64,11 @@ def writes(
     run, opened = open_behind(model, trace)
     if run.anatomy.no_words:
         raise UnsupportedModel(f"a head's words need an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
-    stream = ("cross" if "cross" in trace.streams else trace.stream(None)) if stream is None else trace.stream(stream)
+    stream = (
+        ("cross" if "cross" in trace.attention_streams else trace.stream(None))
+        if stream is None
+        else trace.stream(stream)
+    )
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
     if not logits.any():

@@ -115,7 +115,7 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
     if origin.text is None or origin.edits:
         what = "an edited run" if origin.edits else "a run of token ids"
         raise AttentionVizError(f"can't rerun the trace of {origin.model}, which is {what}; give a text")
-    target = origin.target if "cross" in trace.streams and not origin.generated else None
+    target = origin.target if "cross" in trace.attention_streams and not origin.generated else None
     made = model.trace(
         origin.text, origin.second_text, target=target, special_tokens=origin.special_tokens, chat=origin.chat
     )

@@ -67,7 +67,7 @@ def heads_of(trace: Trace) -> Heads:
     """List each head's stream, layer and number in array order."""
     return tuple(
         (stream, layer, head)
-        for stream in trace.streams
+        for stream in trace.attention_streams
         for layer in trace.layer_numbers(stream)
         for head in range(trace.head_count(layer, stream))
     )
@@ -75,7 +75,7 @@ def heads_of(trace: Trace) -> Heads:
 
 def one_text(trace: Trace, rows: int | None = None) -> OneText:
     """Measure one text; `rows` limits its queries as in `head_table`."""
-    parts = [_of_stream(trace, stream, rows) for stream in trace.streams]
+    parts = [_of_stream(trace, stream, rows) for stream in trace.attention_streams]
     along = {"means": 1, "queries": 1, "squares": 1, "shares": 1}
     joined = {
         name: numpy.concatenate([getattr(part, name) for part in parts], axis=axis) for name, axis in along.items()

@@ -157,7 +157,7 @@ def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence
 def _same(one: Trace, other: Trace) -> bool:
     return all(
         bool((a.attention.weights - b.attention.weights).abs().max() <= REORDERED)
-        for stream in one.streams
+        for stream in one.attention_streams
         for a, b in zip(one.layers[stream], other.layers[stream], strict=True)
     )
 

@@ -61,8 +61,8 @@ class Change:
 
 def stream_of(change: Change, trace: "Trace") -> str:
     """Return the change's stream; the first if absent."""
-    first, *_ = trace.streams
-    return change.stream if change.stream in trace.streams else first
+    first, *_ = trace.attention_streams
+    return change.stream if change.stream in trace.attention_streams else first
 
 
 def heads_of(change: Change, trace: "Trace") -> list[Cell]:

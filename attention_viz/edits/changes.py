@@ -57,8 +57,8 @@ def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
 
 def misfit(change: Change, trace: "Trace") -> str:
     """Explain why a change doesn't fit model and text; empty if it does."""
-    if change.stream not in trace.streams and (change.stream is not None or len(trace.streams) > 1):
-        return f"this model has {', '.join(STREAMS[stream] for stream in trace.streams)}"
+    if change.stream not in trace.attention_streams and (change.stream is not None or len(trace.attention_streams) > 1):
+        return f"this model has {', '.join(STREAMS[stream] for stream in trace.attention_streams)}"
     stream = stream_of(change, trace)
     kept = trace.kept[stream]
     if change.layer is not None and change.layer not in kept.every:

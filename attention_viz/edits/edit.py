@@ -1,17 +1,19 @@
 """The interface of all edits, and their application to calls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import Field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.places import Placed, concerns
+from attention_viz.edits.places import Placed, concerns, concerns_mixer
+from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import widened
+from attention_viz.operation.token_mixer import TokenMixer
 
-__all__ = ["Edit", "bias_of_each_head", "edited", "rows_of_each_head", "snapshots"]
+__all__ = ["Edit", "MixerEdit", "bias_of_each_head", "edited", "edited_mixer", "rows_of_each_head", "snapshots"]
 
 
 @runtime_checkable
@@ -49,9 +51,27 @@ class Edit(Placed, Protocol):
         ...
 
 
+@runtime_checkable
+class MixerEdit(Edit, Protocol):
+    """An edit that can also change a layer without a softmax."""
+
+    def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
+        """Return the edited call of one layer.
+
+        Args:
+            mixer: the call, head first.
+            place: the layer's stream, and its number there.
+
+        Raises:
+            ShapeError: the edit doesn't fit the call, or names a head that it doesn't have.
+        """
+        ...
+
+
 def snapshots(edits: Sequence[Edit], real: Mapping[str, Bool[Tensor, " query"] | None]) -> tuple[Edit, ...]:
     """Copy edits' tensors, because callers may write into theirs; `real` has each stream's queries without padding."""
-    return tuple(edit.snapshot(real[edit.stream or next(iter(real))]) for edit in edits)
+    first = next(iter(real))
+    return tuple(edit.snapshot(real.get(edit.stream or first, real[first])) for edit in edits)
 
 
 def edited(edits: Sequence[Edit], place: tuple[str, int], attention: Attention) -> Attention:
@@ -60,6 +80,21 @@ def edited(edits: Sequence[Edit], place: tuple[str, int], attention: Attention) 
         if concerns(edit, place):
             attention = edit.apply(attention, place)
     return attention
+
+
+def edited_mixer(
+    edits: Sequence[Edit], place: tuple[str, int], mixer: TokenMixer, attending: Collection[int]
+) -> TokenMixer:
+    """Apply all edits of a layer without a softmax; `attending` are the layers that an edit without a stream means."""
+    for edit in edits:
+        if not concerns_mixer(edit, place, attending):
+            continue
+        if not isinstance(edit, MixerEdit):
+            raise ShapeError(
+                f"{edit.kind} can't change layer {place[1]}, which has no softmax; use Ablate, Block or Skip"
+            )
+        mixer = edit.mix(mixer, place)
+    return mixer
 
 
 def rows_of_each_head(rows: Tensor, attention: Attention) -> Tensor:

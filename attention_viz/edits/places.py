@@ -1,6 +1,6 @@
 """Places of edits in a model, and their checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -46,13 +46,34 @@ def concerns(edit: Placed, place: tuple[str, int]) -> bool:
     return edit.stream in (None, stream) and edit.layer in (None, layer)
 
 
-def check_places(edits: Sequence[Placed], layers: Mapping[str, KeptLayers]) -> None:
-    """Refuse edits of missing layers, because they change nothing."""
+def concerns_mixer(edit: Placed, place: tuple[str, int], attending: Collection[int]) -> bool:
+    """Return whether an edit concerns a layer without a softmax.
+
+    Without a stream, it does only for a layer of its own that has no softmax attention.
+    """
+    stream, layer = place
+    if edit.stream is None:
+        return edit.layer == layer and layer not in attending
+    return edit.stream == stream and edit.layer in (None, layer)
+
+
+def check_places(
+    edits: Sequence[Placed], layers: Mapping[str, KeptLayers], mixers: Mapping[str, Collection[int]] | None = None
+) -> None:
+    """Refuse edits of missing layers, because they change nothing; `mixers` has layers without a softmax by stream."""
+    mixers = mixers or {}
     if not isinstance(edits, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise ShapeError(f"edits must be in a list or tuple; got {type(edits).__name__}")
     for edit in edits:
         if not isinstance(edit, Placed):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
             raise ShapeError(f"an edit must be an av.Ablate, av.Block or another edit; got {type(edit).__name__}")
+        if edit.stream in mixers or edit.stream is None:
+            numbers = mixers.get(edit.stream or next(iter(mixers), ""), ())
+            if edit.layer in numbers or (edit.stream is not None and edit.layer is None):
+                continue
+            if edit.stream is not None:
+                there = ", ".join(map(str, numbers))
+                raise ShapeError(f"{edit.kind} needs a layer of the {edit.stream}, {there}; got {edit.layer!r}")
         if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
             asked = "no stream" if edit.stream is None else f"the {edit.stream}"
             raise ShapeError(f"{edit.kind} names {asked}; choose one of {', '.join(layers)}")

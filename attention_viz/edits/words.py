@@ -67,7 +67,7 @@ def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
 
 
 def _several(change: Change, trace: "Trace") -> str:
-    return f" of {STREAMS[change.stream]}" if change.stream is not None and len(trace.streams) > 1 else ""
+    return f" of {STREAMS[change.stream]}" if change.stream is not None and len(trace.attention_streams) > 1 else ""
 
 
 def _token(tokens: "Tokens", position: int, spell: Spell) -> str:

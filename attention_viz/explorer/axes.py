@@ -67,4 +67,4 @@ def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
 
 def generated_by(trace: "Trace") -> int:
     """Count a decoder's generated tokens; 0 for an encoder–decoder, which has another axis."""
-    return trace.provenance.generated if trace.streams == ("decoder",) else 0
+    return trace.provenance.generated if trace.attention_streams == ("decoder",) else 0

@@ -94,7 +94,7 @@ def pack(
                 else _long(trace, stream, terms, packet, masks, report)
             ),
         }
-        for stream in trace.streams
+        for stream in trace.attention_streams
     ]
     header = {
         "version": 1,

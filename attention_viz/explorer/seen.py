@@ -51,7 +51,7 @@ def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]]]:
     from attention_viz.analysis.word_times import said_words, word_times
     from attention_viz.errors import TraceError
 
-    if _CROSS not in trace.streams:
+    if _CROSS not in trace.attention_streams:
         return [], []
     try:
         said, table = said_words(trace), word_times(_Name(trace.provenance.model), trace)

@@ -54,7 +54,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
     """Pack a header alone; equal numbers give equal bytes."""
     stream, side = question.stream, question.side
     rows = [row for row in _rows(table) if row["side"] == side]
-    several = len(trace.streams) > 1
+    several = len(trace.attention_streams) > 1
     written = _heads(rows, side, stream if several else None)
     taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] == stream]
     keys, at = trace.key_tokens(stream), question.at

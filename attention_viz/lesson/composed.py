@@ -184,7 +184,7 @@ class WrittenBy:
     def added(self) -> Mapping[str, float]:
         """The head's logits of the words, minus the vocabulary's mean."""
         run, opened = open_alone(self.trace)
-        (stream,) = self.trace.streams
+        (stream,) = self.trace.attention_streams
         logits = written_logits(run, opened, self.trace, stream, *self.place, self.query)
         logits = logits - logits.mean()
         return {word: float(logits[token]) for word, token in zip(self.words, self.ids, strict=True)}

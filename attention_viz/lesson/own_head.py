@@ -92,6 +92,6 @@ def in_a_plane(trace: Trace, layer: int, head: int) -> tuple[Trace, float]:
     variance = sizes.square()
     share = float(variance[:_NUMBERS].sum() / variance.sum()) if float(variance.sum()) else 1.0
     origin = replace(trace.provenance, revision=f"{trace.provenance.revision} layer {layer} head {head} in a plane")
-    (stream,) = trace.streams
+    (stream,) = trace.attention_streams
     layers = {stream: (Layer(flat, "0", None),)}
     return Trace(layers, trace.queries, trace.keys, flat.output[0], origin), share

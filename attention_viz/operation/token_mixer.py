@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
@@ -69,6 +69,7 @@ class TokenMixer(ShortRepr):
         floor: (…, query, 1), for mLSTM: a row is divided by the larger of this and the size of its sum.
         taps: (…, 1, tap), for a convolution: the factor by distance, the token itself first; farther ones have 0.
         factor: (…, query, key), a fixed factor of each cell, for Fourier; None if there is none.
+        allowed: (…, query, key), False for cells that become 0; the others stay as they are.
         scale: multiplies the products of queries and keys.
         exponent: for YOSO, the number of hash functions τ.
         epsilon: for mLSTM, added to the divisor.
@@ -90,6 +91,7 @@ class TokenMixer(ShortRepr):
     floor: Float[Tensor, "... _query 1"] | None = field(default=None, metadata=along("query", "one"))
     taps: Float[Tensor, "... 1 tap"] | None = field(default=None, metadata=along("one", "tap"))
     factor: Float[Tensor, "... _query _key"] | None = field(default=None, metadata=along("query", "key"))
+    allowed: Bool[Tensor, "... _query _key"] | None = field(default=None, metadata=along("query", "key", boolean=True))
     scale: float = field(default=1.0, metadata=along(needed=True))
     exponent: float | None = field(default=None, metadata=along(positive=True))
     epsilon: float = field(default=0.0, metadata=along(needed=True))
@@ -221,12 +223,17 @@ def _cells(mixer: TokenMixer, first: int, after: int) -> Tensor:
         columns = columns[first:after]
     if mixer.skip is not None:
         cells = cells + (places[:, None] == columns) * _per_head(mixer.skip, mixer).to(cells.dtype)
-    return cells if mixer.gate is None else cells * _for_heads(widened(mixer.gate), mixer)
+    if mixer.gate is not None:
+        cells = cells * _for_heads(widened(mixer.gate), mixer)
+    if mixer.allowed is not None:
+        cells = cells.masked_fill(~_for_heads(mixer.allowed, mixer)[..., first:after], 0)
+    return cells
 
 
 def _mixed(mixer: TokenMixer) -> Tensor:
     values = _for_heads(widened(mixer.value), mixer)
-    if mixer.at is not None or mixer.taps is not None or not mixer.is_causal:
+    whole = mixer.at is None and mixer.allowed is None
+    if not whole or mixer.taps is not None or not mixer.is_causal:
         rows = torch.arange(mixer.shape[-2], device=values.device).split(_ROWS_AT_A_TIME)
         return torch.cat([_cells(_rows(mixer, some), 0, mixer.shape[-1]) @ values for some in rows], dim=-2)
     summed = mixer.floor is not None
@@ -304,7 +311,8 @@ def _check(mixer: TokenMixer) -> None:
     if mixer.kind not in KINDS:
         raise ShapeError(f"unknown kind {mixer.kind!r}; choose {', '.join(KINDS)}")
     for name, value in _matrices(mixer):
-        if not isinstance(value, Tensor) or value.ndim < 2 or value.dtype not in FLOATING:  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+        kinds = {torch.bool} if name == "allowed" else FLOATING
+        if not isinstance(value, Tensor) or value.ndim < 2 or value.dtype not in kinds:  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
             raise ShapeError(f"{name} needs a tensor of floating numbers with at least two axes; got {value!r:.80}")
     heads = _heads(mixer)
     uneven = [name for name, value in _matrices(mixer) if value.ndim >= 3 and heads % max(value.shape[-3], 1)]

@@ -1,7 +1,7 @@
 """Decides by a small run whether a model can be shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -25,11 +25,12 @@ from attention_viz.recording.towers import (
     layer_numbers,
     layers_without,
     looks_back,
+    mixer_layers,
     numbering_note,
     streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
-from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
+from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers, numbers_of
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -50,6 +51,7 @@ class Anatomy:
         without: by stream, the layers without attention.
         left_out: unrecorded attention, in words; see `parts_left_out`.
         no_words: why output rows aren't logits of tokens; "" if they are.
+        mixers: by stream, the layers that mix tokens without a softmax.
     """
 
     streams: tuple[str, ...]
@@ -62,6 +64,7 @@ class Anatomy:
     biases: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     no_words: str = ""
+    mixers: Mapping[str, tuple[LayerNumber, ...]] = field(default_factory=dict[str, tuple[LayerNumber, ...]])
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -176,7 +179,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     model = runner.model
     family = family_of(model)
     with naming(runner, inputs), outside_calls(model) as outside:
-        recorded, wirings = listened(model, lambda: runner.record(inputs))
+        recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     if not recorded.calls:
         raise _ElsewhereError(refusal_of(family, outside))
     left_out = parts_left_out(model, outside, recorded, family)
@@ -211,6 +214,10 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         tuple(bias_kind(call.attention) for call in calls),
         left_out,
         no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
+        mixers={
+            stream: numbers_of([layer.label for layer in layers])
+            for stream, layers in mixer_layers(recorded.mixers).items()
+        },
     )
     return anatomy, any(one.by == SOFTMAX for one in outside)
 

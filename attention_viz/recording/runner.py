@@ -21,9 +21,11 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.implementation import Switch
+from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
+from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import Listener, Wiring, hooked
 from attention_viz.sources.huggingface import PreTrainedModel
@@ -50,6 +52,7 @@ class Pass:
     numbers: tuple[int, ...]
     named: str = ""
     seconds: float = 0.0
+    mixers: tuple[MixerCall, ...] = ()
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
@@ -64,12 +67,14 @@ class Runner:
     Attributes:
         named: its forward's parameters.
         door: entered for every forward; a server's limits concurrent runs.
+        mixing: the modules that mix tokens without a softmax, with their layers' numbers as text.
     """
 
     model: PreTrainedModel
     switch: Switch
     named: frozenset[str]
     door: AbstractContextManager[object] = field(default_factory=AsWritten)
+    mixing: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
     # Whether the output can be made row by row, once that was tried.
     _tried: list[bool] = field(default_factory=list[bool])
 
@@ -78,7 +83,7 @@ class Runner:
         """Inspect a model; a wrapper of adapters passes on parameters it doesn't name."""
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
-        return cls(model, Switch.of(model), frozenset(named))
+        return cls(model, Switch.of(model), frozenset(named), mixing=mixer_labels(model))
 
     @property
     def answers(self) -> bool:
@@ -103,23 +108,31 @@ class Runner:
         keep: Collection[int] | None = None,
         rest: RestingFile | None = None,
         progress: Callable[[int], object] | None = None,
+        *,
+        proves: bool = False,
     ) -> Pass:
         """Run with our attention, in the model itself.
 
         Args:
             keep: the calls to keep; None for all.
             rest: file for a long text's record; None for memory.
+            proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
         """
         started = time.perf_counter()
-        recorder = Recorder(edits, places, keep, rest, progress)
-        recorded = None if rest is None else self._record_body(recorder, inputs)
+        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
+        with heard_mixers(self.mixing, mixed):
+            recorded = None if rest is None else self._record_body(recorder, inputs)
         if recorded is None:
-            recorder = Recorder(edits, places, keep, rest, progress)
-            recorded = Pass.of(self._run(recorder, inputs), recorder)
-        recorded = replace(recorded, seconds=time.perf_counter() - started)
+            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
+            with heard_mixers(self.mixing, mixed):
+                recorded = Pass.of(self._run(recorder, inputs), recorder)
+        recorded = replace(recorded, mixers=tuple(mixed.calls), seconds=time.perf_counter() - started)
         if rest is None or isinstance(recorded.output, LateOutput):
             return recorded
         return replace(recorded, output=rest.put(recorded.output))
+
+    def _mixer_recorder(self, edits: Sequence[Edit], places: Sequence[tuple[str, int]], proves: bool) -> MixerRecorder:
+        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places), proves)
 
     def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
         """Record with output rows computed on demand; None if the model can't."""

@@ -8,8 +8,10 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.masks import causal
+from attention_viz.recording.mixers.listening import MixerCall, mixing_modules
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.kept import LayerNumber, numbers_of
+from attention_viz.trace.layers import MixerLayer
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -125,6 +127,21 @@ def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequ
         own = [_number(name) for name, one in zip(names, streams, strict=True) if one == stream]
         found[stream] = iter(numbers_of(own))
     return tuple(next(found[stream]) for stream in streams)
+
+
+def mixer_labels(model: nn.Module) -> dict[nn.Module, str]:
+    """Return the numbers of the layers that mix tokens without a softmax, as text."""
+    names = {module: name for name, module in model.named_modules()}
+    return {module: _number(names[module]) for module in mixing_modules(model)}
+
+
+def mixer_layers(calls: Sequence[MixerCall]) -> dict[str, tuple[MixerLayer, ...]]:
+    """Return the layers without a softmax by stream."""
+    streams = dict.fromkeys(call.stream for call in calls)
+    return {
+        stream: tuple(MixerLayer(call.of_row(), call.label) for call in calls if call.stream == stream)
+        for stream in streams
+    }
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:

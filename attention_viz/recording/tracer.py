@@ -30,9 +30,11 @@ from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
+from attention_viz.recording.towers import mixer_layers
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.kept import LayerNumber, no_such_layer
+from attention_viz.trace.layers import MixerLayer
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
@@ -103,7 +105,7 @@ class Tracer:
         anatomy = self.anatomy
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
-        check_places(edits, anatomy.layers)
+        check_places(edits, anatomy.layers, anatomy.mixers)
         edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
         calls = len(anatomy.streams)
         rest = file_for(inputs)
@@ -184,8 +186,18 @@ class Tracer:
             provenance=provenance,
             kept=kept,
             seen=seen,
+            mixers=self._mixers(recorded, axes),
         )
         return attach(trace, rerun)
+
+    def _mixers(self, recorded: Pass, axes: TokenAxes) -> dict[str, tuple[MixerLayer, ...]]:
+        """Return the layers without a softmax, if the model reads one text with them and all layers are kept."""
+        if len(self.anatomy.layers) > 1 or len(recorded.calls) < len(recorded.modules):
+            return {}
+        tokens = len(axes.queries[next(iter(self.anatomy.layers))])
+        found = mixer_layers(recorded.mixers)
+        shapes = {layer.mixer.shape[1:] for layers in found.values() for layer in layers}
+        return found if shapes == {(tokens, tokens)} else {}
 
     def _gives_again(self, recorded: Pass, inputs: dict[str, Tensor], edits: Sequence[Edit]) -> bool:
         """Return whether a second run repeats the numbers."""

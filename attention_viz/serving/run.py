@@ -84,11 +84,11 @@ class Run:
     @property
     def tokens(self) -> int:
         """The first stream's query count."""
-        return len(self.trace.query_tokens(self.trace.streams[0]))
+        return len(self.trace.query_tokens(self.trace.attention_streams[0]))
 
     def stream(self, name: str | None) -> str:
         """Return the stream of that name, else the first."""
-        return name if name in self.trace.streams else self.trace.streams[0]
+        return name if name in self.trace.attention_streams else self.trace.attention_streams[0]
 
     def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
         """Return the nearest layer, by number, and head."""
@@ -100,7 +100,9 @@ class Run:
     def alone(self, stream: str | None) -> "Run":
         """Return the trace with one stream only."""
         stream = self.stream(stream)
-        return self if self.trace.streams == (stream,) else Run(self.trace.only(stream), self.fit, self.second)
+        return (
+            self if self.trace.attention_streams == (stream,) else Run(self.trace.only(stream), self.fit, self.second)
+        )
 
     def part(self, stream: str | None) -> "Run":
         """Return an audio's stream alone, else the whole trace."""

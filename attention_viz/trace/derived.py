@@ -47,7 +47,7 @@ def merge_words(trace: Trace) -> Trace:
         )
         for stream, found in trace.layers.items()
     }
-    read = groups[f"{trace.streams[-1] if trace.streams[-1] != 'cross' else 'decoder'} queries"]
+    read = groups[f"{trace.attention_streams[-1] if trace.attention_streams[-1] != 'cross' else 'decoder'} queries"]
     pieces = sum(len(group) for group in read)
     output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
     made = pieces - trace.provenance.generated
@@ -117,10 +117,12 @@ def beginning(trace: Trace, count: int) -> Trace:
 
     Gradients come from a run of the whole text.
     """
-    tokens = trace.query_tokens(trace.streams[0])
+    tokens = trace.query_tokens(trace.attention_streams[0])
     if not 1 <= count <= len(tokens):
         raise TraceError(f"the first tokens must be 1 to {len(tokens)}; got {count}")
-    if trace.streams != ("decoder",) or any(_looks_ahead(layer.attention, count) for layer in trace.layers["decoder"]):
+    if trace.attention_streams != ("decoder",) or any(
+        _looks_ahead(layer.attention, count) for layer in trace.layers["decoder"]
+    ):
         raise TraceError(
             f"can't take the first {count} tokens: tokens of this trace attend to later ones. Use the whole trace"
         )

@@ -181,7 +181,12 @@ def trace_in_html(trace: TraceData) -> str:
         heads, queries, keys = layers[0].attention.shape
         note = f" ({trace.kept[stream].note})" * bool(trace.kept[stream].note)
         rows.append((stream, f"{trace.kept[stream]}{note}, {heads} heads, {queries} × {keys} tokens"))
-        rows.append(("tokens" if len(trace.streams) == 1 else f"tokens of the {stream}", _named(trace.queries[stream])))
+        rows.append(
+            (
+                "tokens" if len(trace.attention_streams) == 1 else f"tokens of the {stream}",
+                _named(trace.queries[stream]),
+            )
+        )
     if origin.output:
         rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output_shape))}"))
     fidelity = vars(trace).get("fidelity")

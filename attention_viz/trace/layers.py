@@ -10,11 +10,14 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.memory import LateOutput
 
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
 STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
+# The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
+MIXER = "mixer"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,7 +61,21 @@ class Layer(ShortRepr):
         yield from self.bias_parts.values()
 
 
-def labels_of(layers: Iterable[Layer]) -> list[str]:
+@dataclass(frozen=True, eq=False, repr=False)
+class MixerLayer(ShortRepr):
+    """One layer that mixes tokens without a softmax: the recorded call, head first, and the model's number for it."""
+
+    mixer: TokenMixer
+    label: str
+
+    @property
+    def tensors(self) -> Iterator[Tensor]:
+        """The call's tensors."""
+        terms = (getattr(self.mixer, entry.name) for entry in fields(self.mixer))
+        yield from (term for term in terms if isinstance(term, Tensor))
+
+
+def labels_of(layers: Iterable[Layer | MixerLayer]) -> list[str]:
     """Return each layer's label."""
     return [layer.label for layer in layers]
 
@@ -109,6 +126,16 @@ def _check_layer(name: str, layer: Layer, queries: int, keys: int) -> None:
         if before is not None and (before.shape != after.shape or before.dtype not in FLOATING):
             got = f"{tuple(before.shape)} of {before.dtype}"
             raise TraceError(f"{name} needs an unrotated {what} of the {what}'s shape {tuple(after.shape)}; got {got}")
+
+
+def check_mixers(mixers: Mapping[str, tuple[MixerLayer, ...]], tokens: int) -> None:
+    """Refuse a mixer whose matrices don't fit the tokens."""
+    for stream, layers in mixers.items():
+        for layer in layers:
+            shape = layer.mixer.shape
+            if len(shape) != 3 or shape[1:] != (tokens, tokens):
+                name = f"{stream} layer {layer.label}"
+                raise TraceError(f"{name} has weights (head, query, key) = {shape}; there are {tokens} tokens")
 
 
 def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:

@@ -226,7 +226,7 @@ class Trace(TraceData):
             TraceError: the stream is missing.
         """
         stream = self.stream(stream)
-        if self.streams == (stream,):
+        if self.attention_streams == (stream,):
             return self
         rerun = Rerun(
             lambda: self.fidelity,
@@ -237,7 +237,10 @@ class Trace(TraceData):
         )
         queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
-        return attach(Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept, seen=self.seen), rerun)
+        return attach(
+            Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept, seen=self.seen, mixers=self.mixers),
+            rerun,
+        )
 
     def derived(
         self,
@@ -274,7 +277,7 @@ class Trace(TraceData):
             behind(self).zero if same else None,
             check=behind(self).check,
         )
-        streams = self.streams if layers is None else tuple(layers)
+        streams = self.attention_streams if layers is None else tuple(layers)
         made = Trace(
             self.layers if layers is None else layers,
             {name: (queries or self.queries)[name] for name in streams},
@@ -283,6 +286,7 @@ class Trace(TraceData):
             self.provenance if provenance is None else provenance,
             kept={name: self.kept[name].relabelled(labels_of((layers or self.layers)[name])) for name in streams},
             seen=self.seen,
+            mixers=self.mixers if (queries, keys) == (None, None) else None,
         )
         return attach(made, rerun)
 
@@ -292,4 +296,5 @@ class Trace(TraceData):
         It has the tensors around the attention calls only if they were made before.
         """
         layers: LayersByStream = vars(self).get("whole_layers", self.layers)
-        return Trace(layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)
+        found = (layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)
+        return Trace(*found, self.mixers)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from jaxtyping import Float
 from torch import Tensor
@@ -12,8 +12,25 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
 from attention_viz.operation.short_repr import short_repr
-from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, check_kept, chosen_layers, no_such_layer
-from attention_viz.trace.layers import Layer, check_layers, check_output, check_streams, labels_of
+from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.kept import (
+    KeptLayers,
+    LayerIndex,
+    LayerNumber,
+    check_kept,
+    chosen_layers,
+    no_such_layer,
+    numbers_of,
+)
+from attention_viz.trace.layers import (
+    Layer,
+    MixerLayer,
+    check_layers,
+    check_mixers,
+    check_output,
+    check_streams,
+    labels_of,
+)
 from attention_viz.trace.memory import LateOutput, bytes_of
 from attention_viz.trace.once import once
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -23,6 +40,7 @@ from attention_viz.trace.tokens import Tokens
 
 Output = Float[Tensor, "position width"] | LateOutput
 LayersByStream = Mapping[str, tuple[Layer, ...]]
+MixersByStream = Mapping[str, tuple[MixerLayer, ...]]
 _Traced = TypeVar("_Traced", bound="TraceData")
 
 # Where a trace keeps an output that isn't made yet, and the run behind it, out of sight of its fields and its equals.
@@ -49,6 +67,7 @@ class TraceData:
     provenance: Provenance
     kept: Mapping[str, KeptLayers]
     seen: Seen
+    mixers: MixersByStream
 
     def __init__(
         self,
@@ -60,6 +79,7 @@ class TraceData:
         fidelity: Fidelity | None = None,
         kept: Mapping[str, KeptLayers] | None = None,
         seen: Seen = NOTHING,
+        mixers: MixersByStream | None = None,
     ) -> None:
         """Build an immutable trace.
 
@@ -70,7 +90,7 @@ class TraceData:
             if kept is None
             else kept
         )
-        parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept}
+        parts = {"layers": layers, "queries": queries, "keys": keys, "kept": kept, "mixers": mixers or {}}
         closed = {name: MappingProxyType(dict(part)) for name, part in parts.items()}
         # `fidelity` and `output` are worked out once where they aren't here.
         known: dict[str, object] = {} if fidelity is None else {"fidelity": fidelity}
@@ -80,6 +100,7 @@ class TraceData:
         check_output(output)
         check_kept(self.kept, self.layers)
         check_layers(self.layers, self.queries, self.keys, self.kept)
+        check_mixers(self.mixers, len(next(iter(self.queries.values()))))
 
     def __repr__(self) -> str:
         """Show model, text, layer and head counts."""
@@ -110,7 +131,8 @@ class TraceData:
         output = by_row(self)
         computed = [one for layers in loaded.values() for layer in layers for one in layer.tensors]
         outputs = [output] if isinstance(output, Tensor) else output.held
-        return [*outputs, *self.seen.tensors.values(), *computed]
+        mixed = [one for layers in self.mixers.values() for layer in layers for one in layer.tensors]
+        return [*outputs, *self.seen.tensors.values(), *computed, *mixed]
 
     @property
     def output_shape(self) -> tuple[int, int]:
@@ -188,7 +210,15 @@ class TraceData:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """The recorded kinds of attention, such as ("decoder",) or ("encoder", "decoder", "cross")."""
+        """The recorded kinds of attention, such as ("decoder",) or ("encoder", "decoder", "cross"), then the mixers.
+
+        "mixer" has the layers that mix tokens without a softmax; if a layer has several, "mixer 2" has its second.
+        """
+        return (*self.layers, *self.mixers)
+
+    @property
+    def attention_streams(self) -> tuple[str, ...]:
+        """The streams of softmax attention alone."""
         return tuple(self.layers)
 
     def stream(self, name: str | None = None) -> str:
@@ -198,21 +228,23 @@ class TraceData:
             TraceError: the stream is missing, or there are several and none was named.
         """
         if name is None and len(self.layers) == 1:
-            return self.streams[0]
+            return self.attention_streams[0]
         if name is None or name not in self.layers:
             asked = "no stream was named" if name is None else f"unknown stream {name!r}"
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
         return name
 
     def layer_count(self, stream: str | None = None) -> int:
-        """Count the kept attention layers; all of the model's by default."""
-        return len(self.layers[self.stream(stream)])
+        """Count the kept layers of a stream; all of the model's by default."""
+        return len(self.layer_numbers(stream))
 
     def layer_numbers(self, stream: str | None = None) -> tuple[int, ...]:
         """Return the model's own numbers of the kept attention layers, rising.
 
         They are 0, 1, 2 …, unless you kept only some layers, or the model has layers without softmax attention.
         """
+        if stream is not None and stream in self.mixers:
+            return numbers_of(labels_of(self.mixers[stream]))
         return self.kept[self.stream(stream)].numbers
 
     def check_every_layer(self, what: str, stream: str | None = None) -> None:
@@ -225,7 +257,7 @@ class TraceData:
         Raises:
             TraceError: a layer is missing.
         """
-        for name in self.streams if stream is None else (self.stream(stream),):
+        for name in self.attention_streams if stream is None else (self.stream(stream),):
             if not self.kept[name].whole:
                 raise TraceError(
                     f"{what} needs every layer of the {name}, but this trace keeps {self.kept[name]}; trace the "
@@ -236,12 +268,23 @@ class TraceData:
         """Count a layer's heads."""
         return self.attention(layer, stream).shape[0]
 
-    def attention(self, layer: int, stream: str | None = None) -> Attention:
-        """Return one layer's attention call, head first: query is (head, query, d_k).
+    @overload
+    def attention(self, layer: int, stream: Literal["mixer"]) -> TokenMixer: ...  # pyright: ignore[reportOverlappingOverload] -- a name of its own
+
+    @overload
+    def attention(self, layer: int, stream: str | None = None) -> Attention: ...
+
+    def attention(self, layer: int, stream: str | None = None) -> Attention | TokenMixer:
+        """Return one layer's call, head first: query is (head, query, d_k).
+
+        A layer without a softmax, of the stream "mixer", has a `TokenMixer`, whose weights are signed. Without
+        `stream`, the only stream that has the layer counts.
 
         Raises:
-            TraceError: the layer or stream is missing, or the layer isn't kept.
+            TraceError: the layer or stream is missing, several streams have it, or the layer isn't kept.
         """
+        if (mixer := self._mixer(layer, stream)) is not None:
+            return mixer.mixer
         stream, index = self._index(layer, stream)
         return self.layers[stream][index].attention
 
@@ -251,20 +294,43 @@ class TraceData:
         Raises:
             TraceError: the layer or stream is missing, or the layer isn't kept.
         """
+        if (mixer := self._mixer(layer, stream)) is not None:
+            return mixer.label
         stream, index = self._index(layer, stream)
         return self.layers[stream][index].label
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Float[Tensor, "query key"]:
-        """Return one head's attention weights; raises the errors of `attention` and its `head`."""
+        """Return one head's weights, signed in a mixer; raises the errors of `attention` and its `head`."""
         return self.attention(layer, stream).head(head).weights
 
     def query_tokens(self, stream: str | None = None) -> Tokens:
         """Return the tokens of the rows."""
-        return self.queries[self.stream(stream)]
+        return self.queries[self._tokens_of(stream)]
 
     def key_tokens(self, stream: str | None = None) -> Tokens:
         """Return the tokens of the columns."""
-        return self.keys[self.stream(stream)]
+        return self.keys[self._tokens_of(stream)]
+
+    def _mixer(self, layer: int, stream: str | None) -> MixerLayer | None:
+        """Return a layer without a softmax, if that is meant."""
+        having = {name: self.layer_numbers(name) for name in self.mixers}
+        if stream is None:
+            mixing = [name for name, numbers in having.items() if layer in numbers]
+            if not mixing or len(self.layers) > 1:
+                return None
+            attending = [name for name in self.layers if layer in self.kept[name].numbers]
+            if len(found := [*attending, *mixing]) > 1:
+                raise TraceError(f"layer {layer} is in {' and '.join(found)}; choose one with stream=")
+            stream = mixing[0]
+        if stream not in having:
+            return None
+        if not is_whole(layer) or layer not in having[stream]:
+            raise TraceError(f"layer {layer!r} has no {stream}; choose {', '.join(map(str, having[stream]))}")
+        return self.mixers[stream][having[stream].index(LayerNumber(layer))]
+
+    def _tokens_of(self, stream: str | None) -> str:
+        """Return the stream of attention whose tokens are those of a stream; a mixer reads the same text."""
+        return next(iter(self.layers)) if stream in self.mixers else self.stream(stream)
 
     def layer(self, layer: int, stream: str | None = None) -> Layer:
         """Return one layer with the tensors around its attention call.

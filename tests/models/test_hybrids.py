@@ -112,8 +112,9 @@ def test_a_layer_has_the_number_of_the_module_that_computes_it(name: str) -> Non
     trace = model.trace_ids(read)
     assert model.layer_numbers() == trace.layer_numbers() == attending
     for layer in attending:
-        torch.testing.assert_close(trace.attention(layer).weights, own_weights(hf, layer, read), atol=2e-5, rtol=0)
-        assert trace.label(layer) == str(layer)
+        call = trace.attention(layer, stream="decoder")
+        torch.testing.assert_close(call.weights, own_weights(hf, layer, read), atol=2e-5, rtol=0)
+        assert trace.label(layer, "decoder") == str(layer)
     assert sorted(set(trace.table()["layer"])) == list(attending)
 
 
@@ -129,8 +130,8 @@ def test_layers_without_attention_are_named_wherever_layers_are_listed(name: str
     there = f"attends in layers {attending[0]} and {attending[1]}"
     empty = without[0]
     asked: list[Callable[[], object]] = [
-        lambda: trace.weights(empty, 0),
-        lambda: model.trace("the bank", edits=[av.Ablate(empty, 0)]),
+        lambda: trace.weights(empty, 0, stream="decoder"),
+        lambda: model.trace("the bank", edits=[av.Ablate(empty, 0, stream="decoder")]),
         lambda: model.trace("the bank", layers=[empty]),
         lambda: model.projections(empty),
         lambda: trace.table(empty),

@@ -268,6 +268,7 @@ def test_what_stands_behind_a_trace_is_in_neither_its_fields_nor_its_name() -> N
         "provenance",
         "kept",
         "seen",
+        "mixers",
     ]
     assert "Rerun" not in repr(one)
 

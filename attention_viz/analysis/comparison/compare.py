@@ -201,7 +201,7 @@ def compare(
 def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
     """Return each run's compared attention type."""
     first = one.stream(stream)
-    return first, other.stream(first if other_stream is None and first in other.streams else other_stream)
+    return first, other.stream(first if other_stream is None and first in other.attention_streams else other_stream)
 
 
 def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:

@@ -28,7 +28,7 @@ def _beginning(one: Trace, other: Trace) -> int:
     origins = [trace.provenance for trace in (one, other)]
     made = [(at.model, at.revision, at.sha256, at.dtype) for at in origins]
     as_it_ran = all(at.reading == "raw" and not at.edits for at in origins)
-    if made[0] != made[1] or not as_it_ran or any(at.streams != ("decoder",) for at in (one, other)):
+    if made[0] != made[1] or not as_it_ran or any(at.attention_streams != ("decoder",) for at in (one, other)):
         return 0
     tokens = one.query_tokens("decoder"), other.query_tokens("decoder")
     rows = _alike(*tokens)

@@ -52,7 +52,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     """
     if not is_whole(count) or int(count) < 1:
         raise ShapeError(f"count must be a whole number of findings, 1 or more; got {count!r}")
-    scenes = {stream: StreamScene(trace, stream) for stream in trace.streams}
+    scenes = {stream: StreamScene(trace, stream) for stream in trace.attention_streams}
     found = [one for scene in scenes.values() for one in _candidates(scene)]
     found.sort(key=lambda one: (-one.score * FINDING_KINDS[one.kind].interest, one.place, one.query, one.key))
     outstanding = [one for one in found if one.score >= FINDING_KINDS[one.kind].least]
@@ -63,7 +63,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
 
 def none_because(trace: Trace) -> str:
     """Explain why a run has no findings."""
-    kinds = [kind for stream in trace.streams for kind in StreamScene(trace, stream).keys.kinds]
+    kinds = [kind for stream in trace.attention_streams for kind in StreamScene(trace, stream).keys.kinds]
     words = sum(kind in ("content", "pronoun") for kind in kinds)
     if words <= 1:
         return f"the text has {words or 'no'} content word, and a finding needs two"

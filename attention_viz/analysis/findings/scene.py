@@ -46,7 +46,7 @@ class StreamScene:
     @once
     def last(self) -> int | None:
         """Return the last word, whose row predicts the next, or None."""
-        if self.stream != "decoder" or "cross" in self.trace.streams:
+        if self.stream != "decoder" or "cross" in self.trace.attention_streams:
             return None
         return max((word for word, kind in enumerate(self.queries.kinds) if kind != "padding"), default=None)
 

@@ -34,7 +34,7 @@ def found_slides(
     trace: Trace, findings: Sequence[Finding], chosen: tuple[str, int, int, int, int] | None = None
 ) -> tuple[Slide, ...]:
     """Show findings, best first, after the chosen link if it is none of them."""
-    slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.streams}
+    slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.attention_streams}
     if chosen is not None:
         slides = {chosen: slides.pop(chosen, None) or link_slide(trace, *chosen), **slides}
     asked: set[tuple[Part, ...]] = set()

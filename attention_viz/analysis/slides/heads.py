@@ -44,7 +44,7 @@ _ASKED = {
 
 def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = None) -> tuple[Slide, ...]:
     """Make a slide per role of a stream, the first by default: its leading head among five."""
-    unit = trace.query_tokens(trace.streams[0] if stream is None else stream).unit
+    unit = trace.query_tokens(trace.attention_streams[0] if stream is None else stream).unit
     asked = _ASKED | _ASKED_OF_PATCHES if unit is Unit.PATCH else _ASKED
     slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), unit) for name in asked)
     return tuple(one for one in slides if one is not None)

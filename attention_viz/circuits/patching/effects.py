@@ -77,14 +77,14 @@ def effects(
     need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
-    padding = before.query_tokens(before.streams[-1]).padding
+    padding = before.query_tokens(before.attention_streams[-1]).padding
     number = float(numbers_of(before.output[None], asked, padding)[0])
     found: list[float] = []
     report(0, len(places))
     for outputs in _runs(model, before, places, to, asked.position):
         found += numbers_of(outputs, asked, padding, limited=asked.position is not None).tolist()
         report(len(found), len(places))
-    return _table(places, found, number, several=len(before.streams) > 1, of=str(of), to=_phrase(to))
+    return _table(places, found, number, several=len(before.attention_streams) > 1, of=str(of), to=_phrase(to))
 
 
 def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
@@ -108,7 +108,7 @@ def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 def _runs(
     model: "AttentionModel", before: Trace, places: Sequence[Place], to: Literal["mean", "zero"], only: int | None
 ) -> Generator[Tensor]:
-    size, several = rows_at_once(before, only), len(before.streams) > 1
+    size, several = rows_at_once(before, only), len(before.attention_streams) > 1
     for start in range(0, len(places), size):
         batch = places[start : start + size]
         tries = [(Ablate(layer, head, to, stream=whose if several else None),) for whose, layer, head in batch]
@@ -145,7 +145,7 @@ def _checked(model: "AttentionModel", trace: Trace) -> Trace:
 
 
 def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | None) -> list[Place]:
-    streams = trace.streams if stream is None else (trace.stream(stream),)
+    streams = trace.attention_streams if stream is None else (trace.stream(stream),)
     if isinstance(heads, str):
         if heads != "all":
             raise ShapeError(f'heads must be (layer, head) pairs or "all"; got {heads!r}')

@@ -30,7 +30,7 @@ def silenced_scores(
     """
     bench = Bench.of(run_behind(model, trace))
     call = bench.run.anatomy.call
-    at = call(of.stream or trace.streams[0], LayerNumber(of.layer))
+    at = call(of.stream or trace.attention_streams[0], LayerNumber(of.layer))
     sites = [call(stream, LayerNumber(layer)) for layer, _ in heads]
     found: list[Tensor] = []
 

@@ -14,6 +14,7 @@ from attention_viz.edits.words import subject_of
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import shared_heads, widened
+from attention_viz.operation.token_mixer import TokenMixer
 
 __all__ = ["KINDS", "Ablate"]
 
@@ -76,6 +77,15 @@ class Ablate:
         value = rows_of_each_head(shared_heads(attention.value, attention.query), attention)
         value[self.head] = 0 if self.to == "zero" else _mean(self, attention)
         return replace(attention, value=value)
+
+    def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
+        """The call with a value of 0 for the head or channel."""
+        check_head(self, place[1], mixer.shape[0])
+        if self.to != "zero":
+            raise ShapeError(f'layer {self.layer} has no softmax, so its heads have no mean to become; use to="zero"')
+        value = mixer.value.expand(mixer.shape[0], *mixer.value.shape[-2:]).clone()
+        value[self.head] = 0
+        return replace(mixer, value=value)
 
 
 def _mean(edit: Ablate, attention: Attention) -> Tensor:

@@ -16,6 +16,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import check_tensor
 from attention_viz.operation.short_repr import ShortRepr
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Allow", "Block", "narrow"]
@@ -65,6 +66,10 @@ class Allow(ShortRepr):
         """Return the call with a narrower mask."""
         return _masked(self, place, attention)
 
+    def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
+        """The call with blocked cells at 0; the others keep their weights."""
+        return _masked_mixer(self, place, mixer)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -109,6 +114,11 @@ class Block:
         check_head(self, place[1], attention.shape[0])
         return _masked(self, place, attention)
 
+    def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
+        """The call with the cell at 0; the others keep their weights."""
+        check_head(self, place[1], mixer.shape[0])
+        return _masked_mixer(self, place, mixer)
+
 
 def narrow(
     edits: Sequence[Allow | Block],
@@ -140,6 +150,13 @@ def _masked(edit: Allow | Block, place: tuple[str, int], attention: Attention) -
     allowed = narrow([edit], place, heads, (queries, keys), attention.allowed)
     assert allowed is not None
     return replace(attention, allowed=allowed.to(attention.query.device).expand(heads, queries, keys))
+
+
+def _masked_mixer(edit: Allow | Block, place: tuple[str, int], mixer: TokenMixer) -> TokenMixer:
+    heads, queries, keys = mixer.shape
+    allowed = narrow([edit], (edit.stream or place[0], place[1]), heads, (queries, keys), mixer.allowed)
+    assert allowed is not None
+    return replace(mixer, allowed=allowed.to(mixer.query.device).expand(heads, queries, keys))
 
 
 def _allowed(edit: Allow | Block, shape: tuple[int, int]) -> Tensor:

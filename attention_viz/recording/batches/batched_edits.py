@@ -88,7 +88,7 @@ _TOKENS_OF_ONE, _ROWS_OF_ONE, _NUMBERS_OF_ONE = 768, 64, 60_000_000
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
     """Return edited runs per batch, for one output position or all (None)."""
-    tokens = len(before.query_tokens(before.streams[0]))
+    tokens = len(before.query_tokens(before.attention_streams[0]))
     if only is not None:
         return max(
             1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // math.prod(before.output_shape)) - 1
@@ -121,7 +121,7 @@ def try_each(
 
 def _alone(model: Model, before: Trace, edits: Sequence[Edit]) -> Tensor:
     origin = before.provenance
-    target = origin.target if "cross" in before.streams and not origin.generated else None
+    target = origin.target if "cross" in before.attention_streams and not origin.generated else None
     return model.trace(
         origin.text or "",
         origin.second_text,

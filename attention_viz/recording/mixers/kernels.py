@@ -7,7 +7,7 @@ Source: transformers 5.23, the functions of these names.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -30,16 +30,40 @@ class Kernel:
     Attributes:
         call: the mixer of the kernel's arguments by name, heads behind the batch.
         shape_as: reshapes (batch, head, query, d_v) to the kernel's own layout.
+        one_column: the kernel's output for values with one column, as (head, query).
+        value: the argument with the values.
+        token_axis: the axis of the values that has the tokens.
         state: the argument with the state before the first token, which a whole text has not.
-        final: the argument that asks for the state after the last token, and returns a pair then.
-        paired: whether it returns a pair without being asked for it.
     """
 
     call: Callable[[Mapping[str, Any]], TokenMixer]
     shape_as: Callable[[Tensor, Mapping[str, Any]], Tensor]
+    one_column: Callable[[Tensor], Tensor]
+    value: str
+    token_axis: int
     state: str = ""
-    final: str = ""
-    paired: bool = False
+
+    def matrix_error(self, mixer: TokenMixer, arguments: Mapping[str, Any], run: Callable[..., Any]) -> float:
+        """Return how far our weights are from the kernel's own, relative to the largest.
+
+        The kernel runs once per token, on values of 1 at that token and 0 elsewhere: its output is a column.
+
+        Args:
+            run: the kernel, with some arguments replaced by name.
+        """
+        value: Tensor = arguments[self.value]
+        nothing, columns = torch.zeros_like(value), list[Tensor]()
+        # A convolution's bias is no part of the matrix.
+        constant = self.one_column(_first(run(**{self.value: nothing})))
+        for token in range(value.shape[self.token_axis]):
+            unit = nothing.clone()
+            unit.select(self.token_axis, token).fill_(1)
+            columns.append(self.one_column(_first(run(**{self.value: unit}))) - constant)
+        own = torch.stack(columns, dim=-1)
+        # RG-LRU's kernel gets values that are written already.
+        ours = (replace(mixer, write=None) if mixer.kind == "RG-LRU" else mixer).weights[0]
+        largest = float(own.abs().max())
+        return float((ours - own).abs().max()) / (largest or 1.0)
 
     def check(self, name: str, arguments: Mapping[str, Any]) -> None:
         """Refuse a call that goes on from an earlier state or packs several texts."""
@@ -188,11 +212,7 @@ def _normalized(vectors: Tensor) -> Tensor:
     return vectors * torch.rsqrt(vectors.square().sum(dim=-1, keepdim=True) + _LENGTH_EPSILON)
 
 
-def _tokens_first(output: Tensor, arguments: Mapping[str, Any]) -> Tensor:
-    return output.transpose(1, 2).contiguous().to(arguments["value"].dtype)
-
-
-def _tokens_first_wide(output: Tensor, _: Mapping[str, Any]) -> Tensor:
+def _tokens_first(output: Tensor, _: Mapping[str, Any]) -> Tensor:
     return output.transpose(1, 2).contiguous()
 
 
@@ -209,16 +229,26 @@ def _with_bias(output: Tensor, arguments: Mapping[str, Any]) -> Tensor:
     return (found if bias is None else found + bias[:, None]).to(arguments["hidden_states"].dtype)
 
 
+def _first(result: Any) -> Tensor:
+    return result[0] if isinstance(result, tuple) else result
+
+
+def _column_of_heads(output: Tensor) -> Tensor:
+    """(batch, token, head, d_v) to (head, token)."""
+    return output[0, ..., 0].T
+
+
+def _by_head(call: Callable[[Mapping[str, Any]], TokenMixer], value: str, state: str) -> Kernel:
+    """Return a kernel whose values are (batch, token, head, d_v)."""
+    return Kernel(call, _tokens_first, _column_of_heads, value, 1, state)
+
+
 KERNELS: Mapping[str, Kernel] = {
-    "torch_chunk_gated_delta_rule": Kernel(
-        _delta_rule("gated delta"), _tokens_first, "initial_state", "output_final_state", paired=True
-    ),
-    "chunk_kimi_delta_attention": Kernel(
-        _delta_rule("Kimi delta"), _tokens_first, "initial_state", "output_final_state", paired=True
-    ),
-    "mamba2_chunk_scan": Kernel(_ssd, _tokens_first_wide, "initial_states", "return_final_states"),
-    "causal_conv1d_fn": Kernel(_convolution, _with_bias),
-    "_rnn_scan": Kernel(_rg_lru, _channels_last, paired=True),
-    "YosoCumulation": Kernel(_yoso, lambda output, _: output[0]),
-    "mamba_selective_scan": Kernel(_selective_scan, _channels, "", "return_last_state"),
+    "torch_chunk_gated_delta_rule": _by_head(_delta_rule("gated delta"), "value", "initial_state"),
+    "chunk_kimi_delta_attention": _by_head(_delta_rule("Kimi delta"), "value", "initial_state"),
+    "mamba2_chunk_scan": _by_head(_ssd, "hidden_states", "initial_states"),
+    "mamba_selective_scan": Kernel(_selective_scan, _channels, lambda output: output[0], "hidden_states", 2),
+    "causal_conv1d_fn": Kernel(_convolution, _with_bias, lambda output: output[0], "hidden_states", 2),
+    "_rnn_scan": Kernel(_rg_lru, _channels_last, lambda output: output[0].T, "hidden_states", 1),
+    "YosoCumulation": Kernel(_yoso, lambda output, _: output[0], lambda output: output[..., 0], "value", 1),
 }

@@ -8,18 +8,22 @@ variable whether to hear, so that threads can share a model.
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from attention_viz.edits.edit import Edit, edited_mixer
 from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.terms import Term, map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import KERNELS, Kernel, fourier, lightning, mlstm
+from attention_viz.trace.layers import MIXER
 
 __all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
 
@@ -39,34 +43,63 @@ class MixerCall:
     mixer: TokenMixer
     own_output: Tensor
     shape_as: Callable[[Tensor], Tensor]
+    stream: str = ""
+    label: str = ""
+    matrix_error: float | None = None
 
     @property
     def output(self) -> Tensor:
         """Our output, in the layout and precision of the kernel's."""
         return self.shape_as(self.mixer.output).to(self.own_output.dtype)
 
+    @property
+    def error(self) -> float:
+        """The largest difference from the kernel: of the output, and of the matrix if it was compared."""
+        with torch.no_grad():
+            largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
+        return max(apart / largest if largest else apart, self.matrix_error or 0.0)
+
+    def of_row(self) -> TokenMixer:
+        """Return the only row's mixer, head first; parameters are copied, since training changes them."""
+        return map_terms(self.mixer, _of_row)
+
 
 @dataclass(eq=False)
 class MixerRecorder:
-    """Records one pass's token mixers in order.
+    """Records one pass's token mixers in order, and applies its edits.
 
     Attributes:
+        labels: each layer's number, as text.
+        attending: the layers with softmax attention, which edits without a stream mean.
+        proves: whether each kernel also runs on values of one token at a time, which shows its own matrix.
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
     """
 
+    labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
+    edits: Sequence[Edit] = ()
+    attending: Collection[int] = ()
+    proves: bool = False
     computes: bool = False
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def hear(self, call: MixerCall) -> Tensor:
-        """Record a call; return the output with which the model goes on."""
+        """Record a call; return the output that the model continues with."""
+        label = self.labels.get(call.module, "")
+        before = sum(one.label == label for one in self.calls)
+        call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
+        own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
+        if own is not None:
+            mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
+            computes |= mixer is not own
+            call = replace(call, mixer=map_terms(mixer, _in_a_batch)) if mixer is not own else call
         self.calls.append(call)
-        return call.output if self.computes else call.own_output
+        return call.output if computes else call.own_output
 
-    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[[], Any]) -> Any:
+    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
         """Record a kernel's call; return its result, with our output in it if `computes`."""
         kernel.check(name, arguments)
         if not self.entered:
@@ -76,8 +109,21 @@ class MixerRecorder:
         # The kernel may write into its arguments.
         mixer, result = kernel.call(terms), run()
         own: Tensor = result[0] if isinstance(result, tuple) else result
-        output = self.hear(MixerCall(module, mixer, own, lambda output: kernel.shape_as(output, terms)))
+        call = MixerCall(module, mixer, own, lambda output: kernel.shape_as(output, terms))
+        if self.proves:
+            call = replace(call, matrix_error=kernel.matrix_error(mixer, terms, run))
+        output = self.hear(call)
         return (output, *result[1:]) if isinstance(result, tuple) else output
+
+
+def _of_row(term: Term, value: Any) -> Any:
+    if term.is_number:
+        return value
+    return value[0] if value.ndim == 4 else value.detach().clone()
+
+
+def _in_a_batch(term: Term, value: Any) -> Any:
+    return value[None] if term.is_matrix else value
 
 
 _hearing: ContextVar[MixerRecorder | None] = ContextVar("hearing_mixers", default=None)
@@ -90,9 +136,8 @@ def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
 
 
 @contextmanager
-def heard_mixers(model: nn.Module, recorder: MixerRecorder) -> Generator[None]:
-    """Record the model's token mixers in the passes inside."""
-    mixing = mixing_modules(model)
+def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Generator[None]:
+    """Record the token mixers of these `mixing_modules` in the passes inside."""
     for kind in {type(module) for module in mixing}:
         _install(kind)
     hooks = [hook for module in mixing for hook in (*_mark(module), *_hook(module))]
@@ -167,7 +212,7 @@ def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signatur
         if recorder is None:
             return kernel(*arguments, **named)
         values = _bound(signature, arguments, named)
-        return recorder.hear_kernel(name, KERNELS[name], values, lambda: kernel(*arguments, **named))
+        return recorder.hear_kernel(name, KERNELS[name], values, _repeated(kernel, signature, arguments, named))
 
     if inspect.isfunction(kernel):
         functools.update_wrapper(listen, kernel)
@@ -184,7 +229,7 @@ def _method_listener(name: str, method: Callable[..., Any]) -> Callable[..., Any
         if recorder is None:
             return method(*arguments, **named)
         values = _bound(signature, arguments, named)
-        return recorder.hear_kernel(name, KERNELS[name], values, lambda: method(*arguments, **named))
+        return recorder.hear_kernel(name, KERNELS[name], values, _repeated(method, signature, arguments, named))
 
     setattr(listen, _LISTENER, True)
     return listen
@@ -205,7 +250,26 @@ def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], named: dict
     bound = signature.bind(*arguments, **named)
     bound.apply_defaults()
     rest = next((one.name for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), "")
-    return {**bound.arguments, **bound.arguments.get(rest, {})}
+    more = bound.arguments.pop(rest, {})
+    return {**bound.arguments, **more}
+
+
+def _repeated(
+    kernel: Callable[..., Any], signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Callable[..., Any]:
+    """Return the same call with some arguments replaced, each as it was passed, since kernels name them differently."""
+    places = list(signature.parameters)
+
+    def run(**changes: Any) -> Any:
+        given, by_name = list(arguments), dict(named)
+        for name, value in changes.items():
+            if (place := places.index(name)) < len(given):
+                given[place] = value
+            else:
+                by_name[name] = value
+        return kernel(*given, **by_name)
+
+    return run
 
 
 def _hooked_in(module: nn.Module) -> tuple[str, ...]:

@@ -113,6 +113,7 @@ def _header(
         seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())
+    left_out = ["the layers without a softmax, which files don't hold"] if trace.mixers else []
     return {
         CHECKSUM: BLANK,
         "format": FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME,
@@ -127,7 +128,7 @@ def _header(
         },
         "output": output,
         **({"seen": seen} if seen else {}),
-        "provenance": rounding.described(trace).as_dict(),
+        "provenance": rounding.described(trace).leaving_out(left_out).as_dict(),
         "fidelity": _pack_fidelity(trace.fidelity.before(rounding.change)),
         **({"rounded": shelf.rounded} if less else {}),
     }

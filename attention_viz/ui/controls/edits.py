@@ -64,7 +64,7 @@ def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
         stream, layer, head = _place(run, state)
         ready = _show_details(what, run, stream, pattern)
         full = len(read_changes(current_edits())[0]) >= MOST
-        named = stream if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
+        named = stream if len(run.trace.attention_streams) > 1 or len(state.facts.heads) > 1 else None
         st.button(
             "Add", type="primary", disabled=full or not ready, on_click=_add, args=(run, layer, head, named, pattern)
         )
@@ -80,7 +80,7 @@ def begin_with_change(run: Run, state: State) -> None:
     """Cut the chosen pair, once per visit without changes."""
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
-    named = run.stream(state.stream) if len(run.trace.streams) > 1 or len(state.facts.heads) > 1 else None
+    named = run.stream(state.stream) if len(run.trace.attention_streams) > 1 or len(state.facts.heads) > 1 else None
     cut = Change("block", None, None, named, (pair_of(run, state),))
     if not misfit(cut, run.trace):
         visit.memory(_History).begun = True
@@ -165,7 +165,7 @@ def _no_pattern_words(run: Run, stream: str) -> str:
 
 def _add(run: Run, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
     what = widgets.drafted("edit-what")
-    detail = _chosen_detail(what, run, stream or run.trace.streams[0], pattern)
+    detail = _chosen_detail(what, run, stream or run.trace.attention_streams[0], pattern)
     if detail != ():  # a drawing that is gone since the button was shown
         change = Change(what, layer, head, stream, detail)
         _step(write_changes([*read_changes(current_edits())[0], change]))

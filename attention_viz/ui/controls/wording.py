@@ -54,7 +54,7 @@ STREAMS = {
 def streams(state: State) -> tuple[str, ...]:
     """Return a loaded model's streams, else none."""
     run = opening.opened()
-    return tuple(state.facts.heads) if run is None else run.trace.streams
+    return tuple(state.facts.heads) if run is None else run.trace.attention_streams
 
 
 def asks_target(state: State) -> bool:
@@ -150,7 +150,7 @@ def _show_notes(trace: "Trace") -> None:
 
 def _added_words(trace: "Trace") -> str:
     """List the added tokens; "" if none are possible."""
-    origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
+    origin, tokens = trace.provenance, trace.query_tokens(trace.attention_streams[0])
     end = len(tokens) - _own(trace)
     around = _around(tokens, end)
     if not around:
@@ -162,7 +162,7 @@ def _added_words(trace: "Trace") -> str:
 
 def read_otherwise(trace: "Trace") -> list[str]:
     """List the text's replaced or ignored parts in sentences."""
-    origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
+    origin, tokens = trace.provenance, trace.query_tokens(trace.attention_streams[0])
     typed = f"{origin.text or ''}{origin.second_text or ''}"
     names = [name for name in dict.fromkeys(tokens.labels) if _RESERVED.fullmatch(name)]
     # A note that names a token with its position already says that the text has it.
@@ -192,7 +192,7 @@ def _own_words(trace: "Trace") -> str:
 
 
 def _own(trace: "Trace") -> int:
-    return trace.provenance.generated if trace.streams == ("decoder",) else 0
+    return trace.provenance.generated if trace.attention_streams == ("decoder",) else 0
 
 
 def _around(tokens: "Tokens", end: int) -> list[str]:

@@ -210,7 +210,7 @@ class _OwnerName:
 
 def _has_words(trace: Trace) -> bool:
     try:
-        return "cross" in trace.streams and trace.seen.sound is not None and bool(said_words(trace))
+        return "cross" in trace.attention_streams and trace.seen.sound is not None and bool(said_words(trace))
     except TraceError:  # the transcript is empty
         return False
 

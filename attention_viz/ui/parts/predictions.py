@@ -43,7 +43,7 @@ def title_of(trace: Trace, place: int) -> str:
     """Describe a position's prediction."""
     label = _tokens(trace).written[place]
     label = set_apart(label.strip("· ") or label)
-    if trace.streams == ("encoder",):
+    if trace.attention_streams == ("encoder",):
         return f"Prediction at {label} (position {place})"
     return f"Next token after “{label}” (position {place})"
 
@@ -56,7 +56,7 @@ def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple
 
 
 def _tokens(trace: Trace) -> Tokens:
-    return trace.query_tokens("decoder" if "cross" in trace.streams else None)
+    return trace.query_tokens("decoder" if "cross" in trace.attention_streams else None)
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:

@@ -86,7 +86,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     """
     colours = palette(theme)
     blocks = bar_blocks(moved_output(before, after).tolist())
-    tokens = readable(before.query_tokens(before.streams[-1]).written)
+    tokens = readable(before.query_tokens(before.attention_streams[-1]).written)
     bars = go.Bar(
         x=blocks.values[:, 0],
         **bar_places(blocks),

@@ -61,7 +61,7 @@ def candidates(
         f"probability after “{query}”",
         f"“{query}” attends to, in layer {trace.label(layer, stream)}, head {head}",
     )
-    if trace.streams == ("encoder",):
+    if trace.attention_streams == ("encoder",):
         titles = (f"probability at “{query}”", titles[1])
     _arrange_panels(figure, titles, counts, colours)
     return figure

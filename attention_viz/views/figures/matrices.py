@@ -240,7 +240,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
         ShapeError: the table is empty, or of another text.
     """
     colours = palette(theme)
-    tokens = trace.query_tokens(trace.streams[0])
+    tokens = trace.query_tokens(trace.attention_streams[0])
     positions, layers = (sorted(set(found[name].tolist())) for name in ("position", "layer"))
     if len(found) == 0 or positions != list(range(len(tokens))) or len(found) % (len(positions) * len(layers)):
         raise ShapeError(f"the table must fit the trace's {len(tokens)} tokens; got {len(positions)} positions")

@@ -142,7 +142,7 @@ def show_candidates(
     if not found:
         st.empty()
         return None
-    decoder = trace.streams == ("decoder",)
+    decoder = trace.attention_streams == ("decoder",)
     frame = (
         st.container(gap="small") if goes_on_for_sure(state) else st.container(key="candidates", width=CANDIDATES_WIDTH)
     )

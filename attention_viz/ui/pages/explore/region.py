@@ -95,7 +95,7 @@ def _looked_at(trace: Trace, layer: int, head: int, query: int) -> tuple[list[in
 
 def _positions(trace: Trace) -> list[int]:
     """Return patch positions, row by row."""
-    if trace.seen.picture is None or len(trace.streams) != 1:
+    if trace.seen.picture is None or len(trace.attention_streams) != 1:
         return []
     patches = trace.key_tokens().patches
     return sorted(patches, key=patches.__getitem__)

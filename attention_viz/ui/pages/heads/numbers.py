@@ -142,7 +142,7 @@ def effects_of(
     """Return each head's cached effect: the output change's relative length, averaged over tokens."""
     known = known_effects(run, change, stream)
     missing, size = [head for head in heads if head not in known], rows_at_once(run.trace)
-    named = stream if len(run.trace.streams) > 1 else None
+    named = stream if len(run.trace.attention_streams) > 1 else None
     for start in range(0, len(missing), size):
         report(len(heads) - len(missing) + start)
         batch = missing[start : start + size]

@@ -102,7 +102,7 @@ def _show_said(run: Run, state: State, *, silent: bool) -> None:
     if silent:
         stream = before.stream(state.stream)
         layer, head = before.place(stream, state.layer, state.head)
-        named = stream if len(before.trace.streams) > 1 else None
+        named = stream if len(before.trace.attention_streams) > 1 else None
         after = run_request(
             state.request, edits=to_edits(replace(_ZERO, layer=layer, head=head, stream=named), before.trace)
         )

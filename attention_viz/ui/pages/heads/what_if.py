@@ -152,7 +152,7 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
 
 
 def _last(before: Run, stream: str) -> Change | None:
-    several = len(before.trace.streams) > 1
+    several = len(before.trace.attention_streams) > 1
     here = [
         change
         for change in read_changes(current_edits())[0]

@@ -119,7 +119,7 @@ _HEIGHT, _TARGET = 272, 16
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:
     """Draw the weights on the image, blocked patches hatched; return the matrix's slot."""
     tokens = before.trace.key_tokens(before.stream(state.stream))
-    if before.trace.seen.picture is None or not tokens.patches or len(before.trace.streams) > 1:
+    if before.trace.seen.picture is None or not tokens.patches or len(before.trace.attention_streams) > 1:
         return st.container()
     left, right = st.columns([1, 2.6], gap="small")
     query, key = pair_of(before, state)

@@ -178,7 +178,7 @@ def _show_tables(study: MasksStudy, stream: str) -> None:
             "unchanged, 1 is everything elsewhere. Later layers change even without blocked cells, because their input "
             "changed."
         )
-        labels = before.query_tokens(before.streams[-1]).written
+        labels = before.query_tokens(before.attention_streams[-1]).written
         outputs = pandas.DataFrame({"token": labels, "output moved": effect.outputs})
         left, right = st.columns([1, 2])
         left.dataframe(outputs, key="outputs-table")
@@ -205,7 +205,7 @@ def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -
         tell(_too_long(tokens), loud=True, short="Too long to paint")
         return None
     try:
-        added = edits(choice, tokens, stream if len(before.trace.streams) > 1 else None)
+        added = edits(choice, tokens, stream if len(before.trace.attention_streams) > 1 else None)
         return run_request(state.request, beside=beside, edits=added) if added else before
     except AttentionVizError as error:
         show_problem(error, st.empty())

@@ -15,7 +15,7 @@ _MOST_NAMED = 6
 
 def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
     """Return one head's open cells, (query, key); by default the first stream's."""
-    one = trace.attention(layer, stream or trace.streams[0]).head(head)
+    one = trace.attention(layer, stream or trace.attention_streams[0]).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)
     return one.allowed.cpu().expand(one.shape)
@@ -27,7 +27,7 @@ def own_mask_words(trace: Trace, layer: int, head: int) -> str:
     # A file names its edits, but not the mask without them.
     whose = "The mask here, the model's own plus edits" if trace.provenance.edits else "The model's own mask"
     first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
-    layers = trace.layer_numbers(trace.streams[0])
+    layers = trace.layer_numbers(trace.attention_streams[0])
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
     if len(set(others.values())) == 1:
         return f"{first} It is the same in every layer." if len(layers) > 1 else first
@@ -62,7 +62,7 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
         return ""
-    kept = after.kept[after.streams[0]]
+    kept = after.kept[after.attention_streams[0]]
     there = f"0 to {kept.of - 1}" if kept.counts else kept.listed
     depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of {there})"
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
@@ -79,14 +79,14 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
 def _nothing(after: Trace, choice: MaskChoice) -> str:
     if choice.mask == "drawn" and not choice.cells:
         return "Nothing is drawn yet."
-    if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
+    if choice.mask == "padding" and not any(after.query_tokens(after.attention_streams[0]).padding):
         return "This row has no padding, so the mask changes nothing here."
     return "But the model already blocks all these cells, so the mask changes nothing here."
 
 
 def blocks_more(before: Trace, after: Trace) -> bool:
     """Return whether the added mask alone blocks any head's cell."""
-    stream = before.streams[0]
+    stream = before.attention_streams[0]
     return any(
         bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
         for layer in before.layer_numbers(stream)
@@ -122,7 +122,7 @@ def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
     blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:
         return ""
-    tokens = trace.query_tokens(trace.streams[0])
+    tokens = trace.query_tokens(trace.attention_streams[0])
     named = ", ".join(
         tokens.placed_at(position) or f"“{set_apart(tokens.written[position])}” (row {position})"
         for position in blind[:_MOST_NAMED]

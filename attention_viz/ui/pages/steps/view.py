@@ -51,7 +51,7 @@ class OpenRun:
 
     def head(self, state: State, scale: str = "model", precision: str | None = None) -> OpenHead:
         """Return the head, switched or as run; the nearest if the variant lacks it."""
-        stream = self.trace.streams[0]
+        stream = self.trace.attention_streams[0]
         head = min(state.head, self.trace.head_count(state.layer, stream) - 1)
         return open_head(
             self.trace,

@@ -29,7 +29,7 @@ _LEARNT = (
 
 def _show_layers(run: Run, state: State) -> None:
     trace = run.trace
-    count = len(trace.query_tokens(trace.streams[0]))
+    count = len(trace.query_tokens(trace.attention_streams[0]))
     if count > _LONGEST:
         st.caption(f"The logit lens takes texts of up to {_LONGEST} tokens; this one has {count}.")
         return
@@ -39,7 +39,7 @@ def _show_layers(run: Run, state: State) -> None:
         "why-layers",
         "The likeliest word after each layer, the last one on top, at every position.",
     )
-    st.caption(plain(_standing(found, count - 1) if trace.streams == ("decoder",) else _LEARNT))
+    st.caption(plain(_standing(found, count - 1) if trace.attention_streams == ("decoder",) else _LEARNT))
     show_figure_exports("logit_lens", lambda: views.logit_lens(trace, found), lambda: found, trace)
 
 

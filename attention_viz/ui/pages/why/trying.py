@@ -103,7 +103,7 @@ class Silenced:
     def stream(self) -> str | None:
         """Return the heads' stream."""
         stream = self.run.stream(self.state.stream)
-        return stream if len(self.run.trace.streams) > 1 else None
+        return stream if len(self.run.trace.attention_streams) > 1 else None
 
     @property
     def heads(self) -> list[Head]:

@@ -164,7 +164,7 @@ def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> Sh
 
 
 def _largest(run: Run, state: State, asked: NamedNumber, found: WrittenNumber) -> tuple[tuple[int, int, float], ...]:
-    named = run.stream(state.stream) if len(run.trace.streams) > 1 else None
+    named = run.stream(state.stream) if len(run.trace.attention_streams) > 1 else None
     return tuple(largest_heads(found.table, asked.side, stream=named))
 
 
