@@ -102,8 +102,7 @@ def test_cells_of_any_number_of_heads_stand_apart_inside_their_place(show: Show,
     page = show(self_attention(3, layers=layers, heads=heads))
     place, matrix = (part(page, name).bounding_box() for name in ("grid", "heatmap"))
     assert place and matrix
-    # Not by the role that a browser tells of: of thousands, that takes seconds.
-    cells = part(page, "grid").locator("[role=gridcell]")
+    cells = part(page, "grid").get_by_role("gridcell")
     boxes = cells.evaluate_all(
         """cells => cells.map(cell => cell.getBoundingClientRect())
             .map(({x, y, width, height}) => [x, y, width, height])"""
