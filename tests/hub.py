@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import huggingface_hub
+import pytest
+
 Files = dict[str, bytes]
 _PIECE = 16384
 
@@ -180,3 +183,13 @@ def serving(hub: Hub) -> Iterator[Hub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def stand_in(hub: Hub, cache: Path, patch: pytest.MonkeyPatch) -> None:
+    """Put the stand-in in the hub's place for this process, with an empty cache."""
+    constants = huggingface_hub.constants
+    patch.setattr(constants, "ENDPOINT", hub.address)
+    patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}")
+    patch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    patch.setattr(constants, "HF_HUB_OFFLINE", False)
+    patch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 4096)

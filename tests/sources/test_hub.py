@@ -17,7 +17,7 @@ import pytest
 import attention_viz as av
 from attention_viz.sources import download, plan
 from attention_viz.sources.hub import check_id
-from tests.hub import Hub, serving
+from tests.hub import Hub, serving, stand_in
 from tests.killed import die, killed_in
 from tests.models.families import build
 from tests.models.loading.test_load_folder import Trap, word_tokenizer
@@ -44,14 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """The stand-in in the hub's place, and an empty cache."""
     with serving(Hub()) as hub:
-        constants = huggingface_hub.constants
-        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}"
-        )
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 4096)
+        stand_in(hub, tmp_path / "cache", monkeypatch)
         yield hub
 
 

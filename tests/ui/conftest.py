@@ -7,10 +7,8 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 
 from attention_viz.sources import CATALOGUE
-from tests.conftest import Server
-from tests.hub import Hub, serving
 from tests.shipped import MINILM, plain_weights
-from tests.ui.served import LARGE, NAME, app, save_large, save_models
+from tests.ui.served import save_models
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,25 +36,3 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("models")
     save_models(place)
     return place / "allowed"
-
-
-@pytest.fixture(scope="session")
-def hub(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    """The hub's stand-in, with a small model and one that takes some seconds."""
-    large = tmp_path_factory.mktemp("large")
-    save_large(large)
-    with serving(Hub()) as hub:
-        hub.publish(NAME, models / "tiny-bert")
-        hub.publish(LARGE, large)
-        yield hub
-
-
-@pytest.fixture(scope="session")
-def operated(
-    models: Path, hub: Hub, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[Server]:
-    """The app with models from a folder and from the hub: one server for all files whose tests ask for it."""
-    folder = tmp_path_factory.mktemp("open")
-    settings = {"HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "home")}
-    with app(folder, pytestconfig, ATTENTION_VIZ_MODELS=str(models), ATTENTION_VIZ_HUB="on", **settings) as server:
-        yield server

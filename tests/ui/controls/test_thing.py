@@ -120,17 +120,6 @@ def test_a_picture_that_says_it_is_huge_is_refused_before_it_is_decoded(tmp_path
     assert any("use at most 50,000,000" in one or "far more pixels" in one for one in screen.alerts)
 
 
-def test_silence_is_told_as_such_and_no_word_has_a_time(tmp_path: Path) -> None:
-    import numpy as np
-    import soundfile
-
-    path = tmp_path / "silence.wav"
-    soundfile.write(path, np.zeros(16_000, np.float32), 16_000)
-    screen = Screen().open(f"/?model={SOUNDS}").upload("Upload audio", path)
-    assert any("invents" in one for one in screen.alerts)
-    assert all(one["start"] is None for one in screen.packed().get("seen", {}).get("sound", {}).get("words", []))
-
-
 def test_a_file_that_was_taken_and_let_go_is_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     # What Streamlit hands over where the field is sent once more before it is drawn anew.
     here = Visit()
@@ -211,6 +200,8 @@ def test_of_an_hour_of_sound_a_window_is_heard_that_can_be_chosen(named: str, tm
     start = screen.picker("Start at second")
     assert (start.value, start.max) == (0.0, 3_599.0)
     assert "reads 30 s at once" in screen.words and any("invents" in one for one in screen.alerts)
+    # Silence is told as such, and no word has a time.
+    assert all(one["start"] is None for one in screen.packed().get("seen", {}).get("sound", {}).get("words", []))
     start.set_value(1_800.0)
     screen.run()
     assert "Seconds 1,800.00 to" in screen.words and not screen.alerts

@@ -32,9 +32,9 @@ def most_restyled(trace: Path) -> int:
 
 @pytest.mark.parametrize("path", ["/", "/heads", "/masks", "/steps"])
 def test_another_head_gives_few_elements_their_style_anew(
-    path: str, open_page: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
+    path: str, stay: OpenPage, browser: Browser, idle: Callable[[Page], None], tmp_path: Path
 ) -> None:
-    page = open_page(f"{path}?layer=2&head=0")
+    page = stay(f"{path}?layer=2&head=0")
     page.evaluate(GO, with_text(f"{path}?layer=2&head=1"))  # what comes once
     idle(page)
     browser.start_tracing(page=page, path=tmp_path / "trace.json", categories=["-*", "devtools.timeline"])

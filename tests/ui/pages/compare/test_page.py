@@ -112,8 +112,8 @@ def test_the_slider_goes_through_the_training_beside_the_curve(open_page: OpenPa
 
 
 @pytest.mark.parametrize("address", ["/compare", "/compare?what=snapshots"])
-def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(open_page: OpenPage, address: str) -> None:
-    page = open_page(address, width=390, height=844)
+def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(stay: OpenPage, address: str) -> None:
+    page = stay(address, width=390, height=844)
     page.locator(".st-key-compare-difference .nsewdrag").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     for link in page.locator(".st-key-menu a").all():
@@ -121,10 +121,10 @@ def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(open_p
         assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390
 
 
-def test_notes_lie_over_neither_badge(open_page: OpenPage) -> None:
+def test_notes_lie_over_neither_badge(stay: OpenPage) -> None:
     """Of texts that were cut there are both, in a row that is full without them."""
     cut = "rain+falls+on+the+old+bridge+" * 100
-    page = open_page(f"/compare?model=all-MiniLM-L6-v2&text={cut}one&second={cut}two", width=1360, height=860)
+    page = stay(f"/compare?model=all-MiniLM-L6-v2&text={cut}one&second={cut}two", width=1360, height=860)
     badges = page.locator(".st-key-compare-badges").get_by_role("button", name=VERIFIED)
     expect(badges).to_have_count(2)
     notes = page.locator(".st-key-notices-place button")

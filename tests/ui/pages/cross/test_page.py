@@ -69,8 +69,8 @@ def test_every_file_is_of_the_head_on_the_screen(open_page: OpenPage, stay: Open
     expect(offline.get_by_label("Queries", exact=True)).to_contain_text("garçon")
 
 
-def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(open_page: OpenPage, idle: Idle) -> None:
-    page = open_page("/cross?model=all-MiniLM-L6-v2&text=my+own+words")
+def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/cross?model=all-MiniLM-L6-v2&text=my+own+words")
     expect(explorer(page)).to_have_count(0)
     page.get_by_role("button", name=re.compile("^Show translation")).click()
     idle(page)

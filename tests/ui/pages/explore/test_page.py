@@ -76,8 +76,8 @@ def test_the_first_screen_answers_without_scrolling_in_light_and_dark(open_page:
         assert found is not None and found["y"] + found["height"] <= 860
 
 
-def test_a_head_chosen_in_the_grid_and_a_text_typed_are_gone_back_to(open_page: OpenPage, idle: Idle) -> None:
-    page = open_page("/?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded&layer=0&head=4")
+def test_a_head_chosen_in_the_grid_and_a_text_typed_are_gone_back_to(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded&layer=0&head=4")
     page.get_by_test_id("explorer-grid").get_by_label("Layer 3 head 1", exact=True).click()
     page.wait_for_url(re.compile("layer=3&head=1"))
     idle(page)
@@ -204,10 +204,10 @@ def test_of_a_long_text_the_numbers_of_each_head_that_is_chosen_come_from_the_se
 
 
 def test_a_word_pressed_is_told_by_what_it_looks_at_in_headline_address_and_on_the_next_page(
-    open_page: OpenPage, idle: Idle, minilm: AttentionModel
+    stay: OpenPage, idle: Idle, minilm: AttentionModel
 ) -> None:
     text = "The+cat+sat+on+the+mat+because+it+was+tired"
-    page = open_page(f"/?model=all-MiniLM-L6-v2&text={text}&layer=3&head=1")
+    page = stay(f"/?model=all-MiniLM-L6-v2&text={text}&layer=3&head=1")
     claim = page.get_by_test_id("explorer-sentence")
     expect(claim).to_contain_text("“it” looks back at “cat”")
     weights = minilm.trace(text.replace("+", " ")).weights(3, 1)

@@ -49,9 +49,9 @@ def test_an_address_that_blocks_what_is_not_there_is_told() -> None:
     assert any("Allowed here: numbers below 256" in one for one in screen.alerts)
 
 
-def test_the_parts_of_a_patch_s_weight_add_up_to_one(open_page: OpenPage, idle: Callable[[Page], None]) -> None:
+def test_the_parts_of_a_patch_s_weight_add_up_to_one(stay: OpenPage, idle: Callable[[Page], None]) -> None:
     # Hundreds of its weights are so small that each by itself counts as 0 in the browser.
-    page = open_page("/?model=dinov2-small&layer=2&head=5&query=0&key=1")
+    page = stay("/?model=dinov2-small&layer=2&head=5&query=0&key=1")
     parts = page.locator("section, div").filter(has=page.get_by_role("heading", name="Attends to")).last
     expect(parts.get_by_role("listitem").last).to_contain_text("the other patches")
     idle(page)

@@ -11,9 +11,9 @@ from tests.ui.written import written_on
 
 @pytest.mark.parametrize("address", ["/?text=rain+falls+again", "/cross"])
 def test_the_explorer_is_not_taken_away_for_another_head(
-    open_page: OpenPage, idle: Callable[[Page], None], address: str
+    stay: OpenPage, idle: Callable[[Page], None], address: str
 ) -> None:
-    page = open_page(address)
+    page = stay(address)
     written = written_on(page, idle)
     page.get_by_test_id("explorer-grid").get_by_role("gridcell").nth(1).click()
     expect(page.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")

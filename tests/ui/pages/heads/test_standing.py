@@ -8,8 +8,8 @@ from tests.conftest import OpenPage
 from tests.ui.written import written_on
 
 
-def test_the_atlas_is_not_taken_away_for_another_head(open_page: OpenPage, idle: Callable[[Page], None]) -> None:
-    page = open_page("/heads?text=rain+falls+again")
+def test_the_atlas_is_not_taken_away_for_another_head(stay: OpenPage, idle: Callable[[Page], None]) -> None:
+    page = stay("/heads?text=rain+falls+again")
     written = written_on(page, idle)
     page.get_by_role("gridcell").nth(1).click()
     expect(page.locator(".st-key-heads-one-title")).to_contain_text("Layer 0, head 1")
@@ -22,8 +22,8 @@ def test_the_atlas_is_not_taken_away_for_another_head(open_page: OpenPage, idle:
     assert [*first, written.stays("attention_viz_atlas")] == [True, True]
 
 
-def test_a_sentence_of_several_lines_pushes_down_what_is_below(open_page: OpenPage) -> None:
-    page = open_page("/heads", width=1280)
+def test_a_sentence_of_several_lines_pushes_down_what_is_below(stay: OpenPage) -> None:
+    page = stay("/heads", width=1280)
     claim, ways = (page.locator(f".st-key-heads-{name}") for name in ("claim", "view-row"))
     claim.locator("h3").evaluate("(h3, more) => h3.append(more)", " and nothing else that has a name" * 3)
     above, below = claim.locator("h3").bounding_box(), ways.bounding_box()

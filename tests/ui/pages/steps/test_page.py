@@ -151,18 +151,16 @@ def test_the_keyboard_walks_the_steps_and_back_takes_one_back(stay: OpenPage, id
     assert "step=key" in page.url
 
 
-def test_all_steps_stand_under_each_other(stay: OpenPage) -> None:
-    page = stay(f"{CAT}&all=yes")
+def test_all_steps_stand_under_each_other_and_formulas_of_other_families_can_be_set(
+    open_page: OpenPage, idle: Idle, tmp_path: Path
+) -> None:
+    page = open_page("/steps?model=scratch&text=the+cat&all=yes")
     for label in LABELS:
         expect(page.get_by_role("heading", name=label, exact=True)).to_have_count(1)
     expect(page.locator(".js-plotly-plot")).to_have_count(len(LABELS))
-
-
-def test_formulas_of_other_families_can_be_set(open_page: OpenPage, idle: Idle, tmp_path: Path) -> None:
-    page = open_page("/steps?model=scratch&text=the+cat&all=yes")
     for family, label in (("gemma2", "Soft-capped"), ("t5 encoder", "Biased"), ("gpt_oss", "Rotated")):
         path = tmp_path / "mine.safetensors"
-        wrapped(family).trace_ids(ids(9)).save(path)
+        wrapped(family).trace_ids(ids(3)).save(path)
         page.get_by_role("button", name="Open a trace").click()
         page.locator("input[type=file]").set_input_files(path)
         # All steps are drawn, one after the other: on a busy machine that takes longer than anything else here.

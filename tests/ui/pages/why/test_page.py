@@ -10,8 +10,8 @@ from tests.pages import OpenPage
 Idle = Callable[[Page], None]
 
 
-def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(open_page: OpenPage) -> None:
-    page = open_page("/why?model=induction&text=moon+ring+moon")
+def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(stay: OpenPage) -> None:
+    page = stay("/why?model=induction&text=moon+ring+moon")
     why = page.get_by_test_id("why")
     expect(why.locator(".av-question")).to_contain_text("and not")
     part = why.locator(".av-opener[aria-expanded=false]").first
@@ -40,10 +40,8 @@ def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(open_page: Ope
     expect(page).to_have_url(re.compile(r"/why\?.*why=pair"))
 
 
-def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_it(
-    open_page: OpenPage, idle: Idle
-) -> None:
-    page = open_page("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
+def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_it(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
     page.get_by_test_id("explorer-why").click()
     question = page.get_by_test_id("why").locator(".av-question")
     expect(question).to_contain_text("“cat” → “sat”")
@@ -61,8 +59,8 @@ def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_
     expect(page).to_have_url(re.compile(r"/heads\?.*layer=1&head=0&query=2&key=3.*silence=on"))
 
 
-def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(open_page: OpenPage, idle: Idle) -> None:
-    page = open_page("/?model=induction&text=moon+ring+moon")
+def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/?model=induction&text=moon+ring+moon")
     words = page.locator(".st-key-asked-words")
     first, second = (words.get_by_role("button").nth(at) for at in (0, 1))
     names = first.inner_text(), second.inner_text()
