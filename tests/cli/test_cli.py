@@ -368,7 +368,7 @@ def test_a_disk_that_refuses_is_one_line(
     path.symlink_to("/dev/full")
     place = ("--layer", "0", "--head", "0") if ending == ".svg" else ()
     result = run("trace", "a b", "--model", "scratch", "--force", "--out", str(path), *place)
-    refused(result, f"can't be written to .*{ending}|w{ending} can't be written: No space left on device")
+    refused(result, f"can't write the trace to .*{ending}|w{ending} can't be written: No space left on device")
 
 
 # heads and find

@@ -138,7 +138,7 @@ def test_layers_without_attention_are_named_wherever_layers_are_listed(name: str
     for ask in asked:
         with pytest.raises((av.TraceError, av.ShapeError), match=f"layer {empty} has no softmax attention; .*{there}"):
             ask()
-    with pytest.raises(av.ShapeError, match=f"no layer 7; the model {there}"):
+    with pytest.raises(av.ShapeError, match=f"names layer 7; the model {there}"):
         model.trace("the bank", edits=[av.Ablate(7, 0)])
     assert misfit(Change("zero", empty, 0), trace) == (f"layer {empty} has no softmax attention: this model {there}")
     assert misfit(Change("zero", attending[1], 0), trace) == ""

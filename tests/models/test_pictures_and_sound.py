@@ -245,7 +245,7 @@ def test_a_model_that_reads_something_else_says_what_it_reads() -> None:
     dino, text = shipped(DINO), shipped(MINILM)
     with pytest.raises(av.UnusableText, match=r"dinov2-small reads images, no text; give it av\.Picture"):
         dino.trace("a cat")
-    with pytest.raises(av.UnusablePicture, match="reads images"):
+    with pytest.raises(av.UnusablePicture, match="reads pictures"):
         dino.trace(av.Sound(np.zeros(100), 16_000))
     with pytest.raises(av.UnusablePicture, match="reads text"):
         text.trace(av.Picture(SAMPLES["chelsea"].path))

@@ -84,7 +84,7 @@ WORDS = rows(3, 2)
         (lambda: av.masks.prefix(3, 1.5), "a prefix of 1.5 was asked for"),
         (lambda: recognise(rows(3, 3).abs() + 0.1), "allowed has to be boolean"),
         (lambda: recognise(torch.ones(2, 3, 3, dtype=torch.bool)), "allowed has to be boolean, .* got torch.bool"),
-        (lambda: av.scratch("a b").attention("0"), "layer '0' was asked for"),
+        (lambda: av.scratch("a b").attention("0"), "no layer '0'"),
         (lambda: av.scratch("a b").weights(0, "1"), "head '1' was asked for"),
         (lambda: av.scratch("a b").weights(0, 1.0), "head 1.0 was asked for"),
         (lambda: av.scratch(5), "a text must be a str; got int"),

@@ -302,7 +302,7 @@ def test_edits_leave_the_module_as_it_was_and_carry_its_fidelity() -> None:
     assert torch.equal(model.trace(TEXT).output, before.output)
     assert after.fidelity.ok and after.fidelity.reference == f"{before.fidelity.reference}, before the edits"
     assert after.fidelity.output_error == before.fidelity.output_error
-    with pytest.raises(ShapeError, match="head 2 was asked for"):
+    with pytest.raises(ShapeError, match="names head 2"):
         model.trace(TEXT, edits=[Ablate(0, 2)])
 
 
