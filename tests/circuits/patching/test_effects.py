@@ -128,7 +128,7 @@ def test_what_cannot_be_asked_is_refused_by_name() -> None:
         av.effects(model, TEXT, asked, to="one")  # pyright: ignore[reportArgumentType] -- asked for on purpose
     with pytest.raises(av.ShapeError, match="no heads were asked for"):
         av.effects(model, TEXT, asked, heads=[])
-    with pytest.raises(av.ShapeError, match="head 9 was asked for"):
+    with pytest.raises(av.ShapeError, match="names head 9"):
         av.effects(model, TEXT, asked, heads=[(0, 9)])
     with pytest.raises(av.ShapeError, match=r"an av.Logit, an av.Probability or an av.Direction; got the score"):
         av.effects(model, TEXT, av.Score(0, 0, 1, 1))  # pyright: ignore[reportArgumentType] -- asked for on purpose
