@@ -15,12 +15,12 @@ OUTCOMES = ("exact", "wrong", "refused", "not built")
 EXACT = ("clip", "dinov2", "git", "internvl", "llava", "qwen2_audio", "siglip", "wav2vec2", "whisper")
 # Each with what its refusal has to say.
 REFUSED = {
-    "convnext": "never called our attention",
-    "deformable_detr": "questions that the model brings along",
-    "detr": "questions that the model brings along",
-    "donut-swin": "in a batch of 64 rows made from one",
-    "segformer": "puts some together from layer to layer",
-    "swin": "in a batch of 64 rows made from one",
+    "convnext": "never called transformers' attention interface",
+    "deformable_detr": "learned queries",
+    "detr": "learned queries",
+    "donut-swin": "into 64 rows",
+    "segformer": "merges some or uses windows",
+    "swin": "into 64 rows",
 }
 
 

@@ -293,8 +293,8 @@ def test_what_weights_alone_tell_of_the_chosen_head_opens_beneath_and_is_the_lib
 
 def test_what_weights_do_not_tell_is_refused_in_words() -> None:
     screen = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat&layer=1&head=0&open=weights")
-    assert not screen.app.metric and "no head that makes words of its last layer" in screen.words
-    assert "has no compositions that weights alone tell" in screen.words
+    assert not screen.app.metric and "no unembedding that is one matrix after its last layer" in screen.words
+    assert "t compute compositions of" in screen.words
     assert "Weights alone don't find" not in screen.words
 
 
@@ -311,7 +311,7 @@ def test_what_each_layer_would_say_opens_beneath_as_a_picture_with_its_numbers()
     rows = list(csv.DictReader(io.StringIO(screen.download("Table (CSV)").decode("utf-8-sig"))))
     assert [float(row["probability"]) for row in rows] == pytest.approx(found["probability"].tolist(), abs=1e-6)
     refused = Screen().open("/why?model=all-MiniLM-L6-v2&text=the+cat+sat&open=layers")
-    assert "no head that chooses tokens" in refused.words and not refused.all("plotly_chart")
+    assert "needs an unembedding" in refused.words and not refused.all("plotly_chart")
 
 
 def test_of_a_sound_a_word_is_asked_about_and_its_heads_are_silenced_on_the_same_words() -> None:
