@@ -41,7 +41,7 @@ class Skip:
     masks_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse what is no position in any text."""
+        """Refuse a position below 0."""
         check_whole("key", self.key)
         if self.key < 0:
             raise ShapeError(f"positions count from 0; got key {self.key}")
@@ -59,7 +59,7 @@ class Skip:
         return _refused(self, place)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
-        """The call in which the token doesn't write and keeps the whole state."""
+        """The call with the token left out: it writes nothing and keeps the whole state."""
         _check_state(self, mixer, place)
         count = mixer.shape[-1]
         if self.key >= count:
@@ -74,7 +74,7 @@ class Decay:
     """Multiply the logarithms of the decays in layers without a softmax: 0 forgets nothing, 2 forgets twice as fast.
 
     Attributes:
-        factor: what the logarithms are multiplied by; finite, at least 0.
+        factor: multiplies the logarithms; finite, at least 0.
         layer: only in this layer; in all of the stream by default.
         head: only in this head or channel; in all by default.
         stream: "mixer", or "mixer 2" for a layer's second one.
@@ -92,7 +92,7 @@ class Decay:
     masks_only: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Refuse what makes no decay."""
+        """Refuse a factor that isn't finite and at least 0."""
         if isinstance(self.factor, bool) or not math.isfinite(self.factor) or self.factor < 0:
             raise ShapeError(f"factor must be a finite number, 0 or more; got {self.factor!r}")
 

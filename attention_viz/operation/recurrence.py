@@ -44,7 +44,7 @@ class _Chunk(NamedTuple):
         start: its first token.
         sums: log decays from the chunk's start up to each token, itself included, float64; None without decay.
         written: (token, token), each token's write as a mix of the chunk's values.
-        erased: (token, d_k), what each token erases of the state before the chunk; None if nothing erases.
+        erased: (token, d_k), the part of the state before the chunk that each token erases; None if none does.
         into: (d_k, token).
         through: (d_k, d_k), or (1, d_k) if each dimension stays by itself.
     """

@@ -51,21 +51,21 @@ _ROWS_AT_A_TIME = 512
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenMixer(ShortRepr):
-    """One call of a layer that mixes tokens without a softmax: its inputs, and what follows from them when asked for.
+    """One call of a layer that mixes tokens without a softmax: its inputs; everything else is computed on use.
 
     Leading axes broadcast, the last of them is the head. Terms may have fewer heads than there are: each is then shared
     by consecutive heads. Nothing is kept besides the inputs, and everything is differentiable.
 
     Attributes:
         kind: the rule of the layer, one of `KINDS`.
-        query: (…, query, d_k), what reads the state.
-        key: (…, key, d_k), where a token writes into the state.
-        value: (…, key, d_v), what it writes.
-        decay: (…, key, d_k) or (…, key, 1), the logarithm of the factor by which the state shrinks as a token comes,
-            before it writes; None if nothing decays.
+        query: (…, query, d_k), reads the state.
+        key: (…, key, d_k), the place in the state for a token's value.
+        value: (…, key, d_v), written into the state.
+        decay: (…, key, d_k) or (…, key, 1), the log of the factor that shrinks the state as a token comes, before it
+            writes; None if nothing decays.
         write: (…, key, 1), how strongly a token writes; 1 if None.
         gate: (…, query, 1), a factor of each row; 1 if None.
-        skip: (…, head), added to the diagonal: what a token passes to itself beside the state.
+        skip: (…, head), added to the diagonal: a token's way to itself beside the state.
         floor: (…, query, 1), for mLSTM: a row is divided by the larger of this and the size of its sum.
         taps: (…, 1, tap), for a convolution: the factor by distance, the token itself first; farther ones have 0.
         factor: (…, query, key), a fixed factor of each cell, for Fourier; None if there is none.
@@ -154,7 +154,7 @@ class TokenMixer(ShortRepr):
         if not heads:
             raise ShapeError(f"this call has no head axis, so it has no head {index!r}; its shape is {self.shape}")
         if not is_whole(index) or not 0 <= index < heads:
-            raise ShapeError(f"there is no head {index!r}; choose 0 to {heads - 1}")
+            raise ShapeError(f"unknown head {index!r}; choose 0 to {heads - 1}")
         return map_terms(self, functools.partial(_of_head, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "TokenMixer":

@@ -252,5 +252,5 @@ def test_what_does_not_fit_is_refused_by_name(change: dict[str, Any], message: s
 @pytest.mark.parametrize("index", [-1, HEADS, 1.5, True])
 @pytest.mark.usefixtures("unchecked")
 def test_only_heads_that_there_are_can_be_taken(index: Any) -> None:
-    with pytest.raises(ShapeError, match="there is no head"):
+    with pytest.raises(ShapeError, match="unknown head"):
         gated_delta().head(index)

@@ -1,7 +1,7 @@
 """Hear the token mixers of a pass, where the model calls their kernels.
 
 A model's code looks a kernel up in its own module each time, or calls a method or a submodule of its layer. In a module
-or a class a listener stands in for the kernel for good; submodules get hooks for the pass. All of them ask a context
+or a class, a listener replaces the kernel for good; submodules get hooks for the pass. All of them ask a context
 variable whether to hear, so that threads can share a model.
 """
 
@@ -37,7 +37,7 @@ _LIGHTNING = ("qkv_proj", "act_fn", "norm", "slope_rate", "num_attention_heads")
 
 @dataclass(frozen=True, eq=False)
 class MixerCall:
-    """One call of a kernel: whose, with which terms, and both outputs in the kernel's layout."""
+    """One call of a kernel: its layer, its terms, and both outputs in the kernel's layout."""
 
     module: nn.Module
     mixer: TokenMixer
@@ -205,7 +205,7 @@ def _signature_of(kernel: Any) -> inspect.Signature:
 
 
 def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
-    """Return what stands in for a kernel."""
+    """Return the listener that replaces a kernel."""
 
     def listen(*arguments: Any, **named: Any) -> Any:
         recorder = _hearing.get()
@@ -236,7 +236,7 @@ def _method_listener(name: str, method: Callable[..., Any]) -> Callable[..., Any
 
 
 class _Applied:
-    """Stands in for an autograd function, which is called by its `apply`."""
+    """Replaces an autograd function, whose `apply` the model calls."""
 
     def __init__(self, name: str, kernel: Any) -> None:
         forward = inspect.signature(kernel.forward)
