@@ -59,8 +59,10 @@ TERMS: Mapping[str, str] = {
     r"\bby lot\b": "",
     r"\bmend(?:ed|s|ing)?\b": "",
 }
-_FINDERS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()}
-_FINDERS |= {f"“{term}” in home-made words": re.compile(word, re.IGNORECASE) for word, term in TERMS.items()}
+_FINDERS = {
+    **{name: re.compile(pattern, re.IGNORECASE) for name, pattern in PATTERNS.items()},
+    **{f"home-made words, {word}": re.compile(word, re.IGNORECASE) for word in TERMS},
+}
 _ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s+")
 _NO_PROSE = re.compile(r"\s*(?:#|\||<|!\[)|    ")
 _SECTIONS = re.compile(r"^\s*(?:Args|Attributes|Raises|Returns|Source|Yields):", re.MULTILINE)

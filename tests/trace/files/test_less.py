@@ -95,7 +95,7 @@ def test_what_needs_queries_and_keys_is_refused_of_a_file_of_weights(
     ):
         with pytest.raises(TraceError, match=r"from weights alone"):
             ask()
-    with pytest.raises(UnsupportedModel, match="needs the keys and values of a run to continue it, but .* only the w"):
+    with pytest.raises(UnsupportedModel, match=r"needs the keys and values of a run to continue it, but .* only the w"):
         model.extend(read)
     own, found = av.head_table(run), av.head_table(read)
     assert (own - found).abs().max().max() < 1e-5
