@@ -16,6 +16,8 @@ __all__ = [
     "UnusableSound",
     "UnusableText",
 ]
+# The characters shown on either side of the error in a hypothesis.
+_SHOWN = 300
 
 
 def __dir__() -> list[str]:
@@ -41,10 +43,6 @@ class ShapeError(AttentionVizError, ValueError):
 
 class ModelNotFound(AttentionVizError, LookupError):
     """No model has this name: it isn't in the catalogue, a usable folder, or on the hub."""
-
-
-# The characters shown on either side of the error in a hypothesis.
-_SHOWN = 300
 
 
 class HypothesisError(AttentionVizError, ValueError):

@@ -20,6 +20,10 @@ from attention_viz.trace.trace import Trace
 
 # Weights of several layers that are put together, and those of one layer that are made at a time: 4 and 32 MiB.
 _TOGETHER, _AT_ONCE = 2**20, 2**23
+# Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
+WEIGHTS_AT_A_TIME = 2**19
+# A text of more weights than this is measured by a sample, of so many rows, unless all are asked for.
+MANY_WEIGHTS, SAMPLED_ROWS = 2**29, 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,12 +101,6 @@ def _open_keys(call: Attention) -> Int[Tensor, "*head row"]:
     if call.allowed is None:
         return torch.full(call.shape[:-1], call.shape[-1])
     return call.allowed.expand(call.shape).sum(dim=-1).cpu()
-
-
-# Weights that are made at a time: 2 MiB in float32, which stay in the processor's caches from metric to metric.
-WEIGHTS_AT_A_TIME = 2**19
-# A text of more weights than this is measured by a sample, of so many rows, unless all are asked for.
-MANY_WEIGHTS, SAMPLED_ROWS = 2**29, 256
 
 
 class MeasuredQueries(NamedTuple):

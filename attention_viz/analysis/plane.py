@@ -15,6 +15,9 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
+# Points this close to one point or line, relative to how far they reach, count as on it.
+_FLAT = 1e-6
+
 
 @dataclass(frozen=True, eq=False)
 class Plane:
@@ -75,10 +78,6 @@ def plane_of(
     total = float(squares.sum())
     share = float(squares[:2].sum()) / total if total > 0 else 1.0
     return Plane(scaled[0] @ first, scaled[1] @ first, share)
-
-
-# Points this close to one point or line, relative to how far they reach, count as on it.
-_FLAT = 1e-6
 
 
 def corners(points: Float[numpy.ndarray, "point 2"]) -> Float[numpy.ndarray, "corner 2"]:

@@ -16,6 +16,21 @@ if TYPE_CHECKING:
 # happens unless nothing else is possible; the former more, since a pause may hold a cough that belongs to no word.
 _IN_A_WORD, _OUTSIDE = -1e6, -1e3
 _NONE = -1
+# A shorter silence may be part of a word, such as before a "t".
+FEWEST_SECONDS = 0.3
+# Decibels below speech at which a frame is silent for certain; above the quietest frames, at which it is no longer
+# background noise; and the least distance from speech that noise needs to be told apart.
+_SILENT, _OVER_NOISE, _LEAST = 35.0, 6.0, 15.0
+# How loud speech is, by the frames of this many seconds that are loudest; a click is shorter.
+_LOUDEST = 0.2
+# Percentile of the frames that counts as background noise.
+_NOISE = 5
+# Of samples: how many are heard at once, and how many come from one column to the next; how many bands there are.
+_WINDOW, STEP, BANDS = 400, 160, 80
+# Below 1,000 Hz bands are as wide as each other, above they widen in proportion: Slaney's scale.
+_LINEAR, _PER_BAND, _LOG_STEP = 1000.0, 200.0 / 3, np.log(6.4) / 27
+# What is less loud than the loudest by this power of ten counts as silent.
+_RANGE = 8.0
 
 
 def divide(
@@ -68,17 +83,6 @@ def _best_path(
     return path[::-1]
 
 
-# A shorter silence may be part of a word, such as before a "t".
-FEWEST_SECONDS = 0.3
-# Decibels below speech at which a frame is silent for certain; above the quietest frames, at which it is no longer
-# background noise; and the least distance from speech that noise needs to be told apart.
-_SILENT, _OVER_NOISE, _LEAST = 35.0, 6.0, 15.0
-# How loud speech is, by the frames of this many seconds that are loudest; a click is shorter.
-_LOUDEST = 0.2
-# Percentile of the frames that counts as background noise.
-_NOISE = 5
-
-
 def pauses(
     samples: Float[np.ndarray, " sample"], rate: int, begins: Float[np.ndarray, " frame"]
 ) -> Bool[np.ndarray, " frame"]:
@@ -110,14 +114,6 @@ def _levels(
     after = np.clip(np.round((begins + step) * rate).astype(np.int64), 0, len(samples))
     mean = (power[after] - power[first]) / np.maximum(after - first, 1)
     return 10 * np.log10(np.maximum(mean, 1e-12))
-
-
-# Of samples: how many are heard at once, and how many come from one column to the next; how many bands there are.
-_WINDOW, STEP, BANDS = 400, 160, 80
-# Below 1,000 Hz bands are as wide as each other, above they widen in proportion: Slaney's scale.
-_LINEAR, _PER_BAND, _LOG_STEP = 1000.0, 200.0 / 3, np.log(6.4) / 27
-# What is less loud than the loudest by this power of ten counts as silent.
-_RANGE = 8.0
 
 
 def spectrogram(samples: Float[np.ndarray, " sample"], rate: int) -> Float[np.ndarray, "column band"]:

@@ -39,6 +39,8 @@ MIXING = frozenset("conv1d cumsum cumprod logcumsumexp fft_fft fft_ifft roll sca
 CLIPS = frozenset("clamp clamp_ clip clip_".split())
 # Where a head's output meets W_O: what scales it before is a gate.
 PROJECTS = frozenset("linear addmm".split())
+# Makes a tensor a leaf of a kind, and hands back what to go on with.
+Leaves = Callable[[Tensor, str], Tensor]
 
 
 def is_frozen(name: str, args: Sequence[Any]) -> bool:
@@ -85,10 +87,6 @@ def marked(found: object, name: str) -> None:
 def is_learned(tensor: Tensor) -> bool:
     """Return whether a tensor is a parameter or its view."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
-
-
-# Makes a tensor a leaf of a kind, and hands back what to go on with.
-Leaves = Callable[[Tensor, str], Tensor]
 
 
 def _linear(

@@ -24,6 +24,9 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
+# How far a slope may be from the direction that the weights say, of the slope's own length.
+_BOUND = 2e-3
+
 
 @dataclass(frozen=True, eq=False)
 class OpenNumber:
@@ -281,10 +284,6 @@ def _without_position(parts: Sequence[WritingPart], table: Tensor) -> tuple[list
     found = torch.zeros(len(known), table.shape[1], dtype=table.dtype)
     found.index_add_(0, torch.tensor([known.index(name) for name in names], dtype=torch.long), table)
     return known, found
-
-
-# How far a slope may be from the direction that the weights say, of the slope's own length.
-_BOUND = 2e-3
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,10 @@ __all__ = [
 
 Cell = tuple[int, int]
 Detail = float | tuple[Cell, ...] | None
+_NUMBER = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,4})?")
+_CELL = re.compile(r"([0-9]{1,4})>([0-9]{1,4})")
+# Writes a token's label in a sentence.
+Spell = Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,6 @@ def calls_of(change: Change, trace: "Trace") -> "list[Attention]":
     """Return changed layers' attention calls."""
     stream = stream_of(change, trace)
     return [trace.attention(layer, stream) for layer in sorted({layer for layer, _ in heads_of(change, trace)})]
-
-
-_NUMBER = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,4})?")
-_CELL = re.compile(r"([0-9]{1,4})>([0-9]{1,4})")
 
 
 @dataclass(frozen=True)
@@ -173,10 +173,6 @@ def _read_cells(detail: str | None) -> tuple[Cell, ...]:
 
 def _write_cells(cells: tuple[Cell, ...]) -> str:
     return ",".join(f"{query}>{key}" for query, key in cells)
-
-
-# Writes a token's label in a sentence.
-Spell = Callable[[str], str]
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,47 @@ _LONGEST_TITLE = 300
 MOST_IN_A_FILE = 64_000_000
 # What two cores of 2023 do in a second: weights, bytes of heads that come as their terms, layers that are pictures.
 WEIGHTS_A_SECOND, _BYTES, _PICTURES = 3e7, 1e7, 15
+# Around the component there is only the page's ground and its heading.
+_PAGE_STYLE = f"""
+html {{ color-scheme: light dark; }}
+html[data-theme="light"] {{ color-scheme: light; }}
+html[data-theme="dark"] {{ color-scheme: dark; }}
+html {{
+  background: light-dark({LIGHT.background}, {DARK.background});
+  color: light-dark({LIGHT.ink}, {DARK.ink});
+}}
+body {{ margin: 0 auto; padding: 16px; max-width: 1480px; box-sizing: border-box; }}
+h1 {{
+  display: -webkit-box;
+  margin: 0 0 8px;
+  overflow: hidden;
+  overflow-wrap: anywhere;
+  font: 600 16px/1.4 {SANS};
+  -webkit-box-orient: vertical;
+  -webkit-line-clamp: 2;
+}}
+"""
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en" data-theme="{theme}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<h1>{title}</h1>
+<div id="explorer"></div>
+</main>
+<script id="payload" type="application/octet-stream">{payload}</script>
+<script type="module">{script}</script>
+</body>
+</html>
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,46 +194,3 @@ def _element_text(text: str) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-# Around the component there is only the page's ground and its heading.
-_PAGE_STYLE = f"""
-html {{ color-scheme: light dark; }}
-html[data-theme="light"] {{ color-scheme: light; }}
-html[data-theme="dark"] {{ color-scheme: dark; }}
-html {{
-  background: light-dark({LIGHT.background}, {DARK.background});
-  color: light-dark({LIGHT.ink}, {DARK.ink});
-}}
-body {{ margin: 0 auto; padding: 16px; max-width: 1480px; box-sizing: border-box; }}
-h1 {{
-  display: -webkit-box;
-  margin: 0 0 8px;
-  overflow: hidden;
-  overflow-wrap: anywhere;
-  font: 600 16px/1.4 {SANS};
-  -webkit-box-orient: vertical;
-  -webkit-line-clamp: 2;
-}}
-"""
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en" data-theme="{theme}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
-<div id="explorer"></div>
-</main>
-<script id="payload" type="application/octet-stream">{payload}</script>
-<script type="module">{script}</script>
-</body>
-</html>
-"""

@@ -21,6 +21,9 @@ SIDE = 64
 CODES, FAINTEST, BLOCKED = 254, 1e-4, 255
 # How many weights are computed for all pictures of a text together.
 _MOST = 40_000_000
+_Pictures: TypeAlias = UInt8[np.ndarray, "head column row"]
+_Made = TypeVar("_Made")
+_Largest: TypeAlias = Float[np.ndarray, "row column"]
 
 
 def sampled_rows(queries: int, keys: int, heads: int, special: Collection[int] = ()) -> list[int]:
@@ -39,11 +42,6 @@ def _nearest(place: int, start: int, end: int, special: Collection[int]) -> int:
     return min(
         (one for one in range(start, end) if one not in special), key=lambda one: abs(one - place), default=place
     )
-
-
-_Pictures: TypeAlias = UInt8[np.ndarray, "head column row"]
-_Made = TypeVar("_Made")
-_Largest: TypeAlias = Float[np.ndarray, "row column"]
 
 
 class Thumbnails:

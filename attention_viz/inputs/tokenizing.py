@@ -23,6 +23,8 @@ _Answer = TypeVar("_Answer")
 SECONDS = 20.0
 
 _Job = tuple[Callable[[], Any], "Future[Any]"]
+_lines: "weakref.WeakKeyDictionary[PreTrainedTokenizerBase, _TokenizerThread]" = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
 
 
 class _TokenizerThread:
@@ -42,10 +44,6 @@ def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:
             except BaseException as error:
                 future.set_exception(error)
         del job, work, future
-
-
-_lines: "weakref.WeakKeyDictionary[PreTrainedTokenizerBase, _TokenizerThread]" = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
 
 
 def _forget_lines() -> None:

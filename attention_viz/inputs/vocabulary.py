@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
+# So many tokens are said twice where nobody asks for another number, and the model reads so many.
+USUAL = 50
+
 
 def token_of(
     name: str,
@@ -95,10 +98,6 @@ def _named(tokenizer: "PreTrainedTokenizerBase", token: int) -> str:
 
 def _spaced(tokenizer: "PreTrainedTokenizerBase", token: int) -> bool:
     return str(tokenizer.decode([token])).startswith(" ")
-
-
-# So many tokens are said twice where nobody asks for another number, and the model reads so many.
-USUAL = 50
 
 
 def random_twice(

@@ -20,6 +20,15 @@ from attention_viz.lesson.tasks.toy import added, part
 from attention_viz.sources import CATALOGUE
 
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
+# Draws tried until no common slip gives the right answer, and the distance between their seeds.
+_DRAWS, _APART = 12, 100_003
+_SCREENS = (costs, heads, kinds, masks, scores, seen, softmax, toy, trained, vectors, order)
+_LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
+_ORDER = (
+    "why vectors plain roles scores scaling softmax mixture masks heads jobs together writes "
+    "positions cross picture sound older recurrent cost practice limits"
+)
+LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
 
 
 @dataclass(frozen=True)
@@ -45,10 +54,6 @@ class Solved(NamedTuple):
     given: Sequence[Table]
     solution: str
     working: str
-
-
-# Draws tried until no common slip gives the right answer, and the distance between their seeds.
-_DRAWS, _APART = 12, 100_003
 
 
 def _clear(make: Callable[[Scene, int], Exercise]) -> Callable[[Scene, int], Exercise]:
@@ -120,12 +125,3 @@ def given(exercise: Exercise) -> Sequence[Table]:
     size = range(len(answer.rows)), range(len(answer.columns))
     marks = tuple(tuple(float((row, column) in answer.start) for column in size[1]) for row in size[0])
     return (*exercise.given, Table("✕ is blocked", answer.rows, answer.columns, marks, marks=True))
-
-
-_SCREENS = (costs, heads, kinds, masks, scores, seen, softmax, toy, trained, vectors, order)
-_LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
-_ORDER = (
-    "why vectors plain roles scores scaling softmax mixture masks heads jobs together writes "
-    "positions cross picture sound older recurrent cost practice limits"
-)
-LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}

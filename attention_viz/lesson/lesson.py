@@ -37,6 +37,8 @@ __all__ = [
 _KINDS = {InputKind.PICTURE: "Image", InputKind.SOUND: "Audio"}
 # Shorter than in a text, since it labels a bar.
 _LABEL = 24
+# Along a bar's row, in parts of the width.
+_ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)
@@ -166,10 +168,6 @@ def row_asked(
         complete=complete,
         place=place,
     )
-
-
-# Along a bar's row, in parts of the width.
-_ALONG = (0.03, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from attention_viz.trace.trace_data import attach
 # Few enough that every number finds room on the page.
 D_MODEL, D_K = 8, 4
 _STREAM = "encoder"
+_NUMBERS = 2
 
 
 def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit] = ()) -> Trace:
@@ -73,9 +74,6 @@ def _compare(call: Attention) -> Fidelity:
         reference="torch's scaled_dot_product_attention with the same query, key and value",
         seconds=time.perf_counter() - started,
     )
-
-
-_NUMBERS = 2
 
 
 def in_a_plane(trace: Trace, layer: int, head: int) -> tuple[Trace, float]:

@@ -54,6 +54,7 @@ TERMS: dict[str, str] = {
 _TEXTS = Path(__file__).parent / "text"
 _FACT = re.compile(r"\{\{ *([\w.]+) *\}\}")
 _TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")
+_SCALE = r"\tfrac{1}{\sqrt{d_k}}"
 
 
 @cache
@@ -94,6 +95,3 @@ def lesson_text(
 
     # Terms first: filled-in facts may be the reader's words, which must not be read as our marks.
     return _FACT.sub(fill, _TERM.sub(mark, template(name)))
-
-
-_SCALE = r"\tfrac{1}{\sqrt{d_k}}"

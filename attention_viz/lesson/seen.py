@@ -19,6 +19,10 @@ from attention_viz.views.figures.seen import over_patches, touching
 
 SOUND_MODEL, SAMPLE = "whisper-tiny.en", "window"
 _STREAM = "cross"
+PICTURE_MODEL = "dinov2-small"
+# What each sample shows, by its name.
+PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE}
+_CLASS, _FEWEST = 0, 2
 
 
 @dataclass(frozen=True)
@@ -99,12 +103,6 @@ class SoundRun:
         """Return a word's weight on each word's time."""
         inside = [(self.begins >= start) & (self.begins < end) for start, end in self.times]
         return np.array([self.rows[word][one].sum() for one in inside])
-
-
-PICTURE_MODEL = "dinov2-small"
-# What each sample shows, by its name.
-PICTURES = {name: one.shows for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE}
-_CLASS, _FEWEST = 0, 2
 
 
 @once_for_each

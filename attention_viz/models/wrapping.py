@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 __all__ = ["checked_tokenizer", "wrap"]
+# Each processor of transformers has one of these.
+_PROCESSES = {"tokenizer", "image_processor", "feature_extractor", "image_mean", "sampling_rate", "model_input_names"}
 
 
 def checked_tokenizer(given: Any) -> Any:
@@ -44,10 +46,6 @@ def checked_tokenizer(given: Any) -> Any:
         )
     what = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
     raise UnusableText(f"the tokenizer must be a tokenizer or a processor of transformers; got {what}")
-
-
-# Each processor of transformers has one of these.
-_PROCESSES = {"tokenizer", "image_processor", "feature_extractor", "image_mean", "sampling_rate", "model_input_names"}
 
 
 def _from_bare(bare: Any) -> PreTrainedTokenizerBase:

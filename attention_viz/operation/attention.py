@@ -32,6 +32,10 @@ from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.terms import Term, along, has_others, map_terms, terms_of
 
 __all__ = ["Attention", "attend", "autocast_kinds", "fused", "fusible", "without_autocast"]
+# Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
+_ROWS_AT_A_TIME = 512
+# The terms that torch's fused kernel knows.
+_FUSED = ("query", "key", "value", "allowed", "scale", "bias")
 
 
 def autocast_kinds() -> tuple[str, ...]:
@@ -48,12 +52,6 @@ def without_autocast() -> Generator[None]:
         for kind in autocast_kinds():
             stack.enter_context(torch.autocast(kind, enabled=False))
         yield
-
-
-# Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
-_ROWS_AT_A_TIME = 512
-# The terms that torch's fused kernel knows.
-_FUSED = ("query", "key", "value", "allowed", "scale", "bias")
 
 
 def attend(

@@ -12,6 +12,7 @@ from torch import nn
 _Module = TypeVar("_Module", bound=nn.Module)
 # What a function may look modules up in.
 _CONTAINERS: tuple[type[Any], ...] = (dict, list, set, frozenset, tuple, WeakKeyDictionary)
+_EMPTY = object()
 
 
 def copied(model: _Module, memo: dict[int, Any]) -> _Module:
@@ -95,9 +96,6 @@ def _function(function: FunctionType, memo: dict[int, Any]) -> FunctionType:
     made.__kwdefaults__ = made_named or None
     made.__dict__.update(function.__dict__)
     return made
-
-
-_EMPTY = object()
 
 
 def _content(cell: CellType) -> Any:

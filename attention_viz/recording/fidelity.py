@@ -34,6 +34,8 @@ FEWEST_ROWS, _MOST = 128, 512
 # Where all else fails, weights of a layer that take up to so many bytes are compared all the same: 2 GiB. A model that
 # is eager by itself computes those of up to 256 MiB at once.
 _AFFORDABLE, BYTES_AT_ONCE = 2**31, 2**28
+# What a family's own code may raise when it is given a part of what it expects.
+_FOREIGN = (UnsupportedModel, RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,6 @@ class _TwinCheck:
     @property
     def _goes_by_position(self) -> bool:
         return all(tensor.shape == (1, self._length) for tensor in self.inputs.values())
-
-
-# What a family's own code may raise when it is given a part of what it expects.
-_FOREIGN = (UnsupportedModel, RuntimeError, TypeError, ValueError, LookupError, AttributeError)
 
 
 def compare(

@@ -28,6 +28,15 @@ from attention_viz.trace.memory import RestingFile
 BLOCKED_BELOW = -9e3
 
 Split = tuple[Tensor | None, Tensor | None]
+OURS = "attention_viz"
+
+# Keywords that change nothing in the result: what they stand for is already in the tensors, or concerns caching,
+# reporting or other kernels. Anything not named here or in the function's signature is refused.
+_HARMLESS = frozenset(
+    "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
+    "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
+    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
+)
 
 
 def split_mask(mask: Tensor) -> Split:
@@ -61,17 +70,6 @@ def chosen_keys(indices: Tensor, keys: int) -> Tensor:
     counts = torch.zeros(*indices.shape[:-1], keys, dtype=torch.int32, device=indices.device)
     counts.scatter_add_(-1, indices.long().clamp_min(0), (indices >= 0).int())
     return (counts > 0)[:, None]
-
-
-OURS = "attention_viz"
-
-# Keywords that change nothing in the result: what they stand for is already in the tensors, or concerns caching,
-# reporting or other kernels. Anything not named here or in the function's signature is refused.
-_HARMLESS = frozenset(
-    "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
-    "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
-    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
-)
 
 
 @dataclass(frozen=True, eq=False)

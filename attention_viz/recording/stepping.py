@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 # The terms that get longer with every step.
 _LONGER = ("query", "key", "value", "allowed")
+# Of the tokens that are run both ways, how many are read at once; and what the cache keeps of them.
+_READ, _EVICT = 5, Evict(first=2, last=2)
+# A step that is another operation is off by a hundredth and more; how exact the right one is, a trace says itself.
+_ROOM = 10
 
 
 class Grown:
@@ -149,12 +153,6 @@ def cache_number(call: Call) -> int:
 
 def _memory(tensor: Tensor | None) -> object:
     return None if tensor is None else (tensor.data_ptr(), tensor.shape, tensor.stride())
-
-
-# Of the tokens that are run both ways, how many are read at once; and what the cache keeps of them.
-_READ, _EVICT = 5, Evict(first=2, last=2)
-# A step that is another operation is off by a hundredth and more; how exact the right one is, a trace says itself.
-_ROOM = 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from attention_viz.sources import Plan
 
 _known = {name: entry.facts for name, entry in CATALOGUE.items()}
+# Numbers are read in float32, whatever a file holds.
+_BYTES_A_NUMBER = 4
+
+
+_MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
+# Each read model folder's files at that time.
+_states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 
 def facts_of(name: str) -> ModelFacts:
@@ -38,15 +45,6 @@ def forget_facts(name: str) -> None:
     """Forget the facts of a model outside the catalogue."""
     if name not in CATALOGUE:
         _known.pop(name, None)
-
-
-# Numbers are read in float32, whatever a file holds.
-_BYTES_A_NUMBER = 4
-
-
-_MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
-# Each read model folder's files at that time.
-_states = dict[str, Mapping[str, tuple[int, ...]]]()
 
 
 @dataclass(frozen=True)

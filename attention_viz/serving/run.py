@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # The name of our own module, which needs no loading.
 OWN = "scratch"
+# How many beginnings of a text are kept: who steps through it goes to and fro.
+_MOST_BEGINNINGS = 4
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,6 @@ class Request:
     chat: bool = False
     own: OwnModule | None = None
     shown: str = ""
-
-
-# How many beginnings of a text are kept: who steps through it goes to and fro.
-_MOST_BEGINNINGS = 4
 
 
 @dataclass(frozen=True, eq=False)

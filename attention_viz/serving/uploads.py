@@ -28,6 +28,8 @@ _OWN = "own-"
 _ROOM = SETTINGS.trace_memory * 1_000_000
 # The most answers of a kind that are cached with it.
 _ANSWERS = 200
+_uploads: "WeakValueDictionary[str, Upload]" = WeakValueDictionary()
+_questions = count()
 
 
 class Upload:
@@ -137,7 +139,3 @@ def _opened(kind: InputKind, source: Any) -> "Medium":
     from attention_viz.inputs.media.readers import CLASSES
 
     return CLASSES[kind](source)
-
-
-_uploads: "WeakValueDictionary[str, Upload]" = WeakValueDictionary()
-_questions = count()

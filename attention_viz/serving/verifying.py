@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Seconds between two checks whether a visitor still waits for a comparison.
 _MOMENT = 0.2
+_comparisons: "WeakKeyDictionary[Trace, _Verification]" = WeakKeyDictionary()
+_comparing = threading.Lock()
 
 
 def verify(run: Run, still_wanted: "Callable[[], object]" = lambda: None) -> None:
@@ -40,7 +42,3 @@ class _Verification(threading.Thread):
         with long_text(self._tokens), contextlib.suppress(Exception):
             _ = self._make()
         del self._make  # it keeps the trace
-
-
-_comparisons: "WeakKeyDictionary[Trace, _Verification]" = WeakKeyDictionary()
-_comparing = threading.Lock()

@@ -21,6 +21,10 @@ _ATTENTION = ("attn_implementation", "_attn_implementation", "_attn_implementati
 _BUILT_IN = ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3", "flash_attention_4")
 _QUANTIZED = ("quantization_config", "compression_config")
 _YOURSELF = "load it with transformers and use av.wrap"
+# Bytes of all headers together: 200,000 tensors take 20 million.
+_LONGEST_HEADER = 40_000_000
+# Models with many experts have 90,000 tensors, of a million numbers each; no tensor has as many axes.
+MOST_TENSORS, _NUMBERS_A_TENSOR, _MOST_AXES = 50_000, 1_000, 8
 
 
 def refuse_declared(config: Mapping[str, Any], name: str) -> None:
@@ -92,12 +96,6 @@ def _method(value: object) -> str:
         return "a method without a name"
     entry = cast("Mapping[str, object]", value)
     return str(entry.get("quant_method") or "a method without a name")[:40]
-
-
-# Bytes of all headers together: 200,000 tensors take 20 million.
-_LONGEST_HEADER = 40_000_000
-# Models with many experts have 90,000 tensors, of a million numbers each; no tensor has as many axes.
-MOST_TENSORS, _NUMBERS_A_TENSOR, _MOST_AXES = 50_000, 1_000, 8
 
 
 class Header(NamedTuple):

@@ -24,20 +24,6 @@ from transformers.tokenization_utils_base import BatchEncoding, PreTrainedTokeni
 
 # Whatever else it has, by name.
 transformers: Any = importlib.import_module("transformers")
-
-
-def read_processor(folder: Path) -> Any:
-    """Load a folder's image processor or feature extractor, without foreign code."""
-    config = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
-    kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in config else transformers.AutoImageProcessor
-    return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-
-
-def read_both(folder: Path) -> Any:
-    """Load a folder's processor for text beside images, without foreign code."""
-    return transformers.AutoProcessor.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-
-
 __all__ = [
     "ALL_ATTENTION_FUNCTIONS",
     "ALL_MASK_ATTENTION_FUNCTIONS",
@@ -57,3 +43,15 @@ __all__ = [
     "sdpa_attention_forward",
     "transformers",
 ]
+
+
+def read_processor(folder: Path) -> Any:
+    """Load a folder's image processor or feature extractor, without foreign code."""
+    config = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
+    kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in config else transformers.AutoImageProcessor
+    return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
+
+
+def read_both(folder: Path) -> Any:
+    """Load a folder's processor for text beside images, without foreign code."""
+    return transformers.AutoProcessor.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)

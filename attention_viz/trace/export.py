@@ -37,6 +37,8 @@ ROWS_A_SECOND = 2e6
 
 # What a spreadsheet takes for the start of a formula (OWASP, "CSV Injection"), the full-width forms included.
 _FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r\n")
+_STEPS = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
+_LONGEST = 300
 
 
 def weights_table(
@@ -116,9 +118,6 @@ def _writable(tokens: Tokens) -> list[str]:
     return [label.encode("utf-8", "backslashreplace").decode("utf-8") for label in tokens.labels]
 
 
-_STEPS = ("query", "key", "value", "scores", "scaled", "masked", "weights", "output")
-
-
 def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
     """Return one head's steps in order, each 2-D.
 
@@ -155,9 +154,6 @@ def to_safetensors(
         "scale": trace.attention(layer, stream).scale,
     }
     return save(written, metadata={name: json.dumps(value) for name, value in origin.items()})
-
-
-_LONGEST = 300
 
 
 def trace_in_html(trace: TraceData) -> str:

@@ -30,6 +30,17 @@ LAYOUTS = ("bhsd", "bshd")
 _A_SHARE = 1e-2
 # The labels of queries and keys, and the stream, as far as they were named.
 Named = tuple[Sized | None, Sized | None, str | None]
+# A tensor of one layer, or one a layer.
+Layers = Tensor | Sequence[Tensor]
+
+# How far a row of weights may be from 1, in float32 and in half precision.
+_SUM, _HALF_SUM = 1e-3, 1e-2
+Labels = Sequence[str] | Tokens | None
+
+_Made = TypeVar("_Made", bound=TraceData)
+
+# So many weights of a head are compared; of more, this many rows.
+_WHOLE, _ROWS = 2**20, 128
 
 
 def heads_first(
@@ -105,13 +116,6 @@ def _check(
             f"queries {query} would be {heads} heads × {queries} positions, but {wrong}. For (…, position, head, "
             'width) pass layout="bshd"; for heads first, layout="bhsd"'
         )
-
-
-# A tensor of one layer, or one a layer.
-Layers = Tensor | Sequence[Tensor]
-
-# How far a row of weights may be from 1, in float32 and in half precision.
-_SUM, _HALF_SUM = 1e-3, 1e-2
 
 
 def calls_of_qkv(
@@ -261,14 +265,6 @@ def _call_of_weights(weights: Tensor, allowed: Tensor | None, name: str) -> Atte
         raise TraceError(f"{name} has weights above 0 on keys that `allowed` blocks")
     shares = wide / torch.where(sums > 0, sums, 1)[..., None]
     return attention_of(shares, allowed)
-
-
-Labels = Sequence[str] | Tokens | None
-
-_Made = TypeVar("_Made", bound=TraceData)
-
-# So many weights of a head are compared; of more, this many rows.
-_WHOLE, _ROWS = 2**20, 128
 
 
 def tokens_of(labels: Labels, count: int, which: str) -> Tokens:

@@ -34,6 +34,15 @@ _PAGEOUT = 21
 _places: set[int] = set()
 # Bytes copied at a time if a tensor isn't contiguous.
 BYTES_AT_A_TIME = 32_000_000
+# Rows are always made in these blocks, so that a row has the same last digits however it is read.
+ROWS_TOGETHER = 64
+# So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
+_MOST_HOLDING = 4
+# Those that do, the last to have made some at the end.
+_holders, _holding = list["weakref.ref[LateOutput]"](), threading.Lock()
+
+# Makes the output's rows from `start` to `stop`.
+Make = Callable[[int, int], Float[Tensor, "position width"]]
 
 
 class RestingFile:
@@ -126,17 +135,6 @@ def _pieces(tensor: Tensor) -> list[Tensor]:
         tensor = tensor[0]
     rows = max(1, BYTES_AT_A_TIME // max(1, tensor[0].numel() * tensor.element_size()))
     return list(tensor.split(rows))
-
-
-# Rows are always made in these blocks, so that a row has the same last digits however it is read.
-ROWS_TOGETHER = 64
-# So many outputs keep the rows that they made last, which with a large vocabulary are 12 MB: a server has many traces.
-_MOST_HOLDING = 4
-# Those that do, the last to have made some at the end.
-_holders, _holding = list["weakref.ref[LateOutput]"](), threading.Lock()
-
-# Makes the output's rows from `start` to `stop`.
-Make = Callable[[int, int], Float[Tensor, "position width"]]
 
 
 class LateOutput:

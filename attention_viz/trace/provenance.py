@@ -8,6 +8,15 @@ from typing import Any
 
 from attention_viz.trace.kind import MEDIA, InputKind
 
+# The edit that a trace of merged words names.
+MERGED = "pieces of words merged afterwards"
+
+# How far from a more exact run a run may be and still be called rounded: in float32, and in how many times the bound of
+# half precision, which is above this.
+_ROUNDED, ROUNDED_BOUNDS, _HALF = 1e-3, 10, 1e-3
+# How a note begins that names attention which isn't in the trace.
+_LEFT_OUT = "Left out: "
+
 
 def renamed(old: str, new: str) -> property:
     """Return a property for an attribute's old name, which warns."""
@@ -18,16 +27,6 @@ def renamed(old: str, new: str) -> property:
         return getattr(self, new)
 
     return property(read)
-
-
-# The edit that a trace of merged words names.
-MERGED = "pieces of words merged afterwards"
-
-# How far from a more exact run a run may be and still be called rounded: in float32, and in how many times the bound of
-# half precision, which is above this.
-_ROUNDED, ROUNDED_BOUNDS, _HALF = 1e-3, 10, 1e-3
-# How a note begins that names attention which isn't in the trace.
-_LEFT_OUT = "Left out: "
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,13 @@ __all__ = ["PADDING", "Tokens", "check_text"]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
+# The label of a position that only fills up a row.
+PADDING = "[PAD]"
+
+# So many tokens are named in a message, and shown in a notebook.
+_MOST_NAMED, _MOST_ROWS = 30, 60
+
+_UNKNOWN, _TEXT = SPELLINGS[:2]
 
 
 def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
@@ -34,15 +41,6 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
             f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
             f"times as many places as positions, {_EMPTIEST * len(places):,}"
         )
-
-
-# The label of a position that only fills up a row.
-PADDING = "[PAD]"
-
-# So many tokens are named in a message, and shown in a notebook.
-_MOST_NAMED, _MOST_ROWS = 30, 60
-
-_UNKNOWN, _TEXT = SPELLINGS[:2]
 
 
 @dataclass(frozen=True, repr=False)

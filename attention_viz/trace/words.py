@@ -18,6 +18,10 @@ _LONE_MARKS = {"Ġ": " ", "▁": " ", "Ċ": "\n"}
 _PREFIX, _SUFFIX = "##", "</w>"
 # Halves of characters that are no bytes either.
 _HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+# Letters that an apostrophe has on one side at most where it may be a quotation mark: "we'll", "l'eau".
+_SHORT = 2
+_APOSTROPHES = ("'", "’")
+_CLITICS = ("s", "t", "d", "m", "ll", "re", "ve")
 
 
 @dataclass(frozen=True)
@@ -106,12 +110,6 @@ def _spans(parts: Sequence[bytes], text: str, begin: int) -> list[tuple[int, int
         found.append((begin + of_byte[done], begin + of_byte[end - 1]) if part else None)
         done = end
     return found
-
-
-# Letters that an apostrophe has on one side at most where it may be a quotation mark: "we'll", "l'eau".
-_SHORT = 2
-_APOSTROPHES = ("'", "’")
-_CLITICS = ("s", "t", "d", "m", "ll", "re", "ve")
 
 
 def group_pieces(

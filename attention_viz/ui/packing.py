@@ -15,6 +15,17 @@ from attention_viz.trace.once import once, once_for_each
 if TYPE_CHECKING:
     from attention_viz.serving.run import Run
 
+# The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
+_MOST_BYTES = 96_000_000
+# The part for heads made ahead of a click, in bytes; the rest is for viewed heads.
+_MOST_AHEAD = _MOST_BYTES // 2
+# The heads kept with the run of an image or audio, in bytes.
+_MOST_WITH_RUN = 24_000_000
+# Idle seconds before that begins: a page that reruns computes in several goes.
+REST = 0.5
+# How many heads a ranking names.
+_MOST_RANKED = 10
+
 
 def payload_of(run: "Run") -> bytes:
     """Return the run's explorer bytes, packed once; a long text's have small pictures."""
@@ -51,18 +62,6 @@ class _Packed:
 @once_for_each
 def _packed(run: "Run") -> _Packed:
     return _Packed(run)
-
-
-# The heads that were looked at last, of all texts together, in bytes: of 8,000 tokens each is some five megabytes.
-_MOST_BYTES = 96_000_000
-# The part for heads made ahead of a click, in bytes; the rest is for viewed heads.
-_MOST_AHEAD = _MOST_BYTES // 2
-# The heads kept with the run of an image or audio, in bytes.
-_MOST_WITH_RUN = 24_000_000
-# Idle seconds before that begins: a page that reruns computes in several goes.
-REST = 0.5
-# How many heads a ranking names.
-_MOST_RANKED = 10
 
 
 def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:

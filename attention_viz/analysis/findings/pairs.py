@@ -18,6 +18,10 @@ _OF_A_HEAD, _OF_A_BLOCK = 3, 24
 _TIMES = 2
 # In a translation a word that stands where it stood counts less than one that moved.
 _UNMOVED = 0.9
+# Heads that are kept of each job in all heads that are looked through together.
+_BEST_OF_BLOCK = 24
+# What is seen at one word alone counts less.
+_ONCE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +107,6 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
 def _if_any(kind: str, factor: Float[Tensor, "asked word"]) -> list[Pairs]:
     rows = (factor > 0).any(dim=1).nonzero()[:, 0]
     return [Pairs(kind, rows, factor[rows])] if len(rows) else []
-
-
-# Heads that are kept of each job in all heads that are looked through together.
-_BEST_OF_BLOCK = 24
-# What is seen at one word alone counts less.
-_ONCE = 0.7
 
 
 @dataclass(frozen=True, eq=False)

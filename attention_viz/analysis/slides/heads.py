@@ -40,6 +40,8 @@ _ASKED = {
     "first": "Which head is the strongest attention sink?",
     "broad": "Which head spreads its weight most evenly?",
 }
+# So many heads are shown beside each other.
+_BEST_WRITTEN = 5
 
 
 def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = None) -> tuple[Slide, ...]:
@@ -73,10 +75,6 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     )
     means = f"means over the {unit.plural} of this {unit.whole.one.split()[-1]}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))
-
-
-# So many heads are shown beside each other.
-_BEST_WRITTEN = 5
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ from attention_viz.trace.trace import Trace
 _LETTERS, _AROUND, _LEAST = 62, 2, 4
 _BARS = 9
 _LONGEST_TOKEN = 16
+# A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
+Part = tuple[str, str]
+
+# Letters of a text that fit into a line of small print.
+_LONGEST_SENTENCE = 90
 
 
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
@@ -55,13 +60,6 @@ def short_token(text: str) -> str:
 def _width(text: str) -> int:
     letters = sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in short_token(text))
     return max(letters + _AROUND, _LEAST)
-
-
-# A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
-Part = tuple[str, str]
-
-# Letters of a text that fit into a line of small print.
-_LONGEST_SENTENCE = 90
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ from attention_viz.recording.wiring import hooked
 from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
 
+# What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
+Change = Callable[[int, Tensor], Tensor]
+
 
 def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, int]], most: int) -> int:
     """Count shared first tokens; 0 unless keys and values are known, attention is causal and positions are settable."""
@@ -69,10 +72,6 @@ def _is_closed(call: Attention, start: int) -> bool:
         return False
     allowed = call.allowed.expand(*call.allowed.shape[:-2], queries, keys)
     return not bool(allowed[..., :start, start:].any())
-
-
-# What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
-Change = Callable[[int, Tensor], Tensor]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
 
 __all__ = ["patch", "table_of"]
+_KNOWN = {"direction": ("noising", "denoising"), "parts": ("heads", "mlps"), "by": ("head", "position")}
 
 
 def patch(
@@ -84,9 +85,6 @@ def _confirmed(made: Patching, count: int | None, report: Callable[[int, int], o
         effects |= found
         report(len(effects), len(ranked))
     return effects
-
-
-_KNOWN = {"direction": ("noising", "denoising"), "parts": ("heads", "mlps"), "by": ("head", "position")}
 
 
 def _check(confirm: int | None, **given: str) -> None:

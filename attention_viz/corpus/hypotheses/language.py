@@ -36,6 +36,9 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 # Brackets within brackets, and characters; a longer hypothesis is refused.
 _DEEPEST, _LONGEST = 50, 10_000
+# What is made of the two axes: of a value its values, of a pattern where it holds, (query or 1, key or 1).
+_Axes = tuple[HypothesisAxis, HypothesisAxis]
+_Pattern = Callable[[_Axes], "NDArray[Any]"]
 
 
 class _Values(NamedTuple):
@@ -43,11 +46,6 @@ class _Values(NamedTuple):
 
     numbers: "NDArray[Any]"
     known: "NDArray[Any]"
-
-
-# What is made of the two axes: of a value its values, of a pattern where it holds, (query or 1, key or 1).
-_Axes = tuple[HypothesisAxis, HypothesisAxis]
-_Pattern = Callable[[_Axes], "NDArray[Any]"]
 
 
 class _Value(NamedTuple):

@@ -19,6 +19,16 @@ from attention_viz.sources.bounded.process import Broken, NotStarted, Process, P
 
 # How often a waiting thread checks whether to go on, in seconds.
 _LOOK = 0.25
+# Characters: more than any model here reads, and less than keeps a machine busy for long.
+LONGEST_TEXT = 2_000_000
+# An honest tokenizer took 200 MB for a text of a million letters.
+LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
+# How long a text may take; loading the largest published vocabularies takes longer on a busy machine.
+SECONDS = 20.0
+# After ending a process this many times within this many seconds, the same request is refused for as long.
+_ENDS, _PAUSE = 2, 60.0
+
+_MODULE = "attention_viz.inputs.isolated.answering"
 
 
 class Resting(Protocol):
@@ -83,18 +93,6 @@ class ProcessSlots:
                 self._users.discard(other)
                 return True
         return False
-
-
-# Characters: more than any model here reads, and less than keeps a machine busy for long.
-LONGEST_TEXT = 2_000_000
-# An honest tokenizer took 200 MB for a text of a million letters.
-LIMITS = Limits(memory=600_000_000, seconds=60, processor=20, answer=64_000_000)
-# How long a text may take; loading the largest published vocabularies takes longer on a busy machine.
-SECONDS = 20.0
-# After ending a process this many times within this many seconds, the same request is refused for as long.
-_ENDS, _PAUSE = 2, 60.0
-
-_MODULE = "attention_viz.inputs.isolated.answering"
 
 
 def get_ready() -> None:

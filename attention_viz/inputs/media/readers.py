@@ -18,6 +18,13 @@ from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
+# The classes for inputs other than text.
+Medium = Picture | Sound
+CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
+# The names of images and sounds in a model's forward.
+PICTURE = "pixel_values"
+SPEECH = ("input_features", "input_values")
+
 
 @dataclass(frozen=True, eq=False)
 class InputField:
@@ -33,14 +40,6 @@ class InputField:
     named: Mapping[InputKind, str] = field(default_factory=dict[InputKind, str])
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
-
-
-# The classes for inputs other than text.
-Medium = Picture | Sound
-CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
-# The names of images and sounds in a model's forward.
-PICTURE = "pixel_values"
-SPEECH = ("input_features", "input_values")
 
 
 class Reader(ABC):

@@ -12,6 +12,12 @@ from attention_viz.operation.attention import Attention, attend
 
 _BLOCKS = (16, 32, 64)
 _HEADS = (2, 4, 8, 12)
+_EACH = "Each word has a weight for each word: with n words a head has n·n weights."
+_ASKED = {
+    "once": "How many weights does the work in blocks hold at once?",
+    "whole": "How many weights would the whole matrix hold?",
+    "times": "How many such blocks fill the whole matrix?",
+}
 
 
 def _call(queries: int, keys: int, heads: int = 1) -> Attention:
@@ -73,9 +79,6 @@ def _looks_at_itself(target: int, source: int) -> tuple[Slip, ...]:
     )
 
 
-_EACH = "Each word has a weight for each word: with n words a head has n·n weights."
-
-
 def cost(scene: Scene, seed: int) -> Exercise:
     """Ask for several heads' number of weights, or a longer text's factor."""
     draw = Draw("cost", seed, scene.text)
@@ -119,13 +122,6 @@ def _layer(count: int, heads: int) -> Exercise:
             Slip((count * heads) ** 2, "did you square the heads, too? Only the words meet each other."),
         ),
     )
-
-
-_ASKED = {
-    "once": "How many weights does the work in blocks hold at once?",
-    "whole": "How many weights would the whole matrix hold?",
-    "times": "How many such blocks fill the whole matrix?",
-}
 
 
 def memory(scene: Scene, seed: int) -> Exercise:

@@ -25,6 +25,7 @@ _MARGIN = 0.02
 _DIGITS = 3
 # Heads tried per exercise, and how many times the effect of each other the right one must have.
 _TRIED, _LEAD = 8, 1.5
+_Place = tuple[int, int]
 
 
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
@@ -38,9 +39,6 @@ def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
 
 def _names(trace: Trace) -> tuple[str, ...]:
     return named(trace.query_tokens().written)
-
-
-_Place = tuple[int, int]
 
 
 def _place(layer: int, head: int) -> str:

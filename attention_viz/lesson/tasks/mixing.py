@@ -25,6 +25,8 @@ _TEMPERATURES = (0.25, 1.0, 4.0)
 # The range of each temperature's entropy, in parts of the largest: far enough apart to find by reasoning.
 _ENTROPIES = ((0.0, 0.35), (0.4, 0.75), (0.8, 1.0))
 _SPREADS = ((0.5, 0.3, 0.2), (0.6, 0.3, 0.1), (0.7, 0.2, 0.1), (0.4, 0.4, 0.2), (0.5, 0.4, 0.1))
+_TANH = range(5)
+_Product = tuple[list[list[int]], list[int]]
 
 
 def plain(scene: Scene, seed: int) -> Exercise:
@@ -183,15 +185,9 @@ def additive(scene: Scene, seed: int) -> Exercise:
     )
 
 
-_TANH = range(5)
-
-
 def _tanh() -> list[float]:
     """Round to three decimals."""
     return [round(math.tanh(one), 3) for one in (*_TANH, math.inf)]
-
-
-_Product = tuple[list[list[int]], list[int]]
 
 
 def _additive_slips(above: list[int], first: _Product, second: _Product) -> tuple[Slip, ...]:

@@ -19,6 +19,11 @@ _RULES = {
     "padding": "a padding mask: no token looks at [PAD], not even [PAD]",
     "both": "causal with a padding mask: no token looks ahead or at [PAD], not even [PAD]",
 }
+_ASKED = {
+    "recurrent": "A recurrent network reads one word after the other. How many steps does it take?",
+    "more": "A recurrent network reads one word after the other. How many more steps does it take than one layer of "
+    "attention?",
+}
 
 
 def mask(scene: Scene, seed: int) -> Exercise:
@@ -131,13 +136,6 @@ def _rows(names: Sequence[str]) -> str:
 
 def _as_text(vector: Tensor) -> str:
     return f"({', '.join(f'{one:.2f}' for one in vector.tolist())})".replace("-", "−")
-
-
-_ASKED = {
-    "recurrent": "A recurrent network reads one word after the other. How many steps does it take?",
-    "more": "A recurrent network reads one word after the other. How many more steps does it take than one layer of "
-    "attention?",
-}
 
 
 def path(scene: Scene, seed: int) -> Exercise:

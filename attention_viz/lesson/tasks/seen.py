@@ -8,6 +8,9 @@ from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, SOUND_MODEL, Pict
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, table
 
 _DIGITS, _PARTS = 2, 6
+_BOXES, _DIGITS_SEEING = 4, 3
+# How many boxes are asked about.
+_FEWEST, _MOST = 2, 4
 
 
 def stretch(scene: Scene, seed: int) -> Exercise:
@@ -57,11 +60,6 @@ def stretch(scene: Scene, seed: int) -> Exercise:
             if at not in right
         ),
     )
-
-
-_BOXES, _DIGITS_SEEING = 4, 3
-# How many boxes are asked about.
-_FEWEST, _MOST = 2, 4
 
 
 def region(scene: Scene, seed: int) -> Exercise:

@@ -7,6 +7,9 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, factor, products, table
 
 _DIGITS = 2
+_DIGITS_WRITING = 2
+# Words with less weight than this are taken together.
+_SMALL = 0.02
 
 
 def part(scene: Scene, seed: int) -> Exercise:
@@ -51,11 +54,6 @@ def _called(kind: str, layer: int | None, _head: int | None) -> str:
     if kind == "head":
         return f"layer {layer}, its other heads"
     return {"embedding": "the word itself", "mlp": f"layer {layer}, MLP"}.get(kind, "all else")
-
-
-_DIGITS_WRITING = 2
-# Words with less weight than this are taken together.
-_SMALL = 0.02
 
 
 def added(scene: Scene, seed: int) -> Exercise:

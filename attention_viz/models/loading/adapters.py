@@ -33,6 +33,10 @@ _HARMLESS = frozenset(
 )
 _PART = re.compile(r"[A-Za-z0-9_.-]{1,200}")
 _YOURSELF = "load it with peft and pass it to av.wrap"
+# How the adapter's matrices were begun, if that left the base model as it was.
+_PLAIN_START = (True, False, None, "gaussian", "orthogonal")
+# What an entry that isn't used has.
+_OFF: tuple[object, ...] = (None, False, {}, [], "", 0)
 
 
 def is_adapter(folder: Path) -> bool:
@@ -91,12 +95,6 @@ def _read_config(folder: Path, name: str) -> dict[str, Any]:
             f"{ADAPTER} of {name} sets {', '.join(strange)[:200]}, which isn't supported; {_YOURSELF}"
         )
     return config
-
-
-# How the adapter's matrices were begun, if that left the base model as it was.
-_PLAIN_START = (True, False, None, "gaussian", "orthogonal")
-# What an entry that isn't used has.
-_OFF: tuple[object, ...] = (None, False, {}, [], "", 0)
 
 
 def _base(folder: Path, name: str, config: Mapping[str, Any]) -> tuple[str | Path, str | None]:

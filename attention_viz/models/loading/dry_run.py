@@ -45,6 +45,10 @@ Example = Mapping[str, Tensor] | None
 
 # Bytes of a model that gets numbers by chance: beside it the process has room for what they make.
 _LARGEST_WITH_NUMBERS = 300_000_000
+# Numbers that a processor may make of one picture: a square of 4,000 pixels has 48 million.
+_LARGEST_INPUT = 50_000_000
+# What weights may be stored as, in the words of safetensors; torch would make numbers of anything else, too.
+_FLOATING = ("F64", "F32", "F16", "BF16")
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -117,12 +121,6 @@ def _with_numbers(tensor: Tensor) -> Tensor:
     if not tensor.is_floating_point():
         return torch.zeros(tensor.shape, dtype=tensor.dtype)
     return torch.randn(tensor.shape, dtype=tensor.dtype).mul_(0.02)
-
-
-# Numbers that a processor may make of one picture: a square of 4,000 pixels has 48 million.
-_LARGEST_INPUT = 50_000_000
-# What weights may be stored as, in the words of safetensors; torch would make numbers of anything else, too.
-_FLOATING = ("F64", "F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ from attention_viz.trace.trace_data import behind, by_row
 # The encoder's output, from which a decoder's run can start; None if such a run gives another result. It is most of
 # the work for audio, and no change of a decoder's heads touches it.
 _encoded: "WeakKeyDictionary[Trace, Any]" = WeakKeyDictionary()
+# A batch of so many tokens and rows fills the processor, and one of so many numbers doesn't fill the memory.
+_TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
+# Where one position of the output is enough, most decoders make few numbers, so that more rows fit.
+_TOKENS_OF_ONE, _ROWS_OF_ONE, _NUMBERS_OF_ONE = 768, 64, 60_000_000
 
 
 def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
@@ -78,12 +82,6 @@ def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> T
     named = {name: one for name, one in run.inputs.items() if name.startswith("decoder_") or name == "attention_mask"}
     given: Any = {**named, "encoder_outputs": encoded}
     return run.runner.record(given, edits, run.anatomy.places[first:], keep=()).output[:]
-
-
-# A batch of so many tokens and rows fills the processor, and one of so many numbers doesn't fill the memory.
-_TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
-# Where one position of the output is enough, most decoders make few numbers, so that more rows fit.
-_TOKENS_OF_ONE, _ROWS_OF_ONE, _NUMBERS_OF_ONE = 768, 64, 60_000_000
 
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:

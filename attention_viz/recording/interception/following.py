@@ -18,6 +18,15 @@ from attention_viz.errors import UnsupportedModel
 
 _PLAIN = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 _ADDED = {torch.baddbmm, Tensor.baddbmm}
+_SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
+_LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
+# What makes something new of its input, which is no longer the numbers that were followed.
+_ENDS = {functional.linear, functional.layer_norm, functional.rms_norm, functional.group_norm, functional.embedding}
+_MARK = "_attention_viz_followed"
+
+
+# Given a softmax's number, what enters it and the softmax itself, hands back what leaves it.
+Soften = Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,17 +127,6 @@ def _summed(args: Sequence[Any]) -> Product | None:
     asked_for = [order.index(axis) for axis in made]
     back = [made.index(axis) for axis in order]
     return Product(left, right, lambda result: result.permute(asked_for), lambda result: result.permute(back))
-
-
-_SOFTMAX = {functional.softmax, torch.softmax, Tensor.softmax, torch.special.softmax}
-_LOGSUMEXP = {torch.logsumexp, Tensor.logsumexp, torch.special.logsumexp}
-# What makes something new of its input, which is no longer the numbers that were followed.
-_ENDS = {functional.linear, functional.layer_norm, functional.rms_norm, functional.group_norm, functional.embedding}
-_MARK = "_attention_viz_followed"
-
-
-# Given a softmax's number, what enters it and the softmax itself, hands back what leaves it.
-Soften = Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]
 
 
 @dataclass(frozen=True, eq=False)

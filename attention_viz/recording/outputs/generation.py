@@ -29,6 +29,30 @@ _LOGITS = ("logits", "prediction_logits")
 
 # How many tokens an encoder–decoder may say where nobody told it what to say.
 LONGEST = 128
+# What is left unsaid, transformers takes from the model's own settings.
+_NEUTRAL: dict[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    "num_return_sequences": 1,
+    "return_dict_in_generate": False,
+    "min_length": 0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0,
+    "guidance_scale": 1.0,
+}
+
+_SETTINGS = (
+    "bos_token_id",
+    "eos_token_id",
+    "pad_token_id",
+    "decoder_start_token_id",
+    "forced_bos_token_id",
+    "bad_words_ids",
+    "suppress_tokens",
+    "begin_suppress_tokens",
+)
 
 
 def decoder_inputs(model: "PreTrainedModel", produced: Tensor) -> Tensor:
@@ -122,32 +146,6 @@ def _plainly(model: "PreTrainedModel", most: int) -> GenerationConfig:
     # Said the way they say it, as one of the two would be taken from them and come before the other.
     length = {"max_length": most + 1} if theirs.max_new_tokens is None else {"max_new_tokens": most}
     return GenerationConfig(**settings, **_NEUTRAL, **length)
-
-
-# What is left unsaid, transformers takes from the model's own settings.
-_NEUTRAL: dict[str, Any] = {
-    "do_sample": False,
-    "num_beams": 1,
-    "num_return_sequences": 1,
-    "return_dict_in_generate": False,
-    "min_length": 0,
-    "repetition_penalty": 1.0,
-    "encoder_repetition_penalty": 1.0,
-    "no_repeat_ngram_size": 0,
-    "encoder_no_repeat_ngram_size": 0,
-    "guidance_scale": 1.0,
-}
-
-_SETTINGS = (
-    "bos_token_id",
-    "eos_token_id",
-    "pad_token_id",
-    "decoder_start_token_id",
-    "forced_bos_token_id",
-    "bad_words_ids",
-    "suppress_tokens",
-    "begin_suppress_tokens",
-)
 
 
 def why_no_words(model: "PreTrainedModel", named: str, shape: Sequence[int], positions: int) -> str:

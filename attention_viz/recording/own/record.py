@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["PlacedCalls", "Recording", "placed", "record"]
+_REFERENCE = "torch's own attention on the same queries, keys and values, call by call"
+# Name at most this many softmaxes if no attention was recorded.
+_MOST_TOLD = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +145,6 @@ def _side(tokens: int, queries: int, keys: int, closed: bool, is_several: bool) 
 
 def _of_all(allowed: Tensor | None) -> Tensor | None:
     return None if allowed is None or allowed[..., 0, 0].numel() > 1 else allowed
-
-
-_REFERENCE = "torch's own attention on the same queries, keys and values, call by call"
-# Name at most this many softmaxes if no attention was recorded.
-_MOST_TOLD = 3
 
 
 @dataclass(eq=False, repr=False)

@@ -16,6 +16,12 @@ from attention_viz.recording.interception.proof import OwnWeights
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.twin import Twin
 
+# Called with the number of a call in the record, and the weights of a run of a twin: (head, query, key).
+Take = Callable[[int, Tensor], None]
+
+# Bytes of weights that are kept for a later comparison with a more exact run, at most: 64 MiB.
+_KEPT = 2**26
+
 
 @dataclass(eq=False)
 class EagerWeights:
@@ -120,13 +126,6 @@ def _weights_in(outputs: object, shape: Sequence[int | None]) -> Tensor | None:
         and all(wanted in (None, size) for wanted, size in zip((1, *shape), item.shape, strict=True))
     ]
     return fitting[-1] if fitting else None
-
-
-# Called with the number of a call in the record, and the weights of a run of a twin: (head, query, key).
-Take = Callable[[int, Tensor], None]
-
-# Bytes of weights that are kept for a later comparison with a more exact run, at most: 64 MiB.
-_KEPT = 2**26
 
 
 @dataclass(eq=False)

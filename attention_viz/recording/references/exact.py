@@ -19,6 +19,13 @@ from attention_viz.trace.provenance import Fidelity
 
 # Bytes of weights that are kept meanwhile, and of an output, at most.
 _AFFORDABLE = 2**30
+_WIDE = {torch.float32, torch.float64}
+
+# Why a copy of a model gives something else than the model.
+COPIES_DIFFER = (
+    "can't be compared with a copy of itself: a hook or function of yours refers to the original modules; refer to "
+    "them by name or by `layer_idx`"
+)
 
 
 class FromExact(NamedTuple):
@@ -97,15 +104,6 @@ def _room(twin: Twin) -> float:
     except (OSError, ValueError):
         return float("inf")
     return int(found) * 1024 / 2 if twin.model.device.type == "cpu" else float("inf")
-
-
-_WIDE = {torch.float32, torch.float64}
-
-# Why a copy of a model gives something else than the model.
-COPIES_DIFFER = (
-    "can't be compared with a copy of itself: a hook or function of yours refers to the original modules; refer to "
-    "them by name or by `layer_idx`"
-)
 
 
 def copies_differ(twin: Twin, inputs: Mapping[str, Tensor], own: Tensor | None) -> bool:

@@ -20,6 +20,10 @@ _T = TypeVar("_T")
 
 # Seconds between tries, about 10 in all: other threads turn a model to our attention for the time of a run.
 _PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 3.0)
+# Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
+_KEPT = 2**24
+# Beyond so many rows an output is made piece by piece.
+ROWS_AT_ONCE = 128
 
 
 def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
@@ -38,12 +42,6 @@ def run_itself(runner: Runner, twin: Twin, run: Callable[[Twin], _T]) -> _T:
         if pause is not None:
             time.sleep(pause)
     raise UnsupportedModel("it can't run by itself while other threads record it; try again once they are done")
-
-
-# Up to so many numbers an output is kept for what is asked afterwards: 64 MiB in float32.
-_KEPT = 2**24
-# Beyond so many rows an output is made piece by piece.
-ROWS_AT_ONCE = 128
 
 
 @dataclass(eq=False)

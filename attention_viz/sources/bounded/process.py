@@ -27,6 +27,11 @@ _LOOK = 0.25
 # The signals by which Linux ends a process that exceeds a limit.
 _ABORTED, _TOO_MUCH_TIME, _KILLED = -6, -24, -9
 _SWITCH = "ATTENTION_VIZ_ISOLATE"
+# Our errors that need no more than a message.
+_PASSED_ON: tuple[type[AttentionVizError], ...] = (
+    errors.ModelNotFound,
+    *(kind.error for kind in InputKind),
+)
 
 
 def isolates() -> bool:
@@ -179,10 +184,3 @@ def _checked(values: Any, answer: Message) -> Message:
     if ours in _PASSED_ON:
         raise ours(str(reason))
     raise Broken(str(reason))
-
-
-# Our errors that need no more than a message.
-_PASSED_ON: tuple[type[AttentionVizError], ...] = (
-    errors.ModelNotFound,
-    *(kind.error for kind in InputKind),
-)

@@ -21,15 +21,13 @@ from attention_viz.sources.folders import WEIGHTS, sha256_of
 
 # The environment variable that moves the cache.
 VARIABLE = "ATTENTION_VIZ_CACHE"
+_MANIFEST = "manifest.json"
 
 
 def cache_folder() -> Path:
     """Return the folder that `VARIABLE` names; by default the system's cache folder of this user."""
     named = os.environ.get(VARIABLE, "").strip()
     return Path(named).expanduser().absolute() if named else platformdirs.user_cache_path("attention_viz")
-
-
-_MANIFEST = "manifest.json"
 
 
 def write_manifest(folder: Path, source: str, sums: Mapping[str, str]) -> None:

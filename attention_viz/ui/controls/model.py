@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from attention_viz.sources import Plan
     from attention_viz.trace.trace import Trace
 
+# In characters: in a file a model may be called anything.
+_LONGEST = 40
+
 
 def _offer_download(model: str, plan: "Plan", place: DeltaGenerator) -> None:
     check_room(plan.name, plan.bytes)
@@ -81,10 +84,6 @@ def _watch(model: str) -> None:
 
 def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count < 1e8 else f"{count / 1e6:,.0f} MB"
-
-
-# In characters: in a file a model may be called anything.
-_LONGEST = 40
 
 
 @dataclass

@@ -24,6 +24,7 @@ from attention_viz.ui.selection import SHARED, Filled, Group, PageOpened
 
 # The line's height in pixels, before the page's style has arrived.
 _ROW = 48
+_setting = functools.partial(widgets.show, of=SHARED)
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,3 @@ def _own_settings() -> None:
         options=get_args(Positions),
         help="Whether each word gets a position vector.",
     )
-
-
-_setting = functools.partial(widgets.show, of=SHARED)

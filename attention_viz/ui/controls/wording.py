@@ -25,6 +25,19 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
+# The attention types' labels.
+STREAMS = {
+    "encoder": "encoder: self-attention",
+    "decoder": "decoder: self-attention",
+    "cross": "cross: decoder to encoder",
+}
+# Options that a page may leave out, by URL parameter.
+WORDING = ("second", "more", "special", "chat")
+
+# How tokenizers write the tokens that stand for no text, such as "[MASK]", "<|endoftext|>" and "</s>".
+_RESERVED = re.compile(r"\[[A-Z]+\]|</?[a-z|_]+>")
+_NOTHING = "Nothing was added around the text"
+
 
 def text_box(label: str, name: str, placeholder: str | None = None, *, labelled: bool = True) -> None:
     """Draw the box; typing closes an open trace."""
@@ -41,14 +54,6 @@ def text_box(label: str, name: str, placeholder: str | None = None, *, labelled:
     if name == "text":
         # Visible while the box differs from the drawn text. Leaving the box to click it runs the text.
         st.button("Run", key="run", type="primary")
-
-
-# The attention types' labels.
-STREAMS = {
-    "encoder": "encoder: self-attention",
-    "decoder": "decoder: self-attention",
-    "cross": "cross: decoder to encoder",
-}
 
 
 def streams(state: State) -> tuple[str, ...]:
@@ -86,14 +91,6 @@ def pick_stream(state: State) -> None:
             width=180,
             label_visibility="collapsed",
         )
-
-
-# Options that a page may leave out, by URL parameter.
-WORDING = ("second", "more", "special", "chat")
-
-# How tokenizers write the tokens that stand for no text, such as "[MASK]", "<|endoftext|>" and "</s>".
-_RESERVED = re.compile(r"\[[A-Z]+\]|</?[a-z|_]+>")
-_NOTHING = "Nothing was added around the text"
 
 
 @dataclass

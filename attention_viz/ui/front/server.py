@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 _METRICS = "/_stcore/metrics"
 # RFC 6455, section 7.4.1: a kind of data that isn't read, and data that isn't what its kind says.
 _NO_TEXT, _BROKEN = 1003, 1007
+READY = "/ready"
 
 
 class Gate:
@@ -81,9 +82,6 @@ def _fault(message: Message) -> tuple[str, int] | None:
     except DecodeError:
         return "an unreadable message", _BROKEN
     return None
-
-
-READY = "/ready"
 
 
 def serve(words: Sequence[str], preloading: Preloading) -> None:

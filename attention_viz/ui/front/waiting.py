@@ -17,6 +17,8 @@ from attention_viz.ui import visit
 _BROWSER = "attention_viz_browser"
 # Streamlit's page requests this before each connection, never from the browser's cache.
 _ASKED_FIRST = "/_stcore/health"
+# Seconds between checks of a waiting visitor.
+_PAUSE = 5
 
 
 def headers(frames: str) -> dict[str, str]:
@@ -61,10 +63,6 @@ def _named(scope: Scope) -> list[tuple[bytes, bytes]]:
         return []
     phrase = f"{_BROWSER}={secrets.token_urlsafe(16)}; HttpOnly; Path=/; SameSite=Lax"
     return [(b"set-cookie", phrase.encode())]
-
-
-# Seconds between checks of a waiting visitor.
-_PAUSE = 5
 
 
 def wait_for_room() -> None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_OWN_CODE = (
+    " This model has its own attention code. We replaced its softmaxes and weighted sums with ours, after proving at "
+    "load time which tensors are the queries and keys."
+)
 
 
 class Badge:
@@ -100,12 +104,6 @@ def _beside_words(trace: "Trace") -> str:
 def _stored_words(trace: "Trace") -> str:
     said = trace.provenance.stored_in_words
     return f" In this run, {said}." if said else ""
-
-
-_OWN_CODE = (
-    " This model has its own attention code. We replaced its softmaxes and weighted sums with ours, after proving at "
-    "load time which tensors are the queries and keys."
-)
 
 
 def _edit_words(trace: "Trace") -> str:

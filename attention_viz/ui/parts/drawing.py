@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # Tokenizers' tokens for an unknown word.
 _UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED = 3
+# From this many words, a usual language model takes a minute on a server with few processors.
+_LONG = 1_500
 
 
 def without_words(trace: "Trace") -> str:
@@ -92,10 +94,6 @@ def accent_words(trace: "Trace") -> str:
     others = len(lost) - _NAMED
     more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
     return f"{trace.provenance.model} strips accents: it reads {listed([*lost[:_NAMED], *more])}."
-
-
-# From this many words, a usual language model takes a minute on a server with few processors.
-_LONG = 1_500
 
 
 @dataclass

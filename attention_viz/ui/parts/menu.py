@@ -28,6 +28,13 @@ PAGES = {
     "Why": "pages/why.py",
     "Learn": "pages/learn.py",
 }
+# The boxes that all pages share, which a URL carries under the same names.
+_SHARED = ("text", "second", "target")
+# The others whose text is run as a whole, by their keys: the group in `Selection.parts`, and the parameter.
+_OWN = {"batch": ("masks", "batch"), "compare-other": ("compare-", "other")}
+_KEY = "texts-follower"
+
+_follower = widgets.component("texts", js=script("page/texts.js"))
 
 
 def show_header() -> None:
@@ -77,15 +84,6 @@ def _take_sample(model: str, name: str) -> None:
 def _take(model: str, text: str, chat: bool) -> None:
     visit.pick(SHARED, model=model, text=text, chat="on" if chat else "off")
     widgets.renew("examples")
-
-
-# The boxes that all pages share, which a URL carries under the same names.
-_SHARED = ("text", "second", "target")
-# The others whose text is run as a whole, by their keys: the group in `Selection.parts`, and the parameter.
-_OWN = {"batch": ("masks", "batch"), "compare-other": ("compare-", "other")}
-_KEY = "texts-follower"
-
-_follower = widgets.component("texts", js=script("page/texts.js"))
 
 
 def _follow_texts() -> None:

@@ -18,6 +18,13 @@ from attention_viz.views.style.wording import shortened
 
 # The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
+# A longer text is explained on the Why page only, on request.
+_LONGEST = 256
+_HELP = (
+    "How much this head's output adds to each word's logit, relative to the mean over all words: the largest gains and "
+    "losses. This is the direct effect in this text, with norms and patterns held fixed. Weights alone don't show "
+    "which heads copy: in SmolLM2, the two have a correlation of 0.15."
+)
 
 
 def predicted(before: Run, after: Run, state: State) -> list[int]:
@@ -62,15 +69,6 @@ def _tokens(trace: Trace) -> Tokens:
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:
     lines = [f"| {plain(shortened(label))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
     return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])
-
-
-# A longer text is explained on the Why page only, on request.
-_LONGEST = 256
-_HELP = (
-    "How much this head's output adds to each word's logit, relative to the mean over all words: the largest gains and "
-    "losses. This is the direct effect in this text, with norms and patterns held fixed. Weights alone don't show "
-    "which heads copy: in SmolLM2, the two have a correlation of 0.15."
-)
 
 
 def hold_writes(run: Run, state: State) -> DeltaGenerator | None:

@@ -10,6 +10,9 @@ from attention_viz.ui import visit
 from attention_viz.ui.address.codec import Older, modernised, parameter, read, write
 from attention_viz.ui.address.kinds import AnyText
 
+_FIRST = "1.1"
+_SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
+
 
 @dataclass
 class _PendingSlides:
@@ -38,10 +41,6 @@ def wanted() -> bool:
 
 def _ask() -> None:
     visit.memory(_PendingSlides).count += 1
-
-
-_FIRST = "1.1"
-_SLIDE = re.compile(r"[1-9]\d{0,2}\.[12]")
 
 
 def _slide(_name: str, text: str, _instead: object) -> tuple[str, list[str]]:

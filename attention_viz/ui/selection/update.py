@@ -22,6 +22,14 @@ from attention_viz.ui.selection.events import (
     Selection,
 )
 
+# With another text, model or image, the old positions mean nothing.
+_RUNS = frozenset(("model", "text", *MEDIA, "second", "target", "more", "special", "chat"))
+# Options that rerun a text close an open file.
+_CLOSES = _RUNS | {"evict"}
+# Values that a file replaces: its texts fill the boxes while it is open, and its first head is shown.
+_TEXTS = ("text", "second", "target")
+_HEAD = ("layer", "head", "stream")
+
 
 def answer(
     selection: Selection,
@@ -72,15 +80,6 @@ def _answered(
 
 def _too_long(one: Parameter, value: Any) -> bool:
     return value is not None and one.kind.write(value) is None
-
-
-# With another text, model or image, the old positions mean nothing.
-_RUNS = frozenset(("model", "text", *MEDIA, "second", "target", "more", "special", "chat"))
-# Options that rerun a text close an open file.
-_CLOSES = _RUNS | {"evict"}
-# Values that a file replaces: its texts fill the boxes while it is open, and its first head is shown.
-_TEXTS = ("text", "second", "target")
-_HEAD = ("layer", "head", "stream")
 
 
 def update(selection: Selection, event: Event) -> Selection:

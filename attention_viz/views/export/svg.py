@@ -35,6 +35,10 @@ _LETTERS = 12.0
 _READABLE = 5 * 96 / 72
 # What labels may take of a width.
 _LABELS = 0.18
+# The margin around the picture, and a line of letters, in pixels.
+_MARGIN, _LINE = 16, 16
+# So many letters fit beside each other in 448 pixels, small ones and those of the title.
+_LETTERS_A_LINE, _TITLE_LETTERS = 88, 58
 
 
 @dataclass(frozen=True)
@@ -263,12 +267,6 @@ def _hatching(wide: float, factor: float, tall: float) -> str:
         f'<path d="M{at:.1f} {tall + 30 * factor:.1f}l{box:.1f} -{box:.1f}" stroke="{LIGHT.blocked}"/>'
         f'<text x="{beside:.1f}" y="{tall + 28 * factor:.1f}" font-size="{px(11 * factor)}">blocked</text>'
     )
-
-
-# The margin around the picture, and a line of letters, in pixels.
-_MARGIN, _LINE = 16, 16
-# So many letters fit beside each other in 448 pixels, small ones and those of the title.
-_LETTERS_A_LINE, _TITLE_LETTERS = 88, 58
 
 
 def overlay_svg(

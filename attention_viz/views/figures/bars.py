@@ -22,6 +22,12 @@ __all__ = ["changed_outputs", "looks", "shares"]
 
 # As many bars as have room for their numbers.
 _PRINTED_UP_TO = 48
+# In two lines, so that they stand beside each other on a phone.
+_TITLES = ("what<br>enters", "exp(entry<br>− largest)", "÷ sum =<br>weight")
+_NUMBERS = ("enters", "exp(entry − largest)", "weight")
+_DIGITS = (2, 3, 3)
+# More bars have no room for their names and numbers.
+_MOST_BARS = 30
 
 
 def looks(
@@ -102,14 +108,6 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     across = {"title": title, "rangemode": "tozero", **number_axis(colours)}
     label_axes(figure, colours, across, (tokens, "", colours.ink))
     return figure
-
-
-# In two lines, so that they stand beside each other on a phone.
-_TITLES = ("what<br>enters", "exp(entry<br>− largest)", "÷ sum =<br>weight")
-_NUMBERS = ("enters", "exp(entry − largest)", "weight")
-_DIGITS = (2, 3, 3)
-# More bars have no room for their names and numbers.
-_MOST_BARS = 30
 
 
 def shares(

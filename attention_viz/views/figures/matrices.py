@@ -26,6 +26,16 @@ __all__ = ["difference", "heatmap", "logit_lens", "side_by_side"]
 
 # Matrices up to this size have their numbers printed in the cells.
 _PRINTED_UP_TO = 14
+_CHANGES_UP_TO = 12
+_ACROSS = 4
+_NAMED = 16
+_HEIGHT, _TOP = 230, 70
+# Up to so many positions a word has room in its cell, of so many letters.
+_WRITTEN_UP_TO, _LETTERS, _SIZE = 16, 8, 10
+# A layer's row, and what stands around all of them, in pixels.
+_ROW, _AROUND, _LEAST = 20, 130, 320
+# What is less likely than this isn't written.
+_FAINT = 0.0005
 
 
 def heatmap(
@@ -93,9 +103,6 @@ def _hover_texts(blocks: Blocks, queries: list[str] | None, keys: list[str] | No
     )
 
 
-_CHANGES_UP_TO = 12
-
-
 def difference(
     before: Trace, after: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light"
 ) -> go.Figure:
@@ -155,11 +162,6 @@ def _signed(number: float, digits: int) -> str:
     return with_minus(f"{number:+.{digits}f}")
 
 
-_ACROSS = 4
-_NAMED = 16
-_HEIGHT, _TOP = 230, 70
-
-
 def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """Draw the weights of every head of one layer as small matrices, queries down and keys across.
 
@@ -213,14 +215,6 @@ def _name(figure: go.Figure, queries: list[str], keys: list[str], across: int) -
     figure.update_yaxes(autorange="reversed", zeroline=False)
     for number, axis in enumerate(figure.select_yaxes()):
         axis.update(showticklabels=number % across == 0)
-
-
-# Up to so many positions a word has room in its cell, of so many letters.
-_WRITTEN_UP_TO, _LETTERS, _SIZE = 16, 8, 10
-# A layer's row, and what stands around all of them, in pixels.
-_ROW, _AROUND, _LEAST = 20, 130, 320
-# What is less likely than this isn't written.
-_FAINT = 0.0005
 
 
 def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "light") -> go.Figure:

@@ -16,6 +16,11 @@ from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped
 
 __all__ = ["before_after", "cost", "saturation", "training"]
+_HEIGHT = 340
+_LOW = 320
+# Measure, then with what scale; dashes keep the two measures apart without colour.
+_LINES = (("largest", "largest weight", "solid"), ("gradient", "size of the gradient", "dot"))
+_SCALES = (("d_k", "scaled by 1/√d_k"), ("none", "no scale"))
 
 
 def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "light") -> go.Figure:
@@ -51,9 +56,6 @@ def before_after(before: float, after: float, unit: str, *, theme: ThemeName = "
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_layout(height=240)
     return figure
-
-
-_HEIGHT = 340
 
 
 def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: ThemeName = "light") -> go.Figure:
@@ -96,9 +98,6 @@ def cost(measured: Mapping[int, float], *, chosen: int | None = None, theme: The
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 0, "yref": "container", "yanchor": "bottom"}
     figure.update_layout(height=_HEIGHT, legend=legend)
     return figure
-
-
-_LOW = 320
 
 
 def training(
@@ -155,11 +154,6 @@ def training(
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     figure.update_layout(height=_LOW, legend=legend, margin={"l": 8, "r": 8, "t": 44, "b": 8})
     return figure
-
-
-# Measure, then with what scale; dashes keep the two measures apart without colour.
-_LINES = (("largest", "largest weight", "solid"), ("gradient", "size of the gradient", "dot"))
-_SCALES = (("d_k", "scaled by 1/√d_k"), ("none", "no scale"))
 
 
 def saturation(

@@ -21,6 +21,9 @@ from attention_viz.views.style.wording import escaped, shortened, with_minus
 __all__ = ["products", "roles"]
 
 _ROLES = {"query": "Query", "key": "Key", "value": "Value"}
+_PRINTED_UP_TO = 12
+# Pixels: a row of each part, and what stands around them.
+_ROW, _AROUND = 26, 220
 
 
 def roles(
@@ -76,11 +79,6 @@ def roles(
     height = 120 + 30 * sum(sizes) if upright else min(620, 150 + 26 * tokens)
     figure.update_layout(**axes, height=height, margin={"t": 92 if note else 76})
     return figure
-
-
-_PRINTED_UP_TO = 12
-# Pixels: a row of each part, and what stands around them.
-_ROW, _AROUND = 26, 220
 
 
 def products(

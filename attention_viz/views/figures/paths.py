@@ -22,6 +22,11 @@ _MOST_ARCS = 64
 # As many words as find room beside each other.
 _NAMED = 8
 _RECURRENT, _DIRECT = 1.0, 0.0
+_TWO_ROWS = 420
+# The thinnest and the thickest of an arc, in pixels: its weight from 0 to 1.
+_THIN, _THICK = 0.5, 6.0
+# How near to the row of words an arc begins.
+_GAP = 0.24
 
 
 def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:
@@ -105,13 +110,6 @@ def _words(figure: go.Figure, names: list[str], ends: tuple[int, int], colours: 
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
         )
-
-
-_TWO_ROWS = 420
-# The thinnest and the thickest of an arc, in pixels: its weight from 0 to 1.
-_THIN, _THICK = 0.5, 6.0
-# How near to the row of words an arc begins.
-_GAP = 0.24
 
 
 def composition(

@@ -29,6 +29,8 @@ __all__ = ["check_metric", "head_map", "head_scatter", "heads_as_points", "metri
 
 # At most so many heads are named, which lie this many standard deviations from the median at least.
 _NAMED, _APART = 10, 2.0
+# So many tokens of a side are named beside their points; so many links are drawn, of this weight at least.
+_TOKENS, _LINKS, _LEAST = 24, 16, 0.1
 
 
 def heads_as_points(
@@ -191,10 +193,6 @@ def _flat(distances: Float[numpy.ndarray, "one other"]) -> tuple[Float[numpy.nda
     for column in places.T:
         column *= numpy.sign(column[numpy.abs(column).argmax()]) or 1
     return places, float(sizes[:2].sum() / sizes.sum()) if sizes.sum() > 0 else 1.0
-
-
-# So many tokens of a side are named beside their points; so many links are drawn, of this weight at least.
-_TOKENS, _LINKS, _LEAST = 24, 16, 0.1
 
 
 def queries_and_keys(

@@ -26,6 +26,7 @@ __all__ = ["blocked_patches", "called", "laid_over", "over_patches", "overlay", 
 _SIDE, _VEIL = 448, 0.62
 # Patches that lie together have at least this share of the largest weight among them.
 _TOGETHER = 0.5
+_STREAM = "cross"
 
 
 def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeName = "light") -> go.Figure:
@@ -150,9 +151,6 @@ def _frame(figure: go.Figure, tokens: Tokens, position: int, colour: str) -> Non
     if (place := tokens.patches.get(position)) is not None:
         box = {"x0": place[1] - 0.5, "x1": place[1] + 0.5, "y0": place[0] - 0.5, "y1": place[0] + 0.5}
         figure.add_shape(type="rect", line={"color": colour, "width": 3}, **box)
-
-
-_STREAM = "cross"
 
 
 def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -> go.Figure:

@@ -32,6 +32,14 @@ _NAMED_UP_TO = 40_000
 _CROWDED = 1_000
 # Above this many tokens the deepest colour of weights stands for about the largest of them.
 _SCALE_TO_ONE_UP_TO = 48
+_WORDS = {
+    "token": "token",
+    "query": "query: attending token",
+    "key": "key: attended token",
+    "d_model": "dimension",
+    "d_k": "dimension",
+    "d_v": "dimension",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,16 +225,6 @@ def _recorded(opened: OpenHead, step: str) -> Tensor:
     if matrix is None:
         raise ShapeError(f"can't show the step {step!r}: this trace doesn't have it")
     return matrix
-
-
-_WORDS = {
-    "token": "token",
-    "query": "query: attending token",
-    "key": "key: attended token",
-    "d_model": "dimension",
-    "d_k": "dimension",
-    "d_v": "dimension",
-}
 
 
 def angles(trace: Trace, layer: int, head: int, stream: str | None = None, *, theme: ThemeName = "light") -> go.Figure:

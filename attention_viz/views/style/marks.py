@@ -17,6 +17,11 @@ NUMBERS = "numbers"
 _CLEAR = "rgba(0,0,0,0)"
 # Plotly fits letters to cells by those that have some: an empty cell counts as well.
 _EMPTY = " "
+# From (key, query) to (key, query), in cells, cell centres at whole numbers.
+Segment = tuple[tuple[float, float], tuple[float, float]]
+
+# How many lines cross a matrix at most, so that a large one is hatched as lightly as a small one.
+_LINES = 48
 
 
 def add_numbers(
@@ -74,13 +79,6 @@ def _over(cells: go.Heatmap, values: Any, print_in: dict[str, Any]) -> go.Heatma
         ygap=cells["ygap"],
         **print_in,
     )
-
-
-# From (key, query) to (key, query), in cells, cell centres at whole numbers.
-Segment = tuple[tuple[float, float], tuple[float, float]]
-
-# How many lines cross a matrix at most, so that a large one is hatched as lightly as a small one.
-_LINES = 48
 
 
 def add_hatch(

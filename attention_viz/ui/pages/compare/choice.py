@@ -34,6 +34,30 @@ _HOLD_TOGETHER = frozenset(
 _ARTICLES = frozenset(("a", "an", "her", "his", "its", "my", "our", "the", "their", "your"))
 # Words tried in pairs; a text may repeat one word a thousand times.
 _TRIED = 50
+# Kinds of comparison, by name in the URL.
+KINDS = {
+    "sentences": "two sentences",
+    "models": "two models",
+    "heads": "two heads",
+    "edit": "before and after",
+    "snapshots": "two checkpoints",
+}
+
+# Ways to pair the two texts' tokens, by name in the URL.
+PAIRED = {"position": "aligned words", "token": "same words only"}
+
+# The model with shipped checkpoints, on a text and with a head that show its training.
+TRAINED = State(model="induction", text=CATALOGUE["induction"].examples[0], layer=1, head=1)
+STEPS = tuple(SNAPSHOTS[TRAINED.model])
+
+# The default second model, layer and head: those that differ most clearly on the first model's example. A
+# decoder's "bank" can't look ahead at "river"; "went" looks at "When" in SmolLM2, and at the other "when" in MiniLM.
+_BESIDE = {"all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3), "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6)}
+
+# The metrics that are shares of weight, so that their curve has the same scale as accuracy.
+CURVES = tuple(name for name in metrics_for(Unit.WORD) if METRICS[name].unit == "weight")
+# The second model's parameters.
+SECOND = ("other_model", "other_layer", "other_head")
 
 
 def contrast(state: State) -> str:
@@ -61,30 +85,6 @@ def _begins(text: str, place: int) -> bool:
     """Return whether a sentence begins there, so any word has a capital."""
     before = text[:place].rstrip()
     return not before or before[-1] in ".!?:…"
-
-
-# Kinds of comparison, by name in the URL.
-KINDS = {
-    "sentences": "two sentences",
-    "models": "two models",
-    "heads": "two heads",
-    "edit": "before and after",
-    "snapshots": "two checkpoints",
-}
-
-# Ways to pair the two texts' tokens, by name in the URL.
-PAIRED = {"position": "aligned words", "token": "same words only"}
-
-# The model with shipped checkpoints, on a text and with a head that show its training.
-TRAINED = State(model="induction", text=CATALOGUE["induction"].examples[0], layer=1, head=1)
-STEPS = tuple(SNAPSHOTS[TRAINED.model])
-
-# The default second model, layer and head: those that differ most clearly on the first model's example. A
-# decoder's "bank" can't look ahead at "river"; "went" looks at "When" in SmolLM2, and at the other "when" in MiniLM.
-_BESIDE = {"all-MiniLM-L6-v2": ("SmolLM2-135M-Instruct", 11, 3), "SmolLM2-135M-Instruct": ("all-MiniLM-L6-v2", 1, 6)}
-
-# The metrics that are shares of weight, so that their curve has the same scale as accuracy.
-CURVES = tuple(name for name in metrics_for(Unit.WORD) if METRICS[name].unit == "weight")
 
 
 def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
@@ -133,10 +133,6 @@ class CompareChoice:
         STEPS[-1], OneOf(STEPS), "the second side's checkpoint", applies=_is("snapshots"), older=Older("other_step")
     )
     metric: str = parameter("induction", OneOf(_curves), "the metric shown", applies=_is("snapshots"))
-
-
-# The second model's parameters.
-SECOND = ("other_model", "other_layer", "other_head")
 
 
 def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, Any]:

@@ -30,6 +30,8 @@ _HEIGHT = 340
 
 # Cached by pair of runs: every rerun of the page needs the same numbers.
 _known: WeakKeyDictionary[Trace, tuple[weakref.ref[Trace], object, Float[Tensor, "layer head"]]] = WeakKeyDictionary()
+# Up to this many tokens all heads are compared before any is drawn.
+_LONGEST = 128
 
 
 def show_heads(choice: CompareChoice, comparison: Comparison) -> None:
@@ -72,10 +74,6 @@ def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> F
     found = divergences(one.trace, other.trace, **streams, head=fixed, align=comparison.align)
     _known[other.trace] = weakref.ref(one.trace), asked, found
     return found
-
-
-# Up to this many tokens all heads are compared before any is drawn.
-_LONGEST = 128
 
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:

@@ -47,6 +47,11 @@ from attention_viz.ui.parts.selection import take_head as take_shared_head
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED, Group, Selection
 
+# Each figure's height, in pixels.
+HEIGHT = 430
+# Each text is compared by itself, as it was typed.
+_LEFT_OUT = ("second", "more")
+
 
 def choose_kind() -> None:
     """Apply the URL's kind of comparison and the first side's defaults."""
@@ -169,12 +174,6 @@ def _second_head(state: State) -> None:
 
 def _select(label: str, name: str, options: Sequence[Any], called: Callable[[Any], str]) -> None:
     widgets.show(st.selectbox, label, of=COMPARE_CHOICES, name=name, options=options, format_func=called)
-
-
-# Each figure's height, in pixels.
-HEIGHT = 430
-# Each text is compared by itself, as it was typed.
-_LEFT_OUT = ("second", "more")
 
 
 def _example(address: Mapping[str, str]) -> State | None:

@@ -23,6 +23,14 @@ _SAME = 0.0005
 _NAMED = 3
 # In longer texts a cell is hard to find: name more of them, with positions.
 _LONG, _NAMED_OF_LONG = 100, 6
+# Names of the two sides in a sentence.
+_PLACES = {
+    "sentences": ("in the first sentence", "in the second"),
+    "models": ("in the first model", "in the second"),
+    "heads": ("in the first head", "in the second"),
+    "edit": ("before", "after"),
+    "snapshots": ("at the first checkpoint", "at the second"),
+}
 
 
 def called_words(choice: CompareChoice, state: State) -> str:
@@ -165,16 +173,6 @@ def _from(comparison: Comparison, query: int, key: int) -> str:
 def _name(axis: AlignedAxis, place: int) -> str:
     name = axis.names[place]
     return axis.placed[place] or f"“{shortened(name.removeprefix('·') or name)}”"
-
-
-# Names of the two sides in a sentence.
-_PLACES = {
-    "sentences": ("in the first sentence", "in the second"),
-    "models": ("in the first model", "in the second"),
-    "heads": ("in the first head", "in the second"),
-    "edit": ("before", "after"),
-    "snapshots": ("at the first checkpoint", "at the second"),
-}
 
 
 def _claimed(comparison: Comparison) -> tuple[int, int] | None:

@@ -22,6 +22,7 @@ from attention_viz.ui.selection import Selection
 from attention_viz.views.style.wording import one_line
 
 _LONGEST_TARGET = 400
+load, settle, study = load_text, settle_text, study_read
 
 
 def _aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
@@ -63,9 +64,6 @@ def _show_alignment(trace: Trace, layer: int, head: int) -> None:
         "Each row is labelled with the word it predicts. Its query comes from the word before, so the row is about "
         "choosing that word."
     )
-
-
-load, settle, study = load_text, settle_text, study_read
 
 
 def view(study: ReadStudy, selection: Selection) -> Parts:

@@ -22,6 +22,10 @@ from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.selection import show_why
 from attention_viz.ui.selection import SHARED
 
+_COUNT = 6
+# The most predictions shown for a text with many masks; Python has the others.
+_MOST_MASKS = 3
+
 
 def _show_steps(trace: Trace, back: int) -> None:
     made = trace.provenance.generated
@@ -122,11 +126,6 @@ def show_way_back(place: DeltaGenerator, state: State) -> None:
             _show_eviction(state)
     else:
         place.empty()
-
-
-_COUNT = 6
-# The most predictions shown for a text with many masks; Python has the others.
-_MOST_MASKS = 3
 
 
 def find_candidates(run: Run, state: State, back: int) -> Mapping[int, pandas.DataFrame]:

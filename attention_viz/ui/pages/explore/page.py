@@ -28,6 +28,11 @@ from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
 
+# The explorer's height on a wide screen.
+_HEIGHT = 600
+# The panel with the predictions.
+CANDIDATES_TITLE, CANDIDATES_WIDTH = "Next token", 264
+
 
 def _steps(choice: object, state: State) -> range:
     return range(state.more + 1)
@@ -95,12 +100,6 @@ def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[i
     shown_pair = pair or (state.query, state.key)
     part = shown.part(stream) if isinstance(shown, Run) else shown
     show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)
-
-
-# The explorer's height on a wide screen.
-_HEIGHT = 600
-# The panel with the predictions.
-CANDIDATES_TITLE, CANDIDATES_WIDTH = "Next token", 264
 
 
 def _layout(state: State, _row: ControlRow) -> Slots:

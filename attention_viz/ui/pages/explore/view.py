@@ -31,6 +31,7 @@ from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import Selection
 
 _Find = Callable[[], Mapping[int, pandas.DataFrame]]
+settle = settle_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +58,6 @@ def load(state: State, slots: Slots) -> Run | None:
     if whole is None:
         show_way_back(slots["candidates"], state)
     return whole
-
-
-settle = settle_text
 
 
 def study(whole: Run, selection: Selection, slots: Slots) -> ExploreStudy:

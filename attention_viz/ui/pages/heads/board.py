@@ -32,6 +32,8 @@ _HTML = """\
 
 _CSS = resources.files("attention_viz.ui.pages.heads").joinpath("pen.css").read_text("utf-8")
 _pen = widgets.component("pen", _HTML, _CSS, script("page/pen.js"))
+# Longer texts have cells too small to click.
+_LONGEST = 128
 
 
 @dataclass
@@ -67,10 +69,6 @@ def _whole(stroke: object) -> TypeGuard[list[int]]:
         return False
     numbers = cast("list[object]", stroke)
     return len(numbers) == 6 and all(type(number) is int for number in numbers)
-
-
-# Longer texts have cells too small to click.
-_LONGEST = 128
 
 
 def cannot_draw(trace: Trace, stream: str, state: State) -> str:

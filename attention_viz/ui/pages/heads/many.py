@@ -21,6 +21,18 @@ from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import here_words, over_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
 
+# Strongest examples shown without a click.
+_SHOWN = 3
+# Example hypotheses, by name.
+STORIES = {
+    "previous token": "key.position == query.position - 1",
+    "induction": "query.text == key.previous.text and key.position < query.position",
+    "duplicate token": "query.text == key.text and key.position < query.position",
+    "pronoun to noun": "query.is_pronoun and key.is_noun and key.position < query.position",
+    "to “and” or “or”": 'key.text in ("and", "or")',
+}
+_TOLD = 5
+
 
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """Show the scan, if this model has one."""
@@ -85,10 +97,6 @@ def _show_head(
     st.html(_in_html(examples, METRICS[metric].label, address))
 
 
-# Strongest examples shown without a click.
-_SHOWN = 3
-
-
 def _in_html(examples: Sequence[Example], metric: str, address: Mapping[str, str]) -> str:
     """Show the strongest, with more and random ones behind a line."""
     strongest = [one for one in examples if one.kind == "strongest"]
@@ -131,17 +139,6 @@ def _tokens(one: Example) -> str:
         else f"<span>{escape(token)}</span>"
         for at, token in enumerate(one.tokens)
     )
-
-
-# Example hypotheses, by name.
-STORIES = {
-    "previous token": "key.position == query.position - 1",
-    "induction": "query.text == key.previous.text and key.position < query.position",
-    "duplicate token": "query.text == key.text and key.position < query.position",
-    "pronoun to noun": "query.is_pronoun and key.is_noun and key.position < query.position",
-    "to “and” or “or”": 'key.text in ("and", "or")',
-}
-_TOLD = 5
 
 
 def _show_story(state: State, choice: HeadsChoice, path: Path, stream: str) -> None:

@@ -31,6 +31,10 @@ _Made = TypeVar("_Made")
 _MOST = 24
 
 _results: WeakKeyDictionary[Trace, dict[Hashable, Any]] = WeakKeyDictionary()
+# Changes cached per visit.
+_MOST_CHANGES = 4
+
+Head = tuple[int, int]
 
 
 def made_once(trace: Trace, what: Hashable, make: Callable[[], _Made]) -> _Made:
@@ -84,12 +88,6 @@ def packed(trace: Trace, stream: str, table: pandas.DataFrame, jobs: pandas.Data
     """Pack the atlas; `texts` names the tables' texts beyond the trace's."""
     what = ("atlas", stream, texts, table.attrs.get("rows"))
     return made_once(trace, what, lambda: pack_atlas(trace, stream, table, jobs))
-
-
-# Changes cached per visit.
-_MOST_CHANGES = 4
-
-Head = tuple[int, int]
 
 
 @dataclass

@@ -41,6 +41,14 @@ from attention_viz.views.style.wording import readable
 _HEIGHT = 350
 # Up to this many tokens, hovering over a cell of the chosen head names them; up to this many, a click keeps the pair.
 _NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
+_LISTED = 5
+
+Head = tuple[int, int]
+# Longer texts have too many weights per layer for a one-line note.
+_LONGEST = 256
+
+# By trace in the app's cache: a line for each head viewed.
+_lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
 
 
 def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
@@ -167,11 +175,6 @@ def _vectors(atlas: Atlas, state: State, theme: ThemeName) -> go.Figure:
     return figure
 
 
-_LISTED = 5
-
-Head = tuple[int, int]
-
-
 def linking_heads(atlas: Atlas, state: State) -> list[tuple[Head, float]]:
     """Return the chosen pair's heads, heaviest first."""
     pair = _pair(atlas, state)
@@ -219,13 +222,6 @@ def _linking(trace: Trace, stream: str, query: int, key: int) -> list[tuple[Head
             found.append(((layer, head), weight))
     found.sort(key=lambda one: -one[1])
     return [one for one in found[:_LISTED] if one[1] > 0]
-
-
-# Longer texts have too many weights per layer for a one-line note.
-_LONGEST = 256
-
-# By trace in the app's cache: a line for each head viewed.
-_lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
 
 
 def _show_sink(run: Run, state: State) -> None:

@@ -18,6 +18,11 @@ from attention_viz.ui.parts.drawing import PicturePlace, is_at_hand
 from attention_viz.ui.parts.notices import show_link_limit
 from attention_viz.ui.runner.page import Page, Slots
 
+# Fewer than the app keeps traces, so that a click doesn't run them all again.
+MOST_TEXTS = 20
+# The atlas and the parts below it, in pixels.
+_HEIGHT = 720
+
 
 @dataclass
 class _AtlasOf:
@@ -36,10 +41,6 @@ def remember(state: State) -> None:
 
 def _what(state: State) -> Hashable:
     return state.request, visit.chosen(HEADS_CHOICES).texts, opening.opened() is not None
-
-
-# Fewer than the app keeps traces, so that a click doesn't run them all again.
-MOST_TEXTS = 20
 
 
 def split_texts(typed: str) -> list[str]:
@@ -62,10 +63,6 @@ def _pick_texts() -> None:
         "search covers all of them. Patterns stay those of the sentence.",
     )
     show_link_limit(visit.chosen(HEADS_CHOICES).texts, "them")
-
-
-# The atlas and the parts below it, in pixels.
-_HEIGHT = 720
 
 
 def _controls(_state: State, row: ControlRow) -> None:

@@ -31,6 +31,26 @@ _WORDS, _SENTENCES = 4, 3
 _NEAREST = "The nearest sentence"
 # Smaller changes count as none.
 _SAME = 0.0005
+# On varied topics, some close to the app's own examples.
+SENTENCES = (
+    "Heavy rain made the water rise over the fields.",
+    "She opened a savings account in the city.",
+    "The kitten slept since it had played all day.",
+    "The trophy was too large for the bag.",
+    "He poured himself a glass of cold water.",
+    "Paris is a town that many people visit.",
+    "The children walked home from school.",
+    "A mechanic repaired the engine of the car.",
+    "Bread and butter stood on the table.",
+    "The orchestra played until midnight.",
+    "Careful, the path by the cliff is slippery.",
+    "Two friends met in a small shop.",
+)
+
+# Models whose sentence vectors are cached.
+_MOST = 4
+_read = dict[object, Float[Tensor, "sentence width"]]()
+_reading = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -197,28 +217,6 @@ def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
     )
     phrase = "Before and after the ablation" if silent else "Likeliest words"
     return f'<table class="heads-bars" data-testid="silenced" aria-label="{phrase}">{lines}</table>'
-
-
-# On varied topics, some close to the app's own examples.
-SENTENCES = (
-    "Heavy rain made the water rise over the fields.",
-    "She opened a savings account in the city.",
-    "The kitten slept since it had played all day.",
-    "The trophy was too large for the bag.",
-    "He poured himself a glass of cold water.",
-    "Paris is a town that many people visit.",
-    "The children walked home from school.",
-    "A mechanic repaired the engine of the car.",
-    "Bread and butter stood on the table.",
-    "The orchestra played until midnight.",
-    "Careful, the path by the cliff is slippery.",
-    "Two friends met in a small shop.",
-)
-
-# Models whose sentence vectors are cached.
-_MOST = 4
-_read = dict[object, Float[Tensor, "sentence width"]]()
-_reading = threading.Lock()
 
 
 def _compares(run: Run, state: State) -> bool:

@@ -17,6 +17,21 @@ from attention_viz.ui.parts.markdown import plain
 
 # The most letters of an option that has others beside it.
 _SHORT = 9
+# In the URL instead of a guess: the answer is shown without one.
+SHOWN = "shown"
+
+_KEY = "learn-predict"
+_GUESS = re.compile(r"shown|\d{1,3}(\.\d{1,3})*")
+_PERCENT = 100
+_WORDS = {
+    "bars": "One bar per option",
+    "show": "Show answer",
+    "skip": "Skip guess",
+    "guess": "your guess",
+    "asks": "choose it",
+}
+
+_prediction = widgets.component("prediction", *prediction_source())
 
 
 def answer_key(kind: str, text: str, seed: int) -> str:
@@ -156,23 +171,6 @@ def _hint(key: str, count: int) -> None:
 
 def _solve(key: str) -> None:
     visit.memory(Tries).solved = key
-
-
-# In the URL instead of a guess: the answer is shown without one.
-SHOWN = "shown"
-
-_KEY = "learn-predict"
-_GUESS = re.compile(r"shown|\d{1,3}(\.\d{1,3})*")
-_PERCENT = 100
-_WORDS = {
-    "bars": "One bar per option",
-    "show": "Show answer",
-    "skip": "Skip guess",
-    "guess": "your guess",
-    "asks": "choose it",
-}
-
-_prediction = widgets.component("prediction", *prediction_source())
 
 
 def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:

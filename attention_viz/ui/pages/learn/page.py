@@ -31,6 +31,9 @@ _FEWEST = 2
 
 
 _WORD = WholeNumber(range(96), nothing="the lesson's own")
+_MOST_SEEDS = 10_000
+# The placeholder's height for the first lesson: the smaller, the less moves when the lesson comes.
+_WAIT = 120
 
 
 def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
@@ -108,9 +111,6 @@ def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in lessons if name in done)
 
 
-_MOST_SEEDS = 10_000
-
-
 @dataclass
 class Tries:
     """A reader's tries, by exercise key.
@@ -166,10 +166,6 @@ def _add_done(more: Sequence[str]) -> None:
 
     known = {*chosen().done, *more}
     set_choice(done=tuple(name for name in LESSONS if name in known))
-
-
-# The placeholder's height for the first lesson: the smaller, the less moves when the lesson comes.
-_WAIT = 120
 
 
 def _layout(_state: State, row: ControlRow) -> Slots:

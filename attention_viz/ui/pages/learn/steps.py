@@ -25,6 +25,11 @@ from attention_viz.ui.pages.learn.screen import (
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 
+# The most words of a short figure, and the most options of short bars.
+_FEW, _FEW_BARS = 10, 4
+# The width of a sample image, in pixels.
+_SAMPLE = 300
+
 
 def term(words: str, meaning: str) -> str:
     """Format a term with its meaning, which the page's style hides."""
@@ -39,12 +44,6 @@ def _show_text(name: str, shown: Shown, notation: str) -> None:
 def _show_glossary() -> None:
     with st.expander("Glossary", key="learn-glossary"):
         st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))
-
-
-# The most words of a short figure, and the most options of short bars.
-_FEW, _FEW_BARS = 10, 4
-# The width of a sample image, in pixels.
-_SAMPLE = 300
 
 
 @dataclass

@@ -55,6 +55,7 @@ _paper = widgets.component("paper", js=script("page/paper.js"))
 
 # The name of the upload field, which is emptied once its file was read.
 _FIELD = "learn-file"
+study = study_as_it_is
 
 
 @dataclass
@@ -182,9 +183,6 @@ def load(state: State, slots: Slots) -> Course:
 def settle(selection: Selection, _course: Course) -> Selection:
     """Select an existing lesson."""
     return answer(selection, LEARN_CHOICES, tuple(LESSONS))
-
-
-study = study_as_it_is
 
 
 def view(course: Course, selection: Selection) -> Parts:

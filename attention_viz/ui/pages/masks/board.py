@@ -30,6 +30,8 @@ from attention_viz.views.figures.seen import blocked_patches, called
 _KEY = "masks-board"
 
 _board = widgets.component("masks", *masks_source())
+# In pixels: the height of each figure beside the matrix, and the size of a clickable patch.
+_HEIGHT, _TARGET = 272, 16
 
 
 def show_board(
@@ -110,10 +112,6 @@ def _cells(text: object, count: int) -> Cells | None:
         return None
     bits = numpy.unpackbits(numpy.frombuffer(packed, dtype=numpy.uint8), count=count * count)
     return bits.reshape(count, count).astype(bool)
-
-
-# In pixels: the height of each figure beside the matrix, and the size of a clickable patch.
-_HEIGHT, _TARGET = 272, 16
 
 
 def show_masked_picture(before: Run, after: Run, state: State, choice: MaskChoice) -> DeltaGenerator:

@@ -46,6 +46,10 @@ _ROWS = ("shorter", "longer")
 
 # The masks of two sentences in one batch.
 _BATCHED = ("padding", "both")
+# The option for a mask in all layers or heads.
+_ALL = "all"
+# The height of the matrix and its side panel, in pixels.
+_HEIGHT = 660
 
 
 def _is(*masks: str) -> Callable[["MaskChoice", object], bool]:
@@ -126,10 +130,6 @@ def added_cells(choice: MaskChoice, tokens: "Tokens") -> "Tensor | None":
         "drawn": lambda: torch.from_numpy(~from_code(choice.cells, count)),
     }
     return make[choice.mask]() if choice.mask in make else None
-
-
-# The option for a mask in all layers or heads.
-_ALL = "all"
 
 
 def _is_batched(selection: Selection) -> bool:
@@ -216,10 +216,6 @@ def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
 
 def _of(count: int, what: str) -> str:
     return f"of the {count} {what}s" if count > 1 else f"of the only {what}"
-
-
-# The height of the matrix and its side panel, in pixels.
-_HEIGHT = 660
 
 
 def _row() -> ControlRow:

@@ -42,6 +42,12 @@ from attention_viz.ui.selection import Selection
 # By the masked run: the compared run, the stream and the effect.
 _kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
 _keeping = threading.Lock()
+_FILE = "A trace from a file can't be rerun, so you see its masks but can't add one. Close it to add a mask."
+_EMPTY = (
+    "The second sentence is empty. Padding fills the shorter of two sentences in a batch. Type at least one word, or "
+    "choose another mask."
+)
+study = study_as_it_is
 
 
 def moved(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
@@ -54,13 +60,6 @@ def moved(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
     with _keeping:
         _kept[after] = ref(before), stream, found
     return found
-
-
-_FILE = "A trace from a file can't be rerun, so you see its masks but can't add one. Close it to add a mask."
-_EMPTY = (
-    "The second sentence is empty. Padding fills the shorter of two sentences in a batch. Type at least one word, or "
-    "choose another mask."
-)
 
 
 @dataclass
@@ -128,9 +127,6 @@ def load(state: State, slots: Slots) -> MasksStudy | None:
 def settle(selection: Selection, _run: MasksStudy) -> Selection:
     """Return the selection unchanged."""
     return selection
-
-
-study = study_as_it_is
 
 
 def view(study: MasksStudy, selection: Selection) -> Parts:

@@ -29,6 +29,8 @@ from attention_viz.views.style.theme import Palette, palette
 # The most clickable cells that a browser handles; in a larger matrix, those around the chosen cell.
 _TARGETS = 1600
 _TARGETS_AROUND = 20
+_PROJECTED = ("query", "key", "value")
+_OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
 
 
 def _show_matrix(
@@ -135,10 +137,6 @@ def _near(place: int, count: int, shape: tuple[int, ...]) -> range:
     if shape[0] * shape[1] <= _TARGETS:
         return range(count)
     return range(max(0, place - _TARGETS_AROUND), min(count, place + _TARGETS_AROUND))
-
-
-_PROJECTED = ("query", "key", "value")
-_OF_PAIRS = ("scores", "scaled", "softcapped", "biased", "allowed", "weights")
 
 
 def show_step(opened: OpenHead, as_run: OpenHead, chosen: StepChoice, state: State, *, own: bool) -> None:

@@ -40,6 +40,14 @@ from attention_viz.ui.runner.loading import load_text, study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
 
+_KEY = "steps-pipeline"
+
+_pipeline = widgets.component("pipeline", *pipeline_source())
+
+
+_DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
+study = study_as_it_is
+
 
 @dataclass(frozen=True, eq=False)
 class OpenRun:
@@ -73,14 +81,6 @@ def _open_run(run: Run, state: State, variant: str) -> OpenRun:
         own = run_own(run.fit.kept, OwnModule(state.d_model, state.heads, state.seed, state.positions), variant)
         return OpenRun(own.trace, own.projections, own.parts)
     return OpenRun(run.alone(state.stream).trace, projections(state.request, state.layer, run.stream(state.stream)))
-
-
-_KEY = "steps-pipeline"
-
-_pipeline = widgets.component("pipeline", *pipeline_source())
-
-
-_DOWNLOADS = ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +129,6 @@ def settle(selection: Selection, study: StepsStudy) -> Selection:
     if unread:
         return update(selection, Filled(SHARED, {"query": choice.query, "key": choice.key}, stays=True))
     return update(selection, Filled(STEP_CHOICES, {"query": pair[0], "key": pair[1]}))
-
-
-study = study_as_it_is
 
 
 def view(study: StepsStudy, selection: Selection) -> Parts:

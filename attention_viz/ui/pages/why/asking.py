@@ -31,6 +31,9 @@ _OFFERED = 8
 _LEAST = 0.001
 # The widget's key of an encoder–decoder's generated word.
 _ROW = "why-said"
+_KEY = "why-board"
+
+_board = widgets.component("why", *why_source())
 
 
 @dataclass(frozen=True)
@@ -193,11 +196,6 @@ def _pick(label: str, name: str, options: Sequence[str], shown: str) -> None:
             width=160,
             label_visibility="collapsed",
         )
-
-
-_KEY = "why-board"
-
-_board = widgets.component("why", *why_source())
 
 
 def chosen_head() -> tuple[int, int] | None:

@@ -25,6 +25,27 @@ _LEARNT = (
     "The logit lens applies the final norm and the unembedding to the residual stream after each layer. Both were "
     "trained for the last layer, so an early layer may know more than it shows."
 )
+# Earlier heads shown per input.
+_MOST_SHOWN = 5
+# A head's inputs, by column of `av.compositions`.
+_READ = {"q": "query", "k": "key", "v": "value"}
+_CIRCUITS = {
+    "ov": (
+        "OV circuit, W_V·W_O",
+        "Eigenvalue fraction between embedding and unembedding. 1: each attended word raises its own logit, which is "
+        "copying; −1: it lowers its own logit; about 0: neither.",
+    ),
+    "qk": (
+        "QK circuit, W_Q·W_K",
+        "Eigenvalue fraction between words and words, at equal positions. 1: each word matches itself best; −1: itself "
+        "least; about 0: neither.",
+    ),
+}
+# Measured by `av.circuits` and `av.copying`; see docs/why.md.
+_NO_COPYING = (
+    "Weights alone don't find the heads that copy. In SmolLM2 the OV number and copying in texts have a correlation of "
+    "only 0.15 over all 270 heads. MLPs between embedding and unembedding change a word."
+)
 
 
 def _show_layers(run: Run, state: State) -> None:
@@ -50,29 +71,6 @@ def _standing(found: pandas.DataFrame, position: int) -> str:
     layer = int(last.index.tolist()[standing])
     since = f"from layer {layer} on" if layer >= 0 else "from the start"
     return f"At the last position “{words[-1]}” is the likeliest {since}. {_LEARNT}"
-
-
-# Earlier heads shown per input.
-_MOST_SHOWN = 5
-# A head's inputs, by column of `av.compositions`.
-_READ = {"q": "query", "k": "key", "v": "value"}
-_CIRCUITS = {
-    "ov": (
-        "OV circuit, W_V·W_O",
-        "Eigenvalue fraction between embedding and unembedding. 1: each attended word raises its own logit, which is "
-        "copying; −1: it lowers its own logit; about 0: neither.",
-    ),
-    "qk": (
-        "QK circuit, W_Q·W_K",
-        "Eigenvalue fraction between words and words, at equal positions. 1: each word matches itself best; −1: itself "
-        "least; about 0: neither.",
-    ),
-}
-# Measured by `av.circuits` and `av.copying`; see docs/why.md.
-_NO_COPYING = (
-    "Weights alone don't find the heads that copy. In SmolLM2 the OV number and copying in texts have a correlation of "
-    "only 0.15 over all 270 heads. MLPs between embedding and unembedding change a word."
-)
 
 
 def _show_by_weights(run: Run, state: State) -> None:

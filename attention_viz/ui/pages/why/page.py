@@ -25,6 +25,8 @@ RANKED = {"wrote": "Direct attribution", "silenced": "Ablation", "put": "Activat
 # Parts that open below the number on request.
 BENEATH = {"layers": "Logit lens", "weights": "Weights only"}
 _LARGEST = "the head that wrote most"
+# The figure's height on a wide screen.
+_HEIGHT = 690
 
 
 def _is_pair(choice: "WhyChoice", _: object) -> bool:
@@ -138,10 +140,6 @@ def _take(story: Story) -> None:
         # The example sets the head, not the visitor: another text opens on its own head.
         visit.fill(SHARED, layer=layer, head=head)
         visit.pick(SHARED, query=query, key=key)
-
-
-# The figure's height on a wide screen.
-_HEIGHT = 690
 
 
 def _state(selection: Selection) -> State:

@@ -24,6 +24,9 @@ from attention_viz.ui.parts.exports import csv_bytes, file_button, model_part
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.runner.page import Slots
 
+# Up to this many tokens, over all runs, need no click.
+_AT_ONCE = 8_000
+
 
 def offer_rows(trace: Trace, found: WrittenNumber) -> None:
     """Offer the rows as CSV and JSON."""
@@ -83,10 +86,6 @@ def _origin(trace: Trace, found: WrittenNumber) -> dict[str, object]:
         "remainder": found.remainder,
         "held": HELD,
     }
-
-
-# Up to this many tokens, over all runs, need no click.
-_AT_ONCE = 8_000
 
 
 @dataclass(frozen=True)

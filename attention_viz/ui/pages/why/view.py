@@ -48,6 +48,8 @@ from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
+load = load_text
+
 
 @dataclass(frozen=True, eq=False)
 class ShownNumber:
@@ -73,9 +75,6 @@ class WhyStudy:
     slots: Slots
     words: WordQuestion | None = None
     number: ShownNumber | AttentionVizError | None = None
-
-
-load = load_text
 
 
 def why_not(run: Run, state: State) -> str:
