@@ -135,7 +135,7 @@ function legendWords(stage, {header, columns}, matrices) {
   if (!matrices.after) return `${where}: before; running the model \u2026`;
   if (!run && !readsTheSame(choice, layer, header.layers)) return `${where}: running the model \u2026`;
   const empty = shownOf(stage) === "difference" && keepsRow(matrices, columns);
-  return empty ? `${where}; rows without colour are unchanged` : where;
+  return empty ? `${where}; empty rows are unchanged` : where;
 }
 
 /** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
@@ -181,7 +181,7 @@ function drawOutputs(stage, ground) {
   root.classList.toggle("av-stale", stale);
   parts.outputs.classList.toggle("av-own", own !== null);
   parts.outputsTitle.textContent = own ? "This head\u2019s output moved by" : "Output moved by";
-  parts.outputsNote.textContent = stale ? RUNNING : "last layer, relative to its norm before";
+  parts.outputsNote.textContent = stale ? RUNNING : "last layer, change ÷ norm before";
   const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
   if (!told) return;
   const beside = (run ?? last)?.likelier.length ? BESIDE.next : BESIDE.whole;

@@ -35,7 +35,8 @@ def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
     where = resting_words(trace, stream)
     others = ""
     if resting >= broad and resting and where:
-        others = f"; {resting} use{'s' if resting == 1 else ''} {where} as sinks"
+        sinks = "sinks" if " and " in where else "a sink"
+        others = f"; {resting} use{'s' if resting == 1 else ''} {where} as {sinks}"
     elif broad:
         others = f"; {broad} attend{'s' if broad == 1 else ''} almost evenly"
     return f"{named or 'None'} of {model}’s {count} {several} here{others}."
