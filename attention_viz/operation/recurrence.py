@@ -18,7 +18,7 @@ from torch import Tensor
 __all__ = ["Recurrence", "carry_back", "carry_values"]
 
 # Tokens in a chunk; with a decay of its own for each dimension, a chunk's products take d_k times the memory.
-_CHUNK, _CHUNK_OF_DIMENSIONS = 128, 32
+_TOKENS, _TOKENS_OF_DIMENSIONS = 128, 32
 
 
 class Recurrence(NamedTuple):
@@ -37,7 +37,7 @@ class Recurrence(NamedTuple):
         return torch.broadcast_shapes(*(one.shape[:-2] for one in known if one is not None))
 
 
-class _Chunk(NamedTuple):
+class _Stretch(NamedTuple):
     """One chunk's map, state before to state after: through · state + into · values.
 
     Attributes:
@@ -98,11 +98,11 @@ def carry_values(terms: Recurrence, values: Float[Tensor, "... key d_v"]) -> Flo
 
 def _starts(terms: Recurrence, count: int) -> Iterator[tuple[int, int]]:
     decay = terms.decay
-    size = _CHUNK if decay is None or decay.shape[-1] == 1 else _CHUNK_OF_DIMENSIONS
+    size = _TOKENS if decay is None or decay.shape[-1] == 1 else _TOKENS_OF_DIMENSIONS
     yield from ((start, min(start + size, terms.key.shape[-2])) for start in range(0, count, size))
 
 
-def _chunk(terms: Recurrence, start: int, stop: int) -> _Chunk:
+def _chunk(terms: Recurrence, start: int, stop: int) -> _Stretch:
     key = terms.key[..., start:stop, :]
     sums = None if terms.decay is None else terms.decay[..., start:stop, :].double().cumsum(dim=-2)
     count = stop - start
@@ -118,10 +118,10 @@ def _chunk(terms: Recurrence, start: int, stop: int) -> _Chunk:
         written = torch.linalg.solve_triangular(unit + overlap, written, upper=False, unitriangular=True)
         erased = written @ (key if sums is None else key * _power(sums, key))
         through = torch.diag_embed(through[..., 0, :]) - leaving.mT @ erased
-    return _Chunk(start, terms.query, key, sums, written, erased, leaving.mT @ written, through)
+    return _Stretch(start, terms.query, key, sums, written, erased, leaving.mT @ written, through)
 
 
-def _begin(part: _Chunk, query: Tensor, local: Tensor) -> tuple[Tensor, Tensor]:
+def _begin(part: _Stretch, query: Tensor, local: Tensor) -> tuple[Tensor, Tensor]:
     """Return rows' cells in their own chunk, and what of each reaches the state before it."""
     near = _products(query, part.key, part.sums, local)
     reach = query if part.sums is None else query * _power(part.sums[..., local, :], query)
