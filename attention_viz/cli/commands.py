@@ -37,7 +37,12 @@ _EXAMPLE = "The bank of the river was flooded"
     *media(),
     option("--second", "TEXT", "a second sentence, for encoders that read pairs"),
     option("--target", "TEXT", "the text that an encoder–decoder should output; by default it generates its own"),
-    option("--layer", "N", "write only this layer, from 0; .html holds all and opens on this one", type=int),
+    option(
+        "--layer",
+        "N",
+        "write only this layer, by the model's own number; .html holds all and opens on this one",
+        type=int,
+    ),
     option("--head", "N", "write only this head, from 0; .html holds all and opens on this one", type=int),
     option(
         "--layers",
@@ -186,7 +191,7 @@ def find(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Print a script that makes the Tab key complete this program's words in your shell.",
+    "Print a script that makes the Tab key complete commands, options, model names and files in your shell.",
     "completion bash",
     argument("shell", "your shell: bash, zsh or fish", type=click.Choice(["bash", "zsh", "fish"])),
 )
@@ -203,7 +208,7 @@ def completion(arguments: SimpleNamespace) -> int:
 
 
 @command(
-    "Compare a model's output with our attention to its output with its own.",
+    "Run a model with our attention and with its own, and compare the outputs and the weights.",
     "verify all-MiniLM-L6-v2",
     argument("model", MODEL),
     option("--text", "TEXT", f"{TEXT}; by default one that suits the model"),
