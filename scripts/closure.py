@@ -59,7 +59,7 @@ def _numbers(model: AttentionModel, trace: av.Trace) -> Iterator[av.Logit | av.D
         yield av.Logit(int(trace.output[-1].argmax()))
     else:
         yield av.Direction(torch.randn(trace.output.shape[1], generator=torch.Generator().manual_seed(1)))
-    for stream in trace.streams:
+    for stream in trace.attention_streams:
         layer = trace.layer_numbers(stream)[-1]
         heads, queries, keys = trace.attention(layer, stream).shape
         yield av.Score(layer, heads - 1, queries - 1, keys // 2, stream)

@@ -153,13 +153,13 @@ def _compared(seen: Seen, model: Any, trace: av.Trace, inputs: dict[str, Tensor]
     """Judge a run by its fidelity, and by the weights that the model itself returns."""
     fidelity = trace.fidelity
     error = fidelity.largest_error or 0.0
-    placed = any(trace.query_tokens(stream).placed for stream in trace.streams)
+    placed = any(trace.query_tokens(stream).placed for stream in trace.attention_streams)
     origin = trace.provenance
-    seen = replace(seen, streams=trace.streams, places=placed, route=origin.route, left_out=origin.left_out)
+    seen = replace(seen, streams=trace.attention_streams, places=placed, route=origin.route, left_out=origin.left_out)
     if not fidelity.ok:
         return replace(seen, outcome="wrong", reason=f"off by {error:.1e}")
     handed = _handed_out(model, inputs)
-    own = [layer.attention.weights for stream in trace.streams for layer in trace.layers[stream]]
+    own = [layer.attention.weights for stream in trace.attention_streams for layer in trace.layers[stream]]
     strange = sum(not any(_same(one, ours) for ours in own) for one in handed)
     if strange:
         phrase = f"{strange} of {len(handed)} layers' weights that the model returns differ from ours"

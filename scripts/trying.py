@@ -79,9 +79,9 @@ def at_most(seconds: int) -> Generator[None]:
 
 def tells(trace: av.Trace) -> bool:
     """Return whether a mistake would show: attention neither uniform nor all on one token, scores above rounding."""
-    last = trace.attention(trace.layer_numbers(trace.streams[-1])[-1], trace.streams[-1])
+    last = trace.attention(trace.layer_numbers(trace.attention_streams[-1])[-1], trace.attention_streams[-1])
     heaviest = float(last.head(0).weights[-3:].amax(dim=-1).mean())
-    calls = [layer.attention for stream in trace.streams for layer in trace.layers[stream]]
+    calls = [layer.attention for stream in trace.attention_streams for layer in trace.layers[stream]]
     largest = max(float(call.scaled.abs().max()) for call in calls)
     return _UNIFORM / last.shape[-1] < heaviest < _PEAKED and largest < _LARGEST_SCORE
 

@@ -95,5 +95,5 @@ def test_numbers_taken_from_a_table_are_layers_heads_and_tokens() -> None:
     assert av.explore(TRACE, layer=layer, head=head).html() == av.explore(TRACE, layer=1, head=1).html()
     opened = [av.decompose(MODEL, TRACE, av.Logit(token)).total for token in (likely, int(likely))]
     assert opened[0] == opened[1]
-    with pytest.raises(av.ShapeError, match="layer has to be a whole number; got True"):
+    with pytest.raises(av.ShapeError, match="layer must be a whole number; got True"):
         check_whole("layer", True)

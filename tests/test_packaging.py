@@ -120,7 +120,7 @@ def test_the_installed_app_opens_without_a_package_of_models_and_says_how_to_get
         expect(page.get_by_test_id("explorer")).to_be_visible(timeout=60_000)
         expect(page.get_by_label("Sentence", exact=True)).to_have_value(CATALOGUE["coreference"].examples[0])
         missing = "Not on this machine yet: all-MiniLM-L6-v2, SmolLM2-135M-Instruct, dinov2-small and whisper-tiny.en."
-        expect(page.get_by_text(f"{missing} The command attention-viz models --install brings them.")).to_be_visible()
+        expect(page.get_by_text(f"{missing} Install them with attention-viz models --install.")).to_be_visible()
         assert missing in (tmp_path / "log").read_text()
         # Streamlit's own menu would be there, had the app's configuration stayed behind.
         expect(page.get_by_test_id("stSidebarNav")).to_have_count(0)

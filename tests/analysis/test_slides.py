@@ -155,7 +155,7 @@ def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
     allowed[:, key] = False
     after = model.trace(text, edits=[av.Allow(allowed)])
     (blocked,) = changed_slides(before, after, stream, 0, 0, query, key)
-    assert "may not look at" in said(blocked.tell)
+    assert "can no longer look at" in said(blocked.tell)
     assert said(blocked.ask).endswith(" And now?")
     picture = blocked.picture
     assert picture is not None and picture.key is not None

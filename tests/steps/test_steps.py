@@ -235,7 +235,7 @@ def test_a_step_or_cell_that_is_not_there_is_refused() -> None:
         open_cell(own(), "softmax", 0, 0)
     with pytest.raises(av.ShapeError, match=r"no cell \(0, 5\); the matrix is 5 × 5"):
         open_cell(own(), "weights", 0, 5)
-    with pytest.raises(av.ShapeError, match="head 7 was asked for"):
+    with pytest.raises(av.ShapeError, match="no head 7"):
         open_head(own().trace, 0, 7)
 
 

@@ -192,7 +192,7 @@ def test_calls_that_arent_of_the_same_tokens_are_chosen_by_number() -> None:
     [
         (lambda run: run.trace(WORDS), "2 rows; choose one with batch=0 to 1"),
         (lambda run: run.trace(WORDS, batch=2), "row 2.*0 to 1"),
-        (lambda run: run.trace(WORDS[:4], batch=0), "4 labels.* 5"),
+        (lambda run: run.trace(WORDS[:4], batch=0), "5 labels.* 4"),
         (lambda run: run.trace("words", batch=0), "one str"),
         (lambda run: run.trace(leading="row"), "'row'"),
         (lambda run: run.trace(calls=[]), "calls is empty"),

@@ -129,6 +129,6 @@ def test_a_download_shows_how_far_it_is_and_is_cancelled(
 @pytest.mark.usefixtures("hub")
 def test_an_id_that_is_not_there_is_told_and_another_can_be_typed() -> None:
     screen = Screen().open(link("nobody/nothing@v9"))
-    assert "There is no model nobody/nothing on the hub, or it is private" in screen.words
+    assert "The hub has no model nobody/nothing, or it is private" in screen.words
     assert (screen.picker("Hub id").value, screen.picker("Revision").value) == ("nobody/nothing", "v9")
     assert screen.address["model"] == "nobody/nothing@v9"

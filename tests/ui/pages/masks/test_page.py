@@ -86,7 +86,7 @@ def test_the_first_screen_shows_a_mask_and_what_it_did_in_light_and_dark(
             assert box is not None and box["y"] + box["height"] <= 860
         expect(outputs(page)).to_have_count(9)
         expect(page.get_by_text("It blocks 36 of 81 cells")).to_be_visible()
-        expect(page.get_by_text("own mask here: full (everyone may look at everyone)")).to_be_visible()
+        expect(page.get_by_text(re.compile("own mask here: full"))).to_be_visible()
     named: dict[str, Literal["textbox", "combobox"]] = {"Sentence": "textbox", "Model": "combobox", "Mask": "combobox"}
     for label, role in named.items():
         name = re.compile(rf"(^|\W){label}$")

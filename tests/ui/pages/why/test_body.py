@@ -119,7 +119,7 @@ def test_a_score_without_each_of_several_heads_is_what_each_edited_run_says_and_
 def test_a_word_of_several_tokens_is_refused_with_its_tokens_and_the_page_stays() -> None:
     screen = Screen().open(f"{STORY}&token=Mississippi+mud")
     assert not screen.app.exception
-    assert " tokens to SmolLM2" in " ".join(screen.alerts)
+    assert " tokens for SmolLM2" in " ".join(screen.alerts)
     assert screen.picker("Why").value == "Mississippi mud"
     screen.pick("Why", "Mary")
     assert not screen.alerts and screen.picker("and not").value == "John"
@@ -207,7 +207,7 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     slide = screen.slides[0]
     assert "".join(text for text, _ in slide["ask"]).startswith("“Mary” over “John” is 6.12")
     assert "".join(text for text, _ in slide["tell"]).startswith(
-        "Layer 23, head 3 writes +2.86: from the second “to” it"
+        "Layer 23, head 3 contributes +2.86: from the second “to” it"
     )
 
 
@@ -242,7 +242,7 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
     slide = screen.slides[1]
     best = table["effect"].abs().idxmax()
     asked, answer = ("".join(text for text, _ in slide[name]) for name in ("ask", "tell"))
-    assert f"“cheese” over “lamp” is {number:.2f}".replace("-", "−") in asked and f"in “{other}”?" in asked
+    assert f"“cheese” over “lamp” is {number:.2f}".replace("-", "−") in asked and f"from “{other}”?" in asked
     assert answer == f"Layer {best[0]}, head {best[1]}: {table['effect'][best]:+.2f}".replace("-", "−")
     picture = slide["picture"]
     assert picture["tokens"][picture["key"]] == f"layer {best[0]}, head {best[1]}"
@@ -261,7 +261,7 @@ def test_where_no_head_can_be_put_it_is_said_and_what_was_typed_stays() -> None:
     assert not screen.app.exception
     assert screen.picker("Patch from").value == "the blue house"
     (told,) = screen.alerts
-    assert "translation is an encoder–decoder" in told
+    assert "encoder–decoder translation" in told
 
 
 def test_what_weights_alone_tell_of_the_chosen_head_opens_beneath_and_is_the_library_s() -> None:
