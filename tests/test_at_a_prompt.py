@@ -62,7 +62,7 @@ def test_a_notebook_shows_what_a_comparison_compared() -> None:
     ):
         assert part in shown
     longer = av.compare(one, MODEL.trace("moon cheese frog ring"), 1, 1)._repr_html_()
-    assert "no row can be compared" in longer and "+ring" in longer
+    assert "no comparable row" in longer and "+ring" in longer
 
 
 def test_what_a_person_wrote_is_text_in_a_notebook() -> None:

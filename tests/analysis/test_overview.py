@@ -100,7 +100,7 @@ def test_a_short_text_is_its_own_map() -> None:
 def test_weights_that_are_not_numbers_are_refused() -> None:
     query = torch.randn(40, 4)
     query[30, 2] = math.nan
-    with pytest.raises(av.TraceError, match="weights that are not numbers"):
+    with pytest.raises(av.TraceError, match="weights aren't finite numbers"):
         overview(av.attend(query, torch.randn(40, 4), torch.randn(40, 4)), 8)
 
 

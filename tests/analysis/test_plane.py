@@ -36,7 +36,7 @@ def test_its_picture_has_every_query_and_key_and_lines_for_the_strongest_links()
     best = trace.weights(0, 4).max(dim=-1).values.tolist()
     assert len(lines) == sum(weight >= 0.1 for weight in best)
     assert [line.line.width for line in lines] == sorted([line.line.width for line in lines], reverse=True)
-    assert any(line.hovertext == "bank looks at river: 0.580" for line in lines)
+    assert any(line.hovertext == "bank attends to river: 0.580" for line in lines)
     assert f"{plane.share:.0%} of their variance" in figure.layout.title.text
     table = plane.table(trace, "encoder")
     assert table["side"].tolist() == ["query"] * 9 + ["key"] * 9 and table["token"][2] == "bank"

@@ -22,7 +22,7 @@ def screen() -> Screen:
     ("address", "words"),
     [
         (f"/compare?what=heads&{_PAIR}", "Patch 15, 4"),
-        (f"/heads?{_PAIR}", "Heads in which patch 15, 4 (245) looks at patch 3, 5"),
+        (f"/heads?{_PAIR}", "Heads where patch 15, 4 (245)"),
         (f"/masks?mask=drawn&{_PAIR}", "patch 15, 4"),
     ],
 )
