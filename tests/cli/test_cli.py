@@ -705,7 +705,7 @@ def test_a_table_for_eyes_shows_tokens_as_people_read_them_and_files_keep_both(
         (("--layer", "1", "--head", "1", "--query", "moon", "--key", "2"), 1, "positions 1, 5"),
         (("--layer", "1", "--head", "1", "--query", "sun", "--key", "2"), 1, "isn't in this text"),
         (("--token", "sunshine"), 1, "no token 'sunshine'"),
-        (("--token", ""), 1, "empty text"),
+        (("--token", ""), 1, "token is empty"),
     ],
 )
 def test_why_refuses_what_is_no_number(words: tuple[str, ...], code: int, message: str, run: Run) -> None:

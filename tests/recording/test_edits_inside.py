@@ -375,7 +375,7 @@ def test_the_induction_heads_are_needed_as_the_models_card_says() -> None:
         (av.Ablate(3, 0), "layer 3.*0 to 2"),
         (av.Ablate(0, 6), "head 6.*0 to 5"),
         (av.Ablate(0, 0, stream="cross"), "cross.*decoder"),
-        (av.Ablate(0, 0, "mean", rows=torch.ones(4, dtype=torch.bool)), r"layer 0, head 0 needs .*9 queries"),
+        (av.Ablate(0, 0, "mean", rows=torch.ones(4, dtype=torch.bool)), r"layer 0, head 0 needs 9 rows"),
         (av.Ablate(0, 0, "mean", rows=torch.zeros(9, dtype=torch.bool)), "True"),
         (av.Block(0, 1, layer=-1), "layer -1"),
         (av.Block(0, 1, head=6), "head 6.*0 to 5"),

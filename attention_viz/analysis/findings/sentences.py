@@ -17,7 +17,7 @@ _SENTENCES = {
     "pronoun": "{query} looks back at {key}: {number}",
     "repeat": "{query} looks back at {key:the {earlier}}: {number}",
     "next word": "{query:the last {unit}} looks at {key}: {number}",
-    "alignment": "{query} is predicted while looking at {key}: {number}",
+    "alignment": "for {query}, it looks at {key}: {number}",
     "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
     "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",
     "region": "{heads} of {of} heads of layer {layer} look from {query} at {key:one region around {patch}}: {number} "

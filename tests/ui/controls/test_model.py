@@ -74,8 +74,8 @@ def typed_into(screen: Screen, label: str, text: str, patch: pytest.MonkeyPatch)
 def test_a_path_typed_into_the_picker_is_refused_as_well(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen().open("/").pick("Model", FOLDER)
     typed_into(screen, "Folder", str(models.parent / "outside" / "secret-bert"), monkeypatch)
-    assert any(one.startswith("This model can't be opened: there is no folder") for one in screen.alerts)
-    assert "ATTENTION_VIZ_MODELS names" in screen.words
+    assert any(one.startswith("This model can't be opened: no folder") for one in screen.alerts)
+    assert "the folders named in ATTENTION_VIZ_MODELS" in screen.words
     # What to do about it is told with the path that was typed.
     assert f"ATTENTION_VIZ_MODELS={models.parent}/outside/secret-bert " in screen.words
     assert screen.address["model"] == "all-MiniLM-L6-v2"

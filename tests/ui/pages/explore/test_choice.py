@@ -103,7 +103,7 @@ def test_three_thousand_words_name_the_limit_and_stay_in_the_box(screen: Screen)
     text = " ".join(f"word{number}" for number in range(3000))
     screen.back_to("/?model=coreference&text=the+cup").pick("Sentence", text)
     assert "This text has 3,002 tokens, and coreference reads at most 32 here" in screen.words
-    assert "the figure ends before: “word30 word31 " in screen.words
+    assert "The figure ends before: “word30 word31 " in screen.words
     assert screen.picker("Sentence").value == text
     assert screen.channel("explorer") and screen.weights().shape == (32, 32)
     assert "text" not in screen.address

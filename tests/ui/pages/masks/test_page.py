@@ -130,7 +130,7 @@ def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(boa
     board.get_by_test_id("mask-sheet").locator("[data-column='4']").click()
     expected[:, 4] = True
     assert comes_to(board, expected, idle)
-    expect(board.get_by_text("“on” (row 3) has nothing left to look at")).to_be_visible()
+    expect(board.get_by_text("“on” (row 3) has no key left to attend to")).to_be_visible()
     board.get_by_role("button", name="row", exact=True).click()
     board.mouse.click(*over(board, 3, 2))
     expected[3] = False
