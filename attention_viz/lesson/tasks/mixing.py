@@ -164,8 +164,8 @@ def additive(scene: Scene, seed: int) -> Exercise:
     ]
     return Exercise(
         "additive",
-        f"{note}Older attention scores a pair as v · tanh(W q + U k); W q is each row of W times q. What is the score of "
-        f"“{words[0]}”, with query q, for “{words[-1]}”, with key k, to two decimals?",
+        f"{note}Older attention scores a pair as v · tanh(W q + U k); W q is each row of W times q. What is the score "
+        f"of “{words[0]}”, with query q, for “{words[-1]}”, with key k, to two decimals?",
         (
             vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
