@@ -51,7 +51,7 @@ class Skip:
         return f"skip: token {self.key} is neither written nor decays anything in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Skip":
-        """Itself, as it holds no tensor."""
+        """Return the edit itself, because it holds no tensor."""
         return self
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
@@ -59,7 +59,7 @@ class Skip:
         return _refused(self, place)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
-        """The call with the token left out: it writes nothing and keeps the whole state."""
+        """Return the call with the token left out: it writes nothing and keeps the whole state."""
         _check_state(self, mixer, place)
         count = mixer.shape[-1]
         if self.key >= count:
@@ -101,7 +101,7 @@ class Decay:
         return f"decay: log decays times {self.factor:g} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Decay":
-        """Itself, as it holds no tensor."""
+        """Return the edit itself, because it holds no tensor."""
         return self
 
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
@@ -109,7 +109,7 @@ class Decay:
         return _refused(self, place)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
-        """The call with other decays."""
+        """Return the call with other decays."""
         _check_state(self, mixer, place)
         if mixer.decay is None:
             raise UnsupportedModel(f"layer {place[1]} ({mixer.kind}) has no decay to change")

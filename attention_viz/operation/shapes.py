@@ -137,7 +137,7 @@ def broadcasts(shape: Sequence[int], target: Sequence[int]) -> bool:
 
 
 def _broadcast(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The common shape, or None; thirty times faster than torch's, needed several times a layer."""
+    """Return the common shape, or None; thirty times faster than torch's, needed several times a layer."""
     if one == other:
         return one
     longest = max(len(one), len(other))

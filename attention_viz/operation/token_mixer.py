@@ -145,7 +145,7 @@ class TokenMixer(ShortRepr):
             return _mixed(self).to(self.query.dtype)
 
     def head(self, index: int) -> "TokenMixer":
-        """One head or channel alone: (query, d_k) where the call was (head, query, d_k).
+        """Return one head or channel: (query, d_k) where the call was (head, query, d_k).
 
         Raises:
             ShapeError: no such head, or no head axis.
@@ -158,7 +158,7 @@ class TokenMixer(ShortRepr):
         return map_terms(self, functools.partial(_of_head, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "TokenMixer":
-        """This call for some of its queries, with all its keys.
+        """Return this call for some of its queries, with all its keys.
 
         Args:
             queries: which rows, as a slice or positions.
@@ -172,7 +172,7 @@ class TokenMixer(ShortRepr):
     def tile(
         self, head: int, queries: slice | Sequence[int], keys: slice | Sequence[int]
     ) -> Float[Tensor, "... tile_query tile_key"]:
-        """The weights of a rectangle, exact, without the whole matrix ever in memory.
+        """Return the weights of a rectangle, exact, without the whole matrix in memory.
 
         Args:
             head: which head, from 0.

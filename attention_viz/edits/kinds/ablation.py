@@ -79,7 +79,7 @@ class Ablate:
         return replace(attention, value=value)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
-        """The call with a value of 0 for the head or channel."""
+        """Return the call with a value of 0 for the head or channel."""
         check_head(self, place[1], mixer.shape[0])
         if self.to != "zero":
             raise ShapeError(f'layer {self.layer} has no softmax, so its heads have no mean to become; use to="zero"')

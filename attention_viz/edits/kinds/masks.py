@@ -67,7 +67,7 @@ class Allow(ShortRepr):
         return _masked(self, place, attention)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
-        """The call with blocked cells at 0; the others keep their weights."""
+        """Return the call with blocked cells at 0; the others keep their weights."""
         return _masked_mixer(self, place, mixer)
 
 
@@ -115,7 +115,7 @@ class Block:
         return _masked(self, place, attention)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
-        """The call with the cell at 0; the others keep their weights."""
+        """Return the call with the cell at 0; the others keep their weights."""
         check_head(self, place[1], mixer.shape[0])
         return _masked_mixer(self, place, mixer)
 

@@ -153,8 +153,8 @@ def _check_zeroing(trace: Trace, stream: str) -> None:
     most = int((_MOST_ZEROED / (layers * 12 * width**2)) ** 0.5)
     if queries * keys > most**2:
         raise TraceError(
-            f"value zeroing is slow, so with {layers} layers of this size this app allows at most {most} tokens, and "
-            f"this text has {max(queries, keys)}; shorten it, choose Norms, or use Trace.value_zeroing in Python"
+            f"value zeroing is slow: with {layers} layers of this size, this app allows {most} tokens; this text has "
+            f"{max(queries, keys)}. Shorten it, choose Norms, or use Trace.value_zeroing in Python"
         )
 
 
