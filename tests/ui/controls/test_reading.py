@@ -65,9 +65,7 @@ def test_what_would_take_long_and_what_a_file_cannot_tell_is_refused_by_name() -
     state = State(text=" ".join(["bank"] * 60), reading="flow")
     with pytest.raises(TraceError, match="with 6 layers this app allows at most 29 tokens, and this text has 62"):
         read(serving.run_request(state.request), state)
-    with pytest.raises(
-        TraceError, match="6 layers of this size this app allows at most 75 tokens, and this text has 102"
-    ):
+    with pytest.raises(TraceError, match="6 layers of this size, this app allows 75 tokens; this text has 102"):
         long = replace(state, text=" ".join(["bank"] * 100), reading="zeroing")
         read(serving.run_request(long.request), long)
     short = replace(state, text="The bank", reading="gradient")
