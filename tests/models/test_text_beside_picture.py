@@ -179,7 +179,7 @@ def test_a_trace_of_both_comes_back_from_its_file(tmp_path: Any) -> None:
 
 Asked = Callable[[AttentionModel], object]
 HALVES: list[tuple[Asked, type[Exception], str]] = [
-    (lambda model: model.trace("a cat"), av.UnusableText, "reads texts with images"),
+    (lambda model: model.trace("a cat"), av.UnusableText, "reads a text with an image"),
     (lambda model: model.trace(PICTURE), av.UnusableText, "got an image alone"),
     (lambda model: model.trace("", picture=PICTURE), av.UnusableText, "type at least one word"),
     (lambda model: model.trace("<image> <image>", picture=PICTURE), av.UnusableText, "2 places"),
