@@ -234,7 +234,7 @@ def test_a_finding_is_shown_while_it_is_pointed_at_and_kept_when_it_is_pressed(s
 def test_a_head_is_shown_while_it_is_pointed_at(show: Show, bank: Trace) -> None:
     page = show(bank, layer=0, head=4)
     # How many bars there is room for is known only once the page is laid out.
-    before = ""
+    before = pointed = ""
     for _ in range(2):
         page.get_by_role("gridcell", name="Layer 3 head 1", exact=True).hover()
         expect(part(page, "readout")).to_have_text("Layer 3 · Head 1")

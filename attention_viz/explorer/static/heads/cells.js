@@ -66,7 +66,10 @@ export class HeadGrid {
       const cell = hasMoved(event) && event.pointerType !== "touch" ? this.cellOf(event) : null;
       if (cell) hearing.point?.(cell);
     };
-    table.onpointerleave = () => hearing.point?.(null);
+    table.onpointerleave = (event) => {
+      hasMoved(event); // it may come back to the very place that it left
+      hearing.point?.(null);
+    };
   }
 
   /** A cell for each head, as `fill` makes it. @param {HeadLayer[]} layers @param {(cell: HeadCell) => C} fill */
