@@ -65,11 +65,10 @@ def test_thirty_visitors_and_a_browser_get_the_recorded_picture_until_the_live_o
     visitors = [Watching(fresh_server, {}) for _ in range(VISITORS)]
     # In a thread of its own, since the browser's loop is in this one.
     with ThreadPoolExecutor(1) as other:
-        # On a busy machine, a browser that comes last would find the model loaded already.
+        asked = other.submit(asyncio.run, all_at_once(visitors))
         page = open_page(f"{fresh_server}/")
         explorer = page.get_by_test_id("explorer")
         expect(page.get_by_text(RECORDED)).to_be_visible(timeout=60_000)
-        asked = other.submit(asyncio.run, all_at_once(visitors))
         expect(explorer).to_be_visible()
         expect(page.get_by_text("Verified")).to_have_count(0)
         # The live picture is drawn in the same place, so nothing jumps.
