@@ -97,9 +97,9 @@ def edited_mixer(
     return mixer
 
 
-def rows_of_each_head(rows: Tensor, attention: Attention) -> Tensor:
-    """Copy query or value per head, (head, position, width)."""
-    return rows.expand(attention.shape[0], *rows.shape[-2:]).clone()
+def rows_of_each_head(rows: Tensor, call: Attention | TokenMixer) -> Tensor:
+    """Copy a term per head, (head, position, width)."""
+    return rows.expand(call.shape[0], *rows.shape[-2:]).clone()
 
 
 def bias_of_each_head(attention: Attention) -> Tensor:

@@ -4,13 +4,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import torch
 from jaxtyping import Bool
 from torch import Tensor
 
+from attention_viz.edits.edit import rows_of_each_head
 from attention_viz.edits.places import check_head, check_whole, where
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.shapes import with_heads
 from attention_viz.operation.token_mixer import TokenMixer
 
 __all__ = ["Decay", "Skip"]
@@ -65,8 +66,8 @@ class Skip:
         if self.key >= count:
             raise ShapeError(f"token {self.key} can't be skipped; this text has {count}, counted from 0")
         write = mixer.value.new_ones(1, count, 1) if mixer.write is None else mixer.write
-        changed = replace(mixer, write=_at(write, self, mixer, 0.0))
-        return changed if mixer.decay is None else replace(changed, decay=_at(mixer.decay, self, mixer, 0.0))
+        changed = replace(mixer, write=_without(write, self, mixer))
+        return changed if mixer.decay is None else replace(changed, decay=_without(mixer.decay, self, mixer))
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class Decay:
         _check_state(self, mixer, place)
         if mixer.decay is None:
             raise UnsupportedModel(f"layer {place[1]} ({mixer.kind}) has no decay to change")
-        decay = _for_each_head(mixer.decay, mixer)
+        decay = _of_each_head(mixer.decay, mixer)
         chosen = slice(None) if self.head is None else self.head
         decay[chosen] = decay[chosen] * self.factor
         return replace(mixer, decay=decay)
@@ -129,13 +130,12 @@ def _check_state(edit: Skip | Decay, mixer: TokenMixer, place: tuple[str, int]) 
         raise UnsupportedModel(f"layer {place[1]} ({mixer.kind}) keeps no state, so {edit.kind} means nothing there")
 
 
-def _for_each_head(term: Tensor, mixer: TokenMixer) -> Tensor:
-    heads = mixer.shape[0]
-    shared = term.repeat_interleave(heads // term.shape[0], dim=0) if term.ndim == 3 else term.expand(heads, -1, -1)
-    return shared.clone()
+def _of_each_head(term: Tensor, mixer: TokenMixer) -> Tensor:
+    return rows_of_each_head(with_heads(term, mixer.shape[0]), mixer)
 
 
-def _at(term: Tensor, edit: Skip, mixer: TokenMixer, number: float) -> Tensor:
-    changed = _for_each_head(term, mixer)
-    changed[slice(None) if edit.head is None else edit.head, edit.key] = torch.tensor(number, dtype=term.dtype)
+def _without(term: Tensor, edit: Skip, mixer: TokenMixer) -> Tensor:
+    """Copy a term per head with 0 at the skipped token, in the heads that are meant."""
+    changed = _of_each_head(term, mixer)
+    changed[slice(None) if edit.head is None else edit.head, edit.key] = 0
     return changed

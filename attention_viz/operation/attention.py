@@ -31,7 +31,16 @@ from attention_viz.operation.shapes import (
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.terms import Term, along, has_others, map_terms, terms_of
 
-__all__ = ["Attention", "attend", "autocast_kinds", "fused", "fusible", "without_autocast"]
+__all__ = [
+    "Attention",
+    "attend",
+    "autocast_kinds",
+    "fused",
+    "fusible",
+    "rows_of_term",
+    "term_of_head",
+    "without_autocast",
+]
 # Rows of weights computed at a time where only part of a matrix is wanted: 512 rows of 32,768 keys are 64 MiB.
 _ROWS_AT_A_TIME = 512
 # The terms that torch's fused kernel knows.
@@ -174,7 +183,7 @@ class Attention(ShortRepr):
         heads = self.shape[-3]
         if not is_whole(index) or not 0 <= index < heads:
             raise ShapeError(f"no head {index!r}; this attention has {heads} heads, counted from 0")
-        return map_terms(self, lambda term, value: _term_of_head(term, value, index, heads))
+        return map_terms(self, lambda term, value: term_of_head(term, value, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "Attention":
         """Return this call for some of its queries, with all its keys.
@@ -266,7 +275,7 @@ def _in_four_axes(tensor: Tensor, lead: Sequence[int]) -> Tensor:
     return tensor
 
 
-def _term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:
+def term_of_head(term: Term, value: Any, index: int, heads: int) -> Any:
     """Take one head's part of (…, head) or (…, 1); a lone number stays."""
     if term.is_matrix:
         return of_head(value, index, heads)
@@ -281,8 +290,9 @@ def _column(sinks: Tensor | None) -> Tensor | None:
 
 
 def _rows(call: Attention, rows: Tensor) -> Attention:
-    return map_terms(call, functools.partial(_rows_of_term, rows, call.shape[-2]))
+    return map_terms(call, functools.partial(rows_of_term, rows, call.shape[-2]))
 
 
-def _rows_of_term(rows: Tensor, queries: int, term: Term, value: Any) -> Any:
+def rows_of_term(rows: Tensor, queries: int, term: Term, value: Any) -> Any:
+    """Take some rows of a term with a row per query."""
     return value[..., rows, :] if term.has_queries and value.shape[-2] == queries else value

@@ -41,7 +41,6 @@ class _Stretch(NamedTuple):
     """One chunk's map, state before to state after: through · state + into · values.
 
     Attributes:
-        start: its first token.
         sums: log decays from the chunk's start up to each token, itself included, float64; None without decay.
         written: (token, token), each token's write as a mix of the chunk's values.
         erased: (token, d_k), the part of the state before the chunk that each token erases; None if none does.
@@ -49,8 +48,6 @@ class _Stretch(NamedTuple):
         through: (d_k, d_k), or (1, d_k) if each dimension stays by itself.
     """
 
-    start: int
-    query: Tensor
     key: Tensor
     sums: Tensor | None
     written: Tensor
@@ -110,15 +107,15 @@ def _chunk(terms: Recurrence, start: int, stop: int) -> _Stretch:
     leaving = key if sums is None else key * _power(sums[..., -1:, :] - sums, key)
     through = key.new_ones(1, key.shape[-1]) if sums is None else _power(sums[..., -1:, :], key)
     through = through.expand(*through.shape[:-1], key.shape[-1])
-    written = torch.eye(count, dtype=key.dtype, device=key.device) * strength.mT
+    unit = torch.eye(count, dtype=key.dtype, device=key.device)
+    written = unit * strength.mT
     erased = None
     if terms.erases:
         overlap = strength * _products(key, key, sums, torch.arange(count, device=key.device)).tril(-1)
-        unit = torch.eye(count, dtype=key.dtype, device=key.device)
         written = torch.linalg.solve_triangular(unit + overlap, written, upper=False, unitriangular=True)
         erased = written @ (key if sums is None else key * _power(sums, key))
         through = torch.diag_embed(through[..., 0, :]) - leaving.mT @ erased
-    return _Stretch(start, terms.query, key, sums, written, erased, leaving.mT @ written, through)
+    return _Stretch(key, sums, written, erased, leaving.mT @ written, through)
 
 
 def _begin(part: _Stretch, query: Tensor, local: Tensor) -> tuple[Tensor, Tensor]:

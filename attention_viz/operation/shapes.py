@@ -34,7 +34,12 @@ def widened(tensor: Tensor) -> Tensor:
 
 def shared_heads(shared: Tensor, query: Tensor) -> Tensor:
     """Repeat key or value heads to match the query's."""
-    group = heads_of(query) // heads_of(shared) if heads_of(shared) > 1 else 1
+    return with_heads(shared, heads_of(query))
+
+
+def with_heads(shared: Tensor, heads: int) -> Tensor:
+    """Repeat each of several heads for its group; a single one stays."""
+    group = heads // heads_of(shared) if heads_of(shared) > 1 else 1
     return shared.repeat_interleave(group, dim=-3) if group > 1 else shared
 
 

@@ -11,7 +11,6 @@ Attention-2"; RG-LRU, De et al. 2024, "Griffin", eq. 4; mLSTM, Beck et al. 2024,
 2021, "You Only Sample (Almost) Once", eq. 3; Fourier, Lee-Thorp et al. 2022, "FNet", eq. 3.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -22,11 +21,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
-from attention_viz.operation.attention import without_autocast
+from attention_viz.operation.attention import rows_of_term, term_of_head, without_autocast
 from attention_viz.operation.recurrence import Recurrence, carry_back, carry_values
-from attention_viz.operation.shapes import FLOATING, broadcasts, heads_of, is_whole, positions, widened
+from attention_viz.operation.shapes import FLOATING, broadcasts, is_whole, positions, widened, with_heads
 from attention_viz.operation.short_repr import ShortRepr
-from attention_viz.operation.terms import Term, along, map_terms, terms_of
+from attention_viz.operation.terms import along, map_terms, terms_of
 
 __all__ = ["KINDS", "MixerKind", "TokenMixer"]
 
@@ -155,7 +154,7 @@ class TokenMixer(ShortRepr):
             raise ShapeError(f"this call has no head axis, so it has no head {index!r}; its shape is {self.shape}")
         if not is_whole(index) or not 0 <= index < heads:
             raise ShapeError(f"unknown head {index!r}; choose 0 to {heads - 1}")
-        return map_terms(self, functools.partial(_of_head, index, heads))
+        return map_terms(self, lambda term, value: term_of_head(term, value, index, heads))
 
     def rows(self, queries: slice | Sequence[int]) -> "TokenMixer":
         """Return this call for some of its queries, with all its keys.
@@ -194,10 +193,9 @@ class TokenMixer(ShortRepr):
 
 
 def _rows(mixer: TokenMixer, chosen: Tensor) -> TokenMixer:
-    count = mixer.shape[-2]
-    rowed = [term.name for term in terms_of(TokenMixer) if term.has_queries]
-    found = {name: getattr(mixer, name) for name in rowed}
-    cut = {name: one[..., chosen, :] for name, one in found.items() if one is not None and one.shape[-2] == count}
+    queries, terms = mixer.shape[-2], terms_of(TokenMixer)
+    found = {term: getattr(mixer, term.name) for term in terms if term.has_queries}
+    cut = {term.name: rows_of_term(chosen, queries, term, one) for term, one in found.items() if one is not None}
     changed: Any = {**cut, "at": _places(mixer)[chosen]}
     return replace(mixer, **changed)
 
@@ -270,18 +268,9 @@ def _recurrence(mixer: TokenMixer) -> Recurrence:
     return Recurrence(query * mixer.scale, key, decay, write, mixer.erases)
 
 
-def _of_head(index: int, heads: int, term: Term, value: Any) -> Any:
-    if term.is_number or value.ndim == 0:
-        return value
-    if not term.is_matrix:
-        return value[..., index if value.shape[-1] > 1 else 0]
-    return value if value.ndim < 3 else value[..., index // (heads // value.shape[-3]), :, :]
-
-
 def _for_heads(term: Tensor, mixer: TokenMixer) -> Tensor:
     """Repeat a term's heads so that each head has its own."""
-    heads, own = _heads(mixer), heads_of(term)
-    return term.repeat_interleave(heads // own, dim=-3) if term.ndim >= 3 and 1 < own < heads else term
+    return with_heads(term, _heads(mixer))
 
 
 def _per_head(numbers: Tensor, mixer: TokenMixer) -> Tensor:

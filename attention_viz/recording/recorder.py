@@ -85,8 +85,7 @@ class Call:
 
     def in_a_batch(self) -> "Call":
         """Return the call with a batch axis."""
-        batched = map_terms(self.attention, lambda term, value: value[None] if term.is_matrix else value)
-        return replace(self, attention=batched)
+        return replace(self, attention=map_terms(self.attention, in_a_batch))
 
     def again(self, other: "Call") -> bool:
         """Return whether a module repeats the weights for a second half of its values.
@@ -227,6 +226,11 @@ def of_row(term: Term, value: Any, row: int) -> Any:
     if term.is_matrix:
         return value[row if len(value) > 1 else 0] if value.ndim == 4 else value
     return value.detach().clone()  # a parameter of the model's
+
+
+def in_a_batch(term: Term, value: Any) -> Any:
+    """Add a batch axis to a term that has rows."""
+    return value[None] if term.is_matrix else value
 
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:

@@ -13,7 +13,7 @@ from attention_viz.edits.places import check_head, check_whole, where
 from attention_viz.edits.words import subject_of
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.attention import Attention
-from attention_viz.operation.shapes import shared_heads, widened
+from attention_viz.operation.shapes import shared_heads, widened, with_heads
 from attention_viz.operation.token_mixer import TokenMixer
 
 __all__ = ["KINDS", "Ablate"]
@@ -83,7 +83,7 @@ class Ablate:
         check_head(self, place[1], mixer.shape[0])
         if self.to != "zero":
             raise ShapeError(f'layer {self.layer} has no softmax, so its heads have no mean to become; use to="zero"')
-        value = mixer.value.expand(mixer.shape[0], *mixer.value.shape[-2:]).clone()
+        value = rows_of_each_head(with_heads(mixer.value, mixer.shape[0]), mixer)
         value[self.head] = 0
         return replace(mixer, value=value)
 

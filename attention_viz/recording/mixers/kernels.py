@@ -17,7 +17,7 @@ from torch.nn import functional
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.token_mixer import TokenMixer
 
-__all__ = ["KERNELS", "Kernel", "fourier", "lightning", "mlstm"]
+__all__ = ["KERNELS", "Kernel", "first_of", "fourier", "lightning", "mlstm"]
 
 # What kernels add to the squared length before they divide by its root.
 _LENGTH_EPSILON = 1e-6
@@ -54,11 +54,11 @@ class Kernel:
         value: Tensor = arguments[self.value]
         nothing, columns = torch.zeros_like(value), list[Tensor]()
         # A convolution's bias is no part of the matrix.
-        constant = self.one_column(_first(run(**{self.value: nothing})))
+        constant = self.one_column(first_of(run(**{self.value: nothing})))
         for token in range(value.shape[self.token_axis]):
             unit = nothing.clone()
             unit.select(self.token_axis, token).fill_(1)
-            columns.append(self.one_column(_first(run(**{self.value: unit}))) - constant)
+            columns.append(self.one_column(first_of(run(**{self.value: unit}))) - constant)
         own = torch.stack(columns, dim=-1)
         # RG-LRU's kernel gets values that are written already.
         ours = (replace(mixer, write=None) if mixer.kind == "RG-LRU" else mixer).weights[0]
@@ -229,7 +229,8 @@ def _with_bias(output: Tensor, arguments: Mapping[str, Any]) -> Tensor:
     return (found if bias is None else found + bias[:, None]).to(arguments["hidden_states"].dtype)
 
 
-def _first(result: Any) -> Tensor:
+def first_of(result: Any) -> Tensor:
+    """Return the output of a kernel that may return a state, too."""
     return result[0] if isinstance(result, tuple) else result
 
 

@@ -20,9 +20,10 @@ from torch.utils.hooks import RemovableHandle
 
 from attention_viz.edits.edit import Edit, edited_mixer
 from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.terms import Term, map_terms
+from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
-from attention_viz.recording.mixers.kernels import KERNELS, Kernel, fourier, lightning, mlstm
+from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fourier, lightning, mlstm
+from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.layers import MIXER
 
 __all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
@@ -61,7 +62,7 @@ class MixerCall:
 
     def of_row(self) -> TokenMixer:
         """Return the only row's mixer, head first; parameters are copied, since training changes them."""
-        return map_terms(self.mixer, _of_row)
+        return map_terms(self.mixer, lambda term, value: of_row(term, value, 0))
 
 
 @dataclass(eq=False)
@@ -95,7 +96,7 @@ class MixerRecorder:
         if own is not None:
             mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
             computes |= mixer is not own
-            call = replace(call, mixer=map_terms(mixer, _in_a_batch)) if mixer is not own else call
+            call = replace(call, mixer=map_terms(mixer, in_a_batch)) if mixer is not own else call
         self.calls.append(call)
         return call.output if computes else call.own_output
 
@@ -108,22 +109,15 @@ class MixerRecorder:
         terms = {"activations": next(iter(inputs), None), **arguments}
         # The kernel may write into its arguments.
         mixer, result = kernel.call(terms), run()
-        own: Tensor = result[0] if isinstance(result, tuple) else result
-        call = MixerCall(module, mixer, own, lambda output: kernel.shape_as(output, terms))
+        call = MixerCall(module, mixer, first_of(result), lambda output: kernel.shape_as(output, terms))
         if self.proves:
             call = replace(call, matrix_error=kernel.matrix_error(mixer, terms, run))
-        output = self.hear(call)
-        return (output, *result[1:]) if isinstance(result, tuple) else output
+        return _with_first(result, self.hear(call))
 
 
-def _of_row(term: Term, value: Any) -> Any:
-    if term.is_number:
-        return value
-    return value[0] if value.ndim == 4 else value.detach().clone()
-
-
-def _in_a_batch(term: Term, value: Any) -> Any:
-    return value[None] if term.is_matrix else value
+def _with_first(result: Any, output: Tensor) -> Any:
+    """Return a kernel's result with another output in it."""
+    return (output, *result[1:]) if isinstance(result, tuple) else output
 
 
 _hearing: ContextVar[MixerRecorder | None] = ContextVar("hearing_mixers", default=None)
@@ -189,7 +183,7 @@ def _install(kind: type[nn.Module]) -> None:
             if hasattr(kernel, _LISTENER):
                 continue
             if of_class:
-                setattr(kind, name, _method_listener(name, kernel))
+                setattr(kind, name, _listener(name, kernel, inspect.signature(kernel)))
             elif inspect.isclass(kernel):
                 _namespace(kind)[name] = _Applied(name, kernel)
             else:
@@ -198,9 +192,12 @@ def _install(kind: type[nn.Module]) -> None:
 
 def _signature_of(kernel: Any) -> inspect.Signature:
     """Return a function's signature, or of a module that `kernels` made of one that of its class's forward."""
-    if not isinstance(kernel, nn.Module):
-        return inspect.signature(kernel)
-    signature = inspect.signature(type(kernel).forward)
+    return _without_first(type(kernel).forward) if isinstance(kernel, nn.Module) else inspect.signature(kernel)
+
+
+def _without_first(function: Callable[..., Any]) -> inspect.Signature:
+    """Return a signature without its first parameter, which the caller doesn't pass."""
+    signature = inspect.signature(function)
     return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
@@ -220,28 +217,11 @@ def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signatur
     return listen
 
 
-def _method_listener(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(method)
-
-    @functools.wraps(method)
-    def listen(*arguments: Any, **named: Any) -> Any:
-        recorder = _hearing.get()
-        if recorder is None:
-            return method(*arguments, **named)
-        values = _bound(signature, arguments, named)
-        return recorder.hear_kernel(name, KERNELS[name], values, _repeated(method, signature, arguments, named))
-
-    setattr(listen, _LISTENER, True)
-    return listen
-
-
 class _Applied:
     """Replaces an autograd function, whose `apply` the model calls."""
 
     def __init__(self, name: str, kernel: Any) -> None:
-        forward = inspect.signature(kernel.forward)
-        signature = forward.replace(parameters=[*forward.parameters.values()][1:])
-        self.apply = _listener(name, kernel.apply, signature)
+        self.apply = _listener(name, kernel.apply, _without_first(kernel.forward))
         setattr(self, _LISTENER, True)
 
 
@@ -317,10 +297,8 @@ def _mlstm_output(layer: Any) -> Callable[..., Any]:
             return None
         if any(named.get(name) is not None for name in ("c_initial", "n_initial", "m_initial")):
             raise UnsupportedModel("the mLSTM starts from a kept state; run the whole text without a cache")
-        own: Tensor = result[0] if isinstance(result, tuple) else result
         mixer = mlstm(named, float(backend.config.eps))
-        output = recorder.hear(MixerCall(layer, mixer, own, lambda output: output))
-        return (output, *result[1:]) if isinstance(result, tuple) else output
+        return _with_first(result, recorder.hear(MixerCall(layer, mixer, first_of(result), lambda output: output)))
 
     return hear
 
@@ -328,5 +306,5 @@ def _mlstm_output(layer: Any) -> Callable[..., Any]:
 def _fourier_output(module: nn.Module, inputs: tuple[Any, ...], result: tuple[Any, ...]) -> Any:
     if (recorder := _hearing.get()) is None:
         return None
-    call = MixerCall(module, fourier(inputs[0]), result[0], lambda output: output.sum(dim=-3))
-    return (recorder.hear(call), *result[1:])
+    call = MixerCall(module, fourier(inputs[0]), first_of(result), lambda output: output.sum(dim=-3))
+    return _with_first(result, recorder.hear(call))
