@@ -25,7 +25,7 @@ from attention_viz.operation.attention import rows_of_term, term_of_head, withou
 from attention_viz.operation.recurrence import Recurrence, carry_back, carry_values
 from attention_viz.operation.shapes import FLOATING, broadcasts, is_whole, positions, widened, with_heads
 from attention_viz.operation.short_repr import ShortRepr
-from attention_viz.operation.terms import along, map_terms, terms_of
+from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
 __all__ = ["KINDS", "MixerKind", "TokenMixer"]
 
@@ -46,6 +46,8 @@ KINDS: tuple[MixerKind, ...] = get_args(MixerKind)
 _ERASING = ("gated delta", "Kimi delta")
 # Rows of weights computed at a time, so that a part of a matrix never takes the memory of the whole.
 _ROWS_AT_A_TIME = 512
+# Cells of matrices in memory at a time where only a sum over heads is kept.
+_CELLS_AT_A_TIME = 8_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -138,6 +140,24 @@ class TokenMixer(ShortRepr):
         return self.weights.abs() * lengths[..., None, :].to(self.query.dtype)
 
     @property
+    def layer_contributions(self) -> Float[Tensor, "... query key"]:
+        """How long the vector is that arrives from each key in all heads or channels: √Σ ‖weight · value‖².
+
+        Fourier's two heads write into the same dimensions, so their vectors are added first. Of a layer with a matrix per channel, this is the one picture that leaves nothing out.
+        """
+        heads, (queries, keys) = _heads(self), self.shape[-2:]
+        if not heads:
+            return self.contributions
+        together = max(1, _CELLS_AT_A_TIME // max(1, queries * keys))
+        parts = [self.heads(slice(first, first + together)) for first in range(0, heads, together)]
+        squares = torch.stack([part.contributions.square().sum(dim=-3) for part in parts]).sum(dim=0)
+        if self.kind == "Fourier":
+            # Its cosine and sine write into the same dimensions.
+            both = (self.value[..., 0, :, :] * self.value[..., 1, :, :]).sum(dim=-1)
+            squares = squares + 2 * self.weights.prod(dim=-3) * both[..., None, :]
+        return squares.clamp_min(0).sqrt()
+
+    @property
     def output(self) -> Float[Tensor, "... query d_v"]:
         """The values mixed by the weights, chunk by chunk: the weights are never in memory as a whole."""
         with without_autocast():
@@ -155,6 +175,24 @@ class TokenMixer(ShortRepr):
         if not is_whole(index) or not 0 <= index < heads:
             raise ShapeError(f"unknown head {index!r}; choose 0 to {heads - 1}")
         return map_terms(self, lambda term, value: term_of_head(term, value, index, heads))
+
+    def heads(self, chosen: slice) -> "TokenMixer":
+        """Return this call for some of its heads or channels.
+
+        Raises:
+            ShapeError: no head axis.
+        """
+        heads = _heads(self)
+        if not heads:
+            raise ShapeError(f"this call has no head axis to choose from; its shape is {self.shape}")
+
+        def cut(term: Term, value: Any) -> Any:
+            if term.is_matrix:
+                return with_heads(value, heads)[..., chosen, :, :] if value.ndim > 2 and value.shape[-3] > 1 else value
+            per_head = isinstance(value, Tensor) and value.ndim and value.shape[-1] > 1
+            return value[..., chosen] if per_head else value
+
+        return map_terms(self, cut)
 
     def rows(self, queries: slice | Sequence[int]) -> "TokenMixer":
         """Return this call for some of its queries, with all its keys.
