@@ -18,7 +18,8 @@ class Finding:
         head: the head, from 0.
         query: the position that looks, from 0; for a head's job, the clearest example.
         key: the position that is looked at.
-        strength: the number in the sentence: a weight, or its mean over the rows that count. For words of several
+        strength: the number in the sentence: a weight, or its mean over the rows that count; in a layer without a
+            softmax, the part of the row's size, or the part that is erased. For words of several
             subword tokens, the mean over query tokens of the sum over key tokens, as in `find_heads`; query and key are
             then the two tokens with the largest weight. A head's job is counted token by token.
         parts: the sentence in parts, each with its role: "query" looks, "key" is looked at, "next" is the likeliest
@@ -67,6 +68,8 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "induction": FindingKind(
         "An induction head: repeated words look at the word that followed last time.", 0.25, 1.2, of_a_head=True
     ),
+    "carried": FindingKind("A layer without a softmax carries a distant word's value to another word."),
+    "erased": FindingKind("A delta rule erases an earlier word's value as another word comes.", 0.4, 1.2),
 }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate, Finding
+from attention_viz.analysis.findings.mixing import mixing_of
 from attention_viz.analysis.findings.pairs import between_words, jobs_of, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import StreamScene
@@ -30,6 +31,9 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     class token's weight on patches, and 1.7 times its share of the image. In audio, frames after its end aren't
     searched.
 
+    In a layer without a softmax, a word's weight is its share of the row's size. If each channel has its own matrix, it
+    is the share of what arrives in all of them.
+
     The same trace gives the same findings. They use only its weights, and its ids and output for the likeliest next
     token. If a stream has more than 2²⁵ weights, they use the rows of a sample of its words, spread over the text.
     Layers that a trace doesn't keep are left out. Content words are known in English, and the commonest ones in French;
@@ -52,7 +56,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     """
     if not is_whole(count) or int(count) < 1:
         raise ShapeError(f"count must be a whole number of findings, 1 or more; got {count!r}")
-    scenes = {stream: StreamScene(trace, stream) for stream in trace.attention_streams}
+    scenes = {stream: StreamScene(trace, stream) for stream in trace.streams}
     found = [one for scene in scenes.values() for one in _candidates(scene)]
     found.sort(key=lambda one: (-one.score * FINDING_KINDS[one.kind].interest, one.place, one.query, one.key))
     outstanding = [one for one in found if one.score >= FINDING_KINDS[one.kind].least]
@@ -63,7 +67,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
 
 def none_because(trace: Trace) -> str:
     """Explain why a run has no findings."""
-    kinds = [kind for stream in trace.attention_streams for kind in StreamScene(trace, stream).keys.kinds]
+    kinds = [kind for stream in trace.streams for kind in StreamScene(trace, stream).keys.kinds]
     words = sum(kind in ("content", "pronoun") for kind in kinds)
     if words <= 1:
         return f"the text has {words or 'no'} content word, and a finding needs two"
@@ -71,6 +75,8 @@ def none_because(trace: Trace) -> str:
 
 
 def _candidates(scene: StreamScene) -> list[Candidate]:
+    if scene.stream in scene.trace.mixers:
+        return mixing_of(scene)
     found = regions_of(scene)
     if not scene.asked:
         return found

@@ -41,12 +41,15 @@ class StreamScene:
     @once
     def looks_back(self) -> bool:
         """Whether no query looks ahead."""
+        if self.stream in self.trace.mixers:
+            return self.trace.mixers[self.stream][0].mixer.is_causal
         return looks_back(self.trace, self.stream)
 
     @once
     def last(self) -> int | None:
         """Return the last word, whose row predicts the next, or None."""
-        if self.stream != "decoder" or "cross" in self.trace.attention_streams:
+        reads = self.stream == "decoder" or (self.stream in self.trace.mixers and self.looks_back)
+        if not reads or "cross" in self.trace.attention_streams:
             return None
         return max((word for word, kind in enumerate(self.queries.kinds) if kind != "padding"), default=None)
 
@@ -73,7 +76,8 @@ class StreamScene:
     def resting(self) -> frozenset[int]:
         """Return sink words: special ones, and a decoder's first."""
         kinds = self.keys.kinds
-        first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if self.looks_back else []
+        sink = self.looks_back and self.stream not in self.trace.mixers
+        first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if sink else []
         mute = (word for word, kind in enumerate(kinds) if kind in ("special", "padding"))
         return frozenset((*first, *mute)) | self.unheard(self.keys)
 

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from string import Formatter
 
+from torch import Tensor
+
 from attention_viz.analysis.findings.finding import Candidate, Finding
+from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
@@ -24,6 +27,8 @@ _SENTENCES = {
     "of their weight on patches, for {area} of the image",
     "same token": "{query:repeated words} look back at {key:their earlier occurrences}: {number} on average",
     "induction": "{query:repeated words} look at {key:the word that followed last time}: {number} on average",
+    "carried": "{key} is carried to {query}: {number} of the row's size",
+    "erased": "{query} erases {number} of the value of {key}",
 }
 # Sentences for patches and frames that differ from those for words.
 _OTHERWISE = {
@@ -33,6 +38,9 @@ _OTHERWISE = {
 _NEXT = "before predicting {next}, {query:the last {unit}} looks at {key}: {number}"
 # A head that looks at a word may well write against it.
 _SAID = "{query:the last {unit}} looks at {key}, also {next:the likeliest next word} (looking isn't writing): {number}"
+# Of a layer with a matrix per channel, what arrives in all of them has no sign.
+_ARRIVED = "{key} is carried to {query}: {number} of all that arrives"
+_TAKEN = "{key} is taken away from {query}: {number} of the row's size"
 # Fields besides query, key and number.
 _PLAIN = ("before", "heads", "of", "layer", "area")
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
@@ -52,9 +60,20 @@ def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
     queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
     if len(queries) == len(keys) == 1:
         return queries[0], keys[0]
-    tile = scene.trace.attention(one.layer, one.stream).tile(one.head, queries, keys).nan_to_num(0)
-    row, column = divmod(int(tile.argmax()), len(keys))
+    row, column = divmod(int(_tile(scene, one).nan_to_num(0).abs().argmax()), len(keys))
     return queries[row], keys[column]
+
+
+def _tile(scene: StreamScene, one: Candidate) -> Tensor:
+    """Return the weights between two words' tokens; of a layer with a matrix per channel, what arrives in all."""
+    queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
+    if _of_channels(scene, one):
+        return mixer_of(scene.trace, one.stream, one.layer).rows(queries).layer_contributions[:, list(keys)]
+    return scene.trace.attention(one.layer, one.stream).tile(one.head, queries, keys)
+
+
+def _of_channels(scene: StreamScene, one: Candidate) -> bool:
+    return one.stream in scene.trace.mixers and mixer_of(scene.trace, one.stream, one.layer).per == "channel"
 
 
 def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
@@ -94,6 +113,10 @@ def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
         return _ONE_INDUCTION
     if following is not None:
         return _SAID if scene.keys.texts[one.key].casefold() == following.casefold() else _NEXT
+    if one.kind == "carried":
+        if _of_channels(scene, one):
+            return _ARRIVED
+        return _TAKEN if float(_tile(scene, one).sum()) < 0 else _SENTENCES[one.kind]
     unit = (scene.queries if scene.alike else scene.keys).units[one.key]
     return _OTHERWISE.get((one.kind, unit), _SENTENCES[one.kind])
 

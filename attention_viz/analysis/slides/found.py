@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
+from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.slides.slide import (
     Part,
@@ -34,7 +35,7 @@ def found_slides(
     trace: Trace, findings: Sequence[Finding], chosen: tuple[str, int, int, int, int] | None = None
 ) -> tuple[Slide, ...]:
     """Show findings, best first, after the chosen link if it is none of them."""
-    slides = {_place(one): _of_finding(trace, one) for one in findings if one.stream in trace.attention_streams}
+    slides = {_place(one): _of_finding(trace, one) for one in findings}
     if chosen is not None:
         slides = {chosen: slides.pop(chosen, None) or link_slide(trace, *chosen), **slides}
     asked: set[tuple[Part, ...]] = set()
@@ -51,6 +52,8 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     row = row_of(trace, stream, layer, head, query)
     weight = float(row[key])
+    if stream in trace.mixers:
+        return _mixed_slide(trace, stream, layer, head, query, key, weight)
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     own = stream != "cross" and queries == keys
     number = (f"{weight:.2f}" if weight >= _FAINT or weight == 0 else f"{weight:.2g}", "number")
@@ -64,6 +67,20 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
         tell = begun((*looking, (" looks at ", ""), ("itself", "key"), (": ", ""), number))
     else:
         tell = begun((*looking, (" gives to ", ""), *seen, (": ", ""), number))
+    return _slide(trace, stream, layer, head, query, key, ask, tell)
+
+
+def _mixed_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int, share: float) -> Slide:
+    """Show one link of a layer without a softmax."""
+    reading, carried = named(trace.query_tokens(stream), query, "query"), named(trace.key_tokens(stream), key, "key")
+    mixer = mixer_of(trace, stream, layer)
+    channels = mixer.per == "channel"
+    taken = not channels and float(mixer.tile(head, [query], [key])) < 0
+    number = (f"{share:.2f}" if share >= _FAINT or share == 0 else f"{share:.2g}", "number")
+    of = " of all that arrives" if channels else " of the row's size"
+    ask = (("How much of ", ""), *carried, (" is carried to ", ""), *reading, ("?", ""))
+    how = " is taken away from " if taken else " is carried to "
+    tell = begun((*carried, (how, ""), *reading, (": ", ""), number, (of, "")))
     return _slide(trace, stream, layer, head, query, key, ask, tell)
 
 
@@ -105,11 +122,19 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
         return ((f"What does head {one.head} of layer {one.layer} do with every {unit}?", ""),)
     if one.kind == "next word":
         return (("Before the next word is predicted, where does ", ""), ("the last one", "query"), (" look?", ""))
+    if one.kind == "carried":
+        return (("Which word's value is carried to ", ""), _part(one, "query"), ("?", ""))
+    if one.kind == "erased":
+        return ((f"What does head {one.head} of layer {one.layer} erase as ", ""), _part(one, "query"), (" comes?", ""))
     before, looking = _looking(one.parts)
     if one.kind == "alignment":
         seen_as, made = ("heard", "transcribed") if seen is Unit.FRAME else ("looked at", "predicted")
         return ((f"Which {seen} is {seen_as} while ", ""), *before, *looking, (f" is {made}?", ""))
     return ((f"Which {seen} does ", ""), *before, *looking, (" look at?", ""))
+
+
+def _part(one: Finding, wanted: str) -> Part:
+    return next((text, role) for text, role in one.parts if role == wanted)
 
 
 def _of_head(ask: tuple[Part, ...], layer: int, head: int) -> tuple[Part, ...]:
@@ -148,7 +173,8 @@ def _slide(
     tokens, values, looking, seen = keys, row, query, key
     if between_words and (_in_pieces(queries, query) or _in_pieces(keys, key)):
         tokens, values, looking, seen = _of_words(trace, stream, layer, head, query, key)
-    picture = picture_of(form, tokens, values, looking if own else None, seen)
+    unit = "share of size" if stream in trace.mixers else "weight"
+    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit)
     slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
     return with_picture(slide, trace, stream, row, query, key)
 

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.findings.mixing import shares_of
 from attention_viz.analysis.places import patch_grid
 from attention_viz.analysis.words import ordinal, quoted, words_of
 from attention_viz.errors import AttentionVizError
@@ -144,7 +145,9 @@ def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 
 def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
-    """Return one row's weights, (key,), from its call if possible."""
+    """Return one row's weights, (key,), from its call if possible; of a mixer, their shares of its size."""
+    if stream in trace.mixers:
+        return shares_of(trace, stream, layer, head, [query])[0].detach().cpu().double()
     keys = range(len(trace.key_tokens(stream)))
     try:
         row = trace.attention(layer, stream).tile(head, [query], keys)[0]
