@@ -2,7 +2,8 @@
 
 Query, key and value follow Okabe & Ito 2008 ("Color Universal Design"), safe for colour-blind readers, lightened on
 dark. Weights run from the background to a deep hue in equal steps of OKLab lightness (Ottosson 2020), as do
-differences around 0. Saturation is maximal between, since a straight OKLab path is muddy.
+differences around 0: grey for minus, purple for plus. Hues are most saturated between, since a straight OKLab path is
+muddy.
 """
 
 import math
@@ -25,7 +26,7 @@ class Palette:
 
     Attributes:
         weights: from 0 to deepest, in equal steps.
-        differences: lowest over 0, the background, to highest, in equal steps.
+        differences: minus over 0, the background, to plus, grey to purple, in equal steps.
         roles: in the order of `analysis.roles.ROLES`, for the largest worst distance under protanopia, deuteranopia and
             tritanopia. Non-jobs are neutral. "above" shares "induction"'s hue: pictures have one, texts the other.
     """
@@ -80,7 +81,7 @@ LIGHT = Palette(
     good="#1B7F4B",
     bad="#B3261E",
     weights=_stops("FFFFFF EAE4FA D4CAF5 BFAFEE AA95E8 957AE1 825ED9 6D48C3 5932AD 461797 34007A"),
-    differences=_stops("0072B2 208FD8 3FADFB 89C9FD C6E4FE FFFFFF FEDECF FEBC9C FD9762 F67114 D55E00"),
+    differences=_stops("4F535A 6F727A 90949B B2B6BE D7DAE1 FFFFFF DDD4F7 BBAAED 997FE2 7A55D0 5932AD"),
     roles=_stops("2B37C9 2585C8 8F005F 12B859 5A5100 8F005F A87A06 929AA8 857565 C3C8D1"),
 )
 
@@ -98,7 +99,7 @@ DARK = Palette(
     good="#4CC38A",
     bad="#FF8A80",
     weights=_stops("0E1117 24144F 3D0089 5501B3 6D21D2 8639F1 9D5CFF B181FF C6A3FF DAC3FE EEE2FF"),
-    differences=_stops("56B4E9 1891CA 0B6F9B 054E6F 0C2F41 0E1117 471F03 743504 A34D09 D56710 FF8A3D"),
+    differences=_stops("B4B8C0 8F929A 6B6F76 494D54 2A2D34 0E1117 330872 5A07B9 8134EB A56BFF C6A3FF"),
     roles=_stops("3F8BFE 6CC4FA EA2A3C 95FFEE E1F24A EA2A3C FA8F12 6F7888 B5A594 3C4350"),
 )
 

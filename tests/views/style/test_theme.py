@@ -125,8 +125,11 @@ def test_each_ramp_runs_in_equal_steps_of_lightness(stops: tuple[str, ...]) -> N
     assert (steps[0], steps[-1]) == (stops[0], stops[-1])
 
 
-@RAMPS
-def test_each_ramp_stays_saturated_between_its_ends(stops: tuple[str, ...]) -> None:
+HUES = pytest.mark.parametrize("stops", [stops for one in (LIGHT, DARK) for stops in (one.weights, one.increases)])
+
+
+@HUES
+def test_each_ramp_of_a_hue_stays_saturated_between_its_ends(stops: tuple[str, ...]) -> None:
     straight = ramp(stops[0], stops[-1], len(stops))
     middle = len(stops) // 2
     # Where numbers are most: between a fifth and four fifths.
@@ -166,6 +169,17 @@ def test_a_place_between_two_colours_is_mixed_of_both_and_beyond_the_ends_it_sta
         "#0000FF",
         "#0000FF",
     ]
+
+
+@PALETTES
+def test_minus_is_grey_and_plus_is_the_hue_of_weights(colours: Palette) -> None:
+    assert all(chroma(one) < 0.02 for one in colours.differences[:5])
+    assert all(chroma(one) > 0.028 for one in colours.increases[1:])
+    nearest = [
+        min(math.dist(oklab(*linear(one)), oklab(*linear(on_ramp(colours.weights, at / 100)))) for at in range(101))
+        for one in colours.increases
+    ]
+    assert max(nearest) < 0.02
 
 
 @PALETTES

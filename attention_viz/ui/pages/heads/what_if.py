@@ -100,7 +100,7 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
         report = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
         with here:
             _show(figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
-        here.caption(f"The chosen head: {report} of its weight moved. Orange gained weight, blue lost it.")
+        here.caption(f"The chosen head: {report} of its weight moved. Purple gained weight, grey lost it.")
     else:
         here.caption(
             f"The weights of layer {layer}, head {head} are unchanged: its inputs didn't change, and ablation replaces "
