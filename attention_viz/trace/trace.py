@@ -152,7 +152,9 @@ class Trace(TraceData):
         """Return one row per weight.
 
         The columns are stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written. A
-        token is the tokenizer's own subword token, such as "Ġbank"; written is its readable form, "·bank".
+        token is the tokenizer's own subword token, such as "Ġbank"; written is its readable form, "·bank". Weights of
+        the stream "mixer", layers without a softmax, are signed and don't sum to 1. If such a layer has a matrix per
+        channel, head is the channel.
 
         Work of more than ten seconds warns of its row count and duration first, then prints its progress to standard
         error.
