@@ -63,7 +63,7 @@ def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer que
 
     Raises:
         TraceError: the stream is missing or "cross", whose layers don't chain, the trace keeps only some layers, or it
-            has layers without a softmax, through which no share of attention passes.
+            has layers without a softmax.
     """
     stream = _own(trace, stream, "rollout")
     trace.check_every_layer("rollout", stream)

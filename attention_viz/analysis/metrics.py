@@ -125,7 +125,7 @@ def _variance(weights: "Tensor", rows: "QueryRows") -> "Tensor":
 
 
 def _sizes(weights: "Tensor") -> "tuple[Tensor, Tensor]":
-    """Return the sizes and each row's sum of them; NaN for 0, in which there are no shares."""
+    """Return the sizes and each row's sum of them; NaN for 0, because such a row has no shares."""
     sizes = weights.double().abs()
     whole = sizes.sum(dim=-1)
     return sizes, whole.masked_fill(whole == 0, nan)
@@ -154,7 +154,7 @@ METRICS: dict[str, Metric] = {
         "nats",
         f"{_PATTERNS} (3.3)",
         _entropy,
-        mixers="a signed row is no distribution, so it has no entropy; reach and confidence measure its spread",
+        mixers="a signed row isn't a distribution, so it has no entropy; reach and confidence measure its spread",
     ),
     "previous": Metric(
         "Previous token",
@@ -194,7 +194,7 @@ METRICS: dict[str, Metric] = {
         f"{_PATTERNS}.1",
         lambda weights, rows: rows.weight_at(weights, rows.itself),
         layers=("softmax", "mixer"),
-        mixers="The share of size on the diagonal: what each token carries to itself, its skip included.",
+        mixers="The share of size on the diagonal, from each token to itself, the skip included.",
     ),
     "first": Metric(
         "First position",

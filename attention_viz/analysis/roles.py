@@ -144,8 +144,8 @@ ROLES: Mapping[str, Role] = {
         "Repeated tokens attend to the token that followed last time.",
         0.15,
         of=Unit.WORD,
-        missing="a convolution before the layer mixes neighbouring values, so one token alone isn't what it carries; "
-        "the metric “induction” has the share of size",
+        missing="a convolution before the layer mixes neighbouring values, so it carries several tokens at once; the "
+        "metric “induction” has the share of size",
     ),
     "punctuation": Role(
         "Punctuation",

@@ -12,7 +12,7 @@ from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.trace import Trace
 
 # Weights that are made at a time, and heads or channels whose recurrence runs together: 32 MiB.
-_AT_ONCE, _TOGETHER = 2**23, 128
+AT_ONCE, _TOGETHER = 2**23, 128
 
 
 class SignedRows(NamedTuple):
@@ -26,8 +26,8 @@ class SignedRows(NamedTuple):
 def signed_rows(mixer: TokenMixer, rows: Sequence[int]) -> Iterator[SignedRows]:
     """Yield rows' signed weights in float32, some heads and rows at a time: all rows of a head before the next."""
     heads, queries, keys = mixer.shape
-    step = max(1, _AT_ONCE // max(1, keys))
-    together = max(1, min(_TOGETHER, _AT_ONCE // max(1, min(len(rows), step) * keys)))
+    step = max(1, AT_ONCE // max(1, keys))
+    together = max(1, min(_TOGETHER, AT_ONCE // max(1, min(len(rows), step) * keys)))
     for first in range(0, heads, together):
         some = mixer.heads(slice(first, first + together))
         for start in range(0, max(1, len(rows)), step):

@@ -151,7 +151,7 @@ def heads(arguments: SimpleNamespace) -> int:
     for name in names:
         if name not in table:
             why = table.attrs["missing"].get(name, "it is a metric of layers without a softmax; add --stream mixer")
-            raise AttentionVizError(f"there is no {name} here: {why}")
+            raise AttentionVizError(f"can't show {name}: {why}")
     if names:
         table = table.sort_values(by=names[0], ascending=False, kind="stable")
         # Who asks for the test wants to see it, named or not.

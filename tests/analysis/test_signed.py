@@ -59,7 +59,7 @@ def naive(weights: numpy.ndarray, ids: tuple[int, ...]) -> dict[str, float]:
 def test_metrics_are_of_shares_of_size_and_of_signed_rows(
     name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attention_viz.analysis.signed._AT_ONCE", at_once)
+    monkeypatch.setattr("attention_viz.analysis.signed.AT_ONCE", at_once)
     trace = mixed_trace(name)
     table, ids = av.head_table(trace, stream="mixer"), trace.query_tokens().ids
     assert ids is not None and len(table) == trace.attention(0, "mixer").shape[0]
@@ -74,7 +74,7 @@ def test_what_makes_no_sense_for_signed_rows_is_missing_with_a_reason() -> None:
     trace = mixed_trace("bamba")
     table, roles = av.head_table(trace, stream="mixer"), av.roles(trace, stream="mixer")
     assert table.attrs["missing"].keys() == {"entropy", "above", "variance"}
-    assert "no distribution" in table.attrs["missing"]["entropy"] and "entropy" not in table
+    assert "isn't a distribution" in table.attrs["missing"]["entropy"] and "entropy" not in table
     assert roles.attrs["missing"].keys() == {"above", "induction", "punctuation"}
     assert roles[list(roles.attrs["missing"])].isna().all(axis=None)
     assert not set(metrics_in("mixer")) & set(table.attrs["missing"])

@@ -72,7 +72,8 @@ class Comparison:
         divergence: each row's Jensen–Shannon divergence in bits, from 0, equal, to 1, nothing in common; NaN for rows
             that only one has. It covers the keys of both texts: a weight on a token that the other text lacks is
             compared with 0. Rows of a layer without a softmax are signed shares of size, |A| over the row's Σ|A|, with
-            each key once for what is carried and once for what is taken away: 0 if they differ only by a factor.
+            each key once for a value that is carried and once for one that is taken away: 0 if two rows differ only by
+            a factor.
         align: how tokens were aligned, "position" or "token"; see `align`.
         shared: the indices of rows that can't differ, because a decoder has read the same text so far. The mean leaves
             them out.
