@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.roles import ROLES
 from attention_viz.inputs.media.shipped import SAMPLES
@@ -54,7 +54,7 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     docs = root / "docs"
     pages = {name: (label, _question(docs / "pages" / f"{name}.md")) for name, label in _pages().items()}
     tables = {
-        docs / "metrics.md": {"name": _metrics()},
+        docs / "metrics.md": {"name": _metrics(), "metric": _mixer_metrics(), "missing": _not_in_mixers()},
         docs / "readings.md": {"reading": _readings()},
         docs / "findings.md": {"kind": _findings(), "role": _roles()},
         docs / "models.md": {"name": _models()},
@@ -97,11 +97,22 @@ def _question(document: Path) -> str:
 
 
 def _metrics() -> list[str]:
-    # A bar would end the cell.
-    formulas = {name: re.sub(r"\|([^|]+)\|", r"\\lvert \1\\rvert", one.formula) for name, one in METRICS.items()}
-    return [
-        f"`{name}` | {one.meaning} | ${formulas[name]}$ | {one.unit} | {one.source}" for name, one in METRICS.items()
-    ]
+    found = [(name, METRICS[name]) for name in metrics_in("softmax")]
+    return [f"`{name}` | {one.meaning} | ${_in_cell(one.formula)}$ | {one.unit} | {one.source}" for name, one in found]
+
+
+def _mixer_metrics() -> list[str]:
+    found = [(name, METRICS[name].in_mixers) for name in metrics_in("mixer")]
+    return [f"`{name}` | {one.meaning} | ${_in_cell(one.formula)}$ | {one.unit}" for name, one in found]
+
+
+def _not_in_mixers() -> list[str]:
+    return [f"`{name}` | {one.mixers}" for name, one in METRICS.items() if "mixer" not in one.layers]
+
+
+def _in_cell(formula: str) -> str:
+    """Write sizes without bars, which would end the cell."""
+    return re.sub(r"\|([^|]+)\|", r"\\lvert \1\\rvert", formula)
 
 
 def _readings() -> list[str]:

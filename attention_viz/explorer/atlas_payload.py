@@ -54,13 +54,14 @@ def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
     def column(name: str) -> list[float | None]:
         return [None if number != number else round(number, 6) for number in table[name].tolist()]
 
-    spread = f"{next(iter(METRICS))}_spread" in table.columns
+    there = [name for name in METRICS if name in table]
+    spread = f"{there[0]}_spread" in table.columns
     return {
-        "metrics": [{"name": name, "label": one.label, "unit": one.unit} for name, one in METRICS.items()],
-        "numbers": {name: column(name) for name in METRICS},
-        "counts": {name: table[name + COUNT].astype(int).tolist() for name in METRICS},
-        "spreads": {name: column(f"{name}_spread") for name in METRICS} if spread else None,
-        "fulls": {name: round_up(float(numpy.nanmax(table[name].to_numpy(), initial=0.0))) for name in METRICS},
+        "metrics": [{"name": name, "label": METRICS[name].label, "unit": METRICS[name].unit} for name in there],
+        "numbers": {name: column(name) for name in there},
+        "counts": {name: table[name + COUNT].astype(int).tolist() for name in there},
+        "spreads": {name: column(f"{name}_spread") for name in there} if spread else None,
+        "fulls": {name: round_up(float(numpy.nanmax(table[name].to_numpy(), initial=0.0))) for name in there},
     }
 
 

@@ -119,11 +119,13 @@ class Runner:
             proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
         """
         started = time.perf_counter()
-        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
+        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixers(edits, places, proves, rest)
+        # What this tries with a few tokens isn't to be heard.
+        late = rest is not None and self._reads_out(inputs)
         with heard_mixers(self.mixing, mixed):
-            recorded = None if rest is None else self._record_body(recorder, inputs)
+            recorded = self._record_body(recorder, inputs) if late else None
         if recorded is None:
-            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
+            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixers(edits, places, proves, rest)
             with heard_mixers(self.mixing, mixed):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
         recorded = replace(recorded, mixers=tuple(mixed.calls), seconds=time.perf_counter() - started)
@@ -131,13 +133,13 @@ class Runner:
             return recorded
         return replace(recorded, output=rest.put(recorded.output))
 
-    def _mixer_recorder(self, edits: Sequence[Edit], places: Sequence[tuple[str, int]], proves: bool) -> MixerRecorder:
-        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places), proves)
+    def _mixers(
+        self, edits: Sequence[Edit], places: Sequence[tuple[str, int]], proves: bool, rest: RestingFile | None
+    ) -> MixerRecorder:
+        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places), proves, rest=rest)
 
     def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
         """Record with output rows computed on demand; None if the model can't."""
-        if not self._reads_out(inputs):
-            return None
         found = self._run_body(recorder, inputs, ONLY_LAST)
         if found is None:
             return None

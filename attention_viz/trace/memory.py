@@ -7,7 +7,7 @@ import mmap
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import map_terms
+from attention_viz.operation.token_mixer import TokenMixer
 
 if TYPE_CHECKING:
     from typing import IO
@@ -23,8 +24,8 @@ from collections.abc import Iterator
 
 from jaxtyping import Float
 
-# What a call has of its own.
-_OWN = ("query", "key", "value")
+# What a call has of its own; the others, such as masks, are shared by layers.
+_OWN = ("query", "key", "value", "decay", "write", "gate", "floor")
 # After so many calls the memory that theirs took is given back: else it stays with the process, in pieces of a size
 # that the next layers don't fill.
 _EVERY = 4
@@ -41,6 +42,7 @@ _MOST_HOLDING = 4
 # Those that do, the last to have made some at the end.
 _holders, _holding = list["weakref.ref[LateOutput]"](), threading.Lock()
 
+_Call = TypeVar("_Call", Attention, TokenMixer)
 # Makes the output's rows from `start` to `stop`.
 Make = Callable[[int, int], Float[Tensor, "position width"]]
 
@@ -54,8 +56,8 @@ class RestingFile:
         _ = weakref.finalize(self, self._file.close)
         self._taken = 0
 
-    def take(self, call: Attention) -> Attention:
-        """Move a call's query, key and value into the file; shared masks stay."""
+    def take(self, call: _Call) -> _Call:
+        """Move a call's own tensors, such as query, key and value, into the file; shared masks stay."""
         self._taken += 1
         if self._taken % _EVERY == 0:
             give_back()

@@ -369,10 +369,15 @@ def by_row(trace: TraceData) -> Tensor | LateOutput:
 
 
 def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
-    """Choose a trace's layers by stream; by default all kept ones."""
+    """Choose a trace's attention layers by stream; by default all kept ones. Those of mixers are passed over."""
     if layers is None:
         return dict(trace.kept)
-    found = dict(chosen_layers(layers, trace.kept))
+    mixing = {number for stream in trace.mixers for number in trace.layer_numbers(stream)}
+    attending = {number for kept in trace.kept.values() for number in kept.every}
+    others = [one for one in layers if one in mixing - attending]
+    if others and len(others) == len(layers):
+        return {}
+    found = dict(chosen_layers([one for one in layers if one not in others] if others else layers, trace.kept))
     for stream, wanted in found.items():
         for number in wanted.numbers:
             _ = trace.attention(number, stream)

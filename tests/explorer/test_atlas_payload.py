@@ -8,7 +8,7 @@ import pytest
 
 import attention_viz as av
 from attention_viz.analysis.head_table import head_table
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import metrics_in
 from attention_viz.analysis.roles import ROLES, roles, roles_for
 from attention_viz.explorer import atlas_source
 from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
@@ -40,7 +40,7 @@ def test_a_short_text_is_sent_cell_by_cell_and_its_numbers_as_in_the_table() -> 
         ahead = ~numpy.tri(len(weights), dtype=bool)
         assert (levels[place][ahead] == BLOCKED).all()
         assert numpy.abs(levels[place] / LEVELS - weights)[~ahead].max() <= 0.5 / LEVELS + 1e-6
-    for name in METRICS:
+    for name in metrics_in("softmax"):
         told = [numpy.nan if number is None else number for number in header["numbers"][name]]
         assert told == pytest.approx(table[name].tolist(), abs=1e-6, nan_ok=True)
         assert header["fulls"][name] >= numpy.nanmax(table[name].to_numpy(), initial=0)

@@ -25,6 +25,7 @@ from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fourier, lightning, mlstm
 from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.layers import MIXER
+from attention_viz.trace.memory import RestingFile
 
 __all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
 
@@ -74,6 +75,7 @@ class MixerRecorder:
         attending: the layers with softmax attention, which edits without a stream mean.
         proves: whether each kernel also runs on values of one token at a time, which shows its own matrix.
         computes: whether our operation's output goes on into the model in place of the kernel's.
+        rest: the file for a long text's tensors; None for memory.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
     """
@@ -83,6 +85,7 @@ class MixerRecorder:
     attending: Collection[int] = ()
     proves: bool = False
     computes: bool = False
+    rest: RestingFile | None = None
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
@@ -97,8 +100,9 @@ class MixerRecorder:
             mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
             computes |= mixer is not own
             call = replace(call, mixer=map_terms(mixer, in_a_batch)) if mixer is not own else call
-        self.calls.append(call)
-        return call.output if computes else call.own_output
+        output = call.output if computes else call.own_output
+        self.calls.append(call if self.rest is None else replace(call, mixer=self.rest.take(call.mixer)))
+        return output
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
         """Record a kernel's call; return its result, with our output in it if `computes`."""

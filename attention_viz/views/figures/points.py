@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import head_distances
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.analysis.plane import Plane, queries_and_keys_plane
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
@@ -87,7 +87,8 @@ def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:
     if (layer, head) not in table.index:
         return ""
     row = table.loc[(layer, head)]
-    lines = [f"{metric.label}: {_with_spread(row, name)}" for name, metric in METRICS.items() if row[name] == row[name]]
+    known = [name for name in METRICS if name in row.index and row[name] == row[name]]
+    lines = [f"{METRICS[name].label}: {_with_spread(row, name)}" for name in known]
     return "<br>".join([f"layer {layer}, head {head}", *lines])
 
 
@@ -98,8 +99,8 @@ def _with_spread(row: "pandas.Series", name: str) -> str:
 
 def check_metric(metric: str) -> None:
     """Refuse an unknown metric."""
-    if metric not in METRICS:
-        raise ShapeError(f"unknown metric {metric!r}; choose {', '.join(METRICS)}")
+    if metric not in metrics_in("softmax"):
+        raise ShapeError(f"unknown metric {metric!r}; choose {', '.join(metrics_in('softmax'))}")
 
 
 def head_scatter(

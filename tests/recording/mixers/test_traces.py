@@ -1,6 +1,5 @@
 """Hybrids' traces: the layers without a softmax are a stream of their own, exact and checked."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ import torch
 import attention_viz as av
 from attention_viz.errors import TraceError, UnsupportedModel
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.memory import RestingFile, is_resting
 from tests.recording.mixers.hybrids import build
 
 IDS = (torch.arange(30)[None] * 7) % 97
@@ -77,13 +77,16 @@ def test_functions_of_softmax_attention_go_on_with_it_alone() -> None:
     trace = trace_of("jamba")
     assert {layer for layer, _ in av.head_table(trace).index} == {1}
     assert {layer for layer, _ in av.roles(trace).index} == {1}
-    with pytest.raises(TraceError):
-        av.head_table(trace, stream="mixer")
+    assert {layer for layer, _ in av.head_table(trace, stream="mixer").index} == {0}
 
 
-def test_a_file_says_that_it_leaves_mixers_out(tmp_path: Path) -> None:
-    trace = trace_of("bamba")
-    trace.save(tmp_path / "trace.safetensors")
-    loaded = av.Trace.load(tmp_path / "trace.safetensors")
-    assert loaded.streams == ("decoder",)
-    assert any("layers without a softmax" in note for note in loaded.provenance.notes)
+def test_a_long_texts_mixers_rest_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = av.wrap(build("bamba"))
+    monkeypatch.setattr("attention_viz.recording.tracer.file_for", lambda inputs: RestingFile())
+    # The first long text, before which the model is tried on a few tokens, has its mixers, too.
+    first, second = model.trace_ids(IDS), model.trace_ids(IDS)
+    mixer = first.attention(0, stream="mixer")
+    assert all(map(is_resting, (mixer.query, mixer.key, mixer.value))) and first.resting_bytes > 10 * first.nbytes
+    assert torch.equal(mixer.weights, second.attention(0, stream="mixer").weights)
+    monkeypatch.undo()
+    assert torch.equal(mixer.weights, model.trace_ids(IDS).attention(0, stream="mixer").weights)
