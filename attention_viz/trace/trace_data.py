@@ -247,11 +247,7 @@ class TraceData:
         return stream
 
     def check_attends(self) -> None:
-        """Refuse a trace without softmax attention.
-
-        Raises:
-            TraceError: it has none.
-        """
+        """Refuse a trace without softmax attention, by a `TraceError`."""
         if not self.layers:
             raise TraceError(
                 "the model has no softmax attention; its layers mix tokens by signed weights, "
