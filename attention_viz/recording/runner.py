@@ -22,6 +22,7 @@ from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.implementation import Switch
 from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers, hears_mixers
+from attention_viz.recording.mixers.wkv import hear_channels
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
@@ -86,6 +87,7 @@ class Runner:
         """Inspect a model; a wrapper of adapters passes on parameters it doesn't name."""
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
+        hear_channels(model)
         return cls(model, Switch.of(model), frozenset(named), mixing=mixer_labels(model))
 
     @property

@@ -29,7 +29,7 @@ RECIPES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 # With weights as large as the others', what they keep of a token is 0 or 1.
-SCALES = {"mamba": 2.0, "zamba": 2.0, "fnet": 4.0}
+SCALES = {"mamba": 2.0, "zamba": 2.0, "fnet": 4.0, "rwkv": 2.0}
 
 
 def build(name: str) -> Any:
@@ -48,6 +48,8 @@ def build(name: str) -> Any:
                 weights.uniform_(*((0.0, 0.5) if bounded else (-4.6, 0.0)))
             elif path.endswith("dt_bias") and bounded:
                 weights.fill_(-4)
+            elif path.endswith("time_decay"):
+                weights.uniform_(-5, 0)
             elif path.endswith("recurrent_param"):
                 weights.uniform_(-6, -2)
             elif path.endswith(("conv1d.weight", "conv.weight", "x_proj_weight")):
