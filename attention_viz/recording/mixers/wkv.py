@@ -81,9 +81,7 @@ def kernels_compared(own: OwnChannels) -> Generator[None]:
 
 def of_channels(module: nn.Module) -> bool:
     """Return whether a module calls RWKV-4's linear attention."""
-    return _KERNEL in getattr(inspect.unwrap(type(module).forward), "__globals__", {}) and _KERNEL in _names(
-        type(module)
-    )
+    return _calls_it(type(module))
 
 
 def hear_channels(model: nn.Module) -> None:
