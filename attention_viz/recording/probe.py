@@ -15,7 +15,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
-from attention_viz.recording.mixers.unheard import check_all_heard
+from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
@@ -206,6 +206,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     with naming(runner, inputs), outside_calls(model) as outside:
         recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
     if not recorded.calls and not recorded.mixers:
+        if why := why_silent(model):
+            raise UnsupportedModel(f"can't record {family}: {why}")
         raise _ElsewhereError(refusal_of(family, outside))
     if not recorded.calls:
         with naming(runner, inputs):

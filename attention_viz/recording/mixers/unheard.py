@@ -1,5 +1,6 @@
 """Find layers that mix tokens by means that no listener hears: their other outputs change with one token's input."""
 
+import inspect
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, cast
 
@@ -9,8 +10,10 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.wiring import hooked
 
-__all__ = ["check_all_heard"]
+__all__ = ["check_all_heard", "why_silent"]
 
+# The kernel without which transformers' MRA computes nothing.
+_MRA = "mra_cuda_kernel"
 # A layer's named inputs: how it may be called again.
 _Given = tuple[tuple[object, ...], dict[str, object]]
 
@@ -31,6 +34,15 @@ def check_all_heard(family: str, model: nn.Module, heard: Collection[nn.Module],
             f"can't record {family}: {' and '.join(mixing[:3])} mixes tokens by means that attention_viz can't hear; "
             "use a model whose layers all call transformers' own kernels"
         )
+
+
+def why_silent(model: nn.Module) -> str:
+    """Return why a model mixes no tokens here, as a clause; "" if no reason is known."""
+    for module in model.modules():
+        namespace: dict[str, Any] = getattr(inspect.unwrap(type(module).forward), "__globals__", {})
+        if namespace.get(_MRA, _MRA) is None and type(module).__name__.startswith("Mra"):
+            return f"{_MRA} isn't loaded, so transformers returns zeros for its attention; load it on a CUDA device"
+    return ""
 
 
 def _silent_layers(model: nn.Module, heard: Collection[nn.Module]) -> Iterator[tuple[nn.Module, str]]:
