@@ -66,6 +66,31 @@ class MixerCall:
         return map_terms(self.mixer, lambda term, value: of_row(term, value, 0))
 
 
+@dataclass(frozen=True, eq=False)
+class _Entered:
+    """A layer whose forward is running: its inputs, and how many calls were heard before."""
+
+    module: nn.Module
+    inputs: tuple[Any, ...]
+    named: Mapping[str, Any]
+    heard: int
+
+    @property
+    def first(self) -> Any:
+        """Its first input."""
+        return next(iter((*self.inputs, *self.named.values())), None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows its states have; YOSO's kernel has them among its heads."""
+        return self.first.shape[0] if isinstance(self.first, Tensor) and self.first.ndim == 3 else 1
+
+    def input(self, name: str) -> Any:
+        """Return an input by name; None without one."""
+        signature = _without_first(inspect.unwrap(type(self.module).forward))
+        return signature.bind_partial(*self.inputs, **self.named).arguments.get(name)
+
+
 @dataclass(eq=False)
 class MixerRecorder:
     """Records one pass's token mixers in order, and applies its edits.
@@ -77,7 +102,7 @@ class MixerRecorder:
         computes: whether our operation's output goes on into the model in place of the kernel's.
         keep: the calls to keep, counted from 0; None for all.
         heard: each call's layer so far.
-        entered: the layers whose forward is running, with their inputs and how many calls were heard before.
+        entered: the layers whose forward is running.
         held: what a layer made before its mixer, by layer.
     """
 
@@ -89,14 +114,12 @@ class MixerRecorder:
     keep: Collection[int] | None = None
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     heard: list[nn.Module] = field(default_factory=list[nn.Module])
-    entered: list[tuple[nn.Module, tuple[Any, ...], int]] = field(
-        default_factory=list[tuple[nn.Module, tuple[Any, ...], int]]
-    )
+    entered: list["_Entered"] = field(default_factory=list["_Entered"])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
-        if (rows := call.mixer.value.shape[0]) != 1:
+        if (rows := max(call.mixer.value.shape[0], self.entered[-1].rows)) != 1:
             raise UnsupportedModel(
                 f"{type(call.module).__name__} mixed {rows} rows in one call; run one text at a time"
             )
@@ -118,8 +141,8 @@ class MixerRecorder:
         kernel.check(name, arguments)
         if not self.entered:
             raise UnsupportedModel(f"{name} was called outside of a layer's forward, so its layer is unknown")
-        module, inputs, _ = self.entered[-1]
-        terms = {"activations": next(iter(inputs), None), **arguments}
+        module = self.entered[-1].module
+        terms = {"activations": self.entered[-1].first, **arguments}
         # The kernel may write into its arguments.
         mixer, result = kernel.call(terms), run()
         call = MixerCall(module, mixer, first_of(result), lambda output: kernel.shape_as(output, terms))
@@ -189,10 +212,10 @@ def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
 
     def enter(entered: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if (recorder := _hearing.get()) is not None:
-            recorder.entered.append((entered, (*inputs, *named.values()), len(recorder.heard)))
+            recorder.entered.append(_Entered(entered, inputs, named, len(recorder.heard)))
 
     def check(left: nn.Module, *_: object) -> None:
-        if (recorder := _hearing.get()) is not None and left not in recorder.heard[recorder.entered[-1][2] :]:
+        if (recorder := _hearing.get()) is not None and left not in recorder.heard[recorder.entered[-1].heard :]:
             where = f"layer {label}" if (label := recorder.labels.get(left, "")) else "a layer"
             raise UnsupportedModel(
                 f"{type(left).__name__} of {where} called no kernel that attention_viz can hear, such as "
@@ -229,7 +252,8 @@ def _install(kind: type[nn.Module]) -> None:
         for name in _called_by(kind):
             of_class = name in vars(kind)
             kernel = vars(kind)[name] if of_class else _namespace(kind)[name]
-            if hasattr(kernel, _LISTENER):
+            # Whatever wraps a listener has its attributes.
+            if getattr(kernel, _LISTENER, None) is kernel:
                 continue
             if of_class:
                 setattr(kind, name, _listener(name, kernel, inspect.signature(kernel)))
@@ -262,7 +286,7 @@ def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signatur
 
     if inspect.isfunction(kernel):
         functools.update_wrapper(listen, kernel)
-    setattr(listen, _LISTENER, True)
+    setattr(listen, _LISTENER, listen)
     return listen
 
 
@@ -271,7 +295,7 @@ class _Applied:
 
     def __init__(self, name: str, kernel: Any) -> None:
         self.apply = _listener(name, kernel.apply, _without_first(kernel.forward))
-        setattr(self, _LISTENER, True)
+        setattr(self, _LISTENER, self)
 
 
 def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
@@ -333,7 +357,9 @@ def _lightning_before_norm(layer: Any) -> Callable[..., Any]:
     def hear(_: nn.Module, inputs: tuple[Any, ...]) -> Any:
         if (recorder := _hearing.get()) is None:
             return None
-        mixer = lightning(recorder.held.pop(layer), layer.num_attention_heads, layer.slope_rate)
+        activated, mask = recorder.held.pop(layer), recorder.entered[-1].input("attention_mask")
+        activated = activated if mask is None else activated * mask[..., None].to(activated.dtype)
+        mixer = lightning(activated, layer.num_attention_heads, layer.slope_rate)
         call = MixerCall(layer, mixer, inputs[0], lambda output: output.transpose(1, 2).flatten(-2))
         return (recorder.hear(call), *inputs[1:])
 

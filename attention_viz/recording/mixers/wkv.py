@@ -89,7 +89,7 @@ def hear_channels(model: nn.Module) -> None:
     for kind in {type(module) for module in model.modules() if of_channels(module)}:
         namespace: dict[str, Any] = inspect.unwrap(kind.forward).__globals__
         with _installing:
-            if not hasattr(namespace[_KERNEL], _LISTENER):
+            if getattr(namespace[_KERNEL], _LISTENER, None) is not namespace[_KERNEL]:
                 namespace[_KERNEL] = _listener(namespace[_KERNEL])
 
 
@@ -120,7 +120,7 @@ def _listener(kernel: Callable[..., Any]) -> Callable[..., Any]:
         output = recorder.compute(Call(module, attention_of_channels(time_decay, time_first, key, value)))
         return output[..., 0].mT.to(key.dtype), None
 
-    setattr(listen, _LISTENER, True)
+    setattr(listen, _LISTENER, listen)
     return listen
 
 
