@@ -41,8 +41,8 @@ class Trace(TraceData):
 
     Attributes:
         layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its kept attention layers in running
-            order; empty if the model has no softmax attention.
-        queries: by stream, the tokens of the rows; under "mixer" if there is no softmax attention.
+            order; empty in a model without softmax attention.
+        queries: by stream, the tokens of the rows; under "mixer" without softmax attention.
         keys: by stream, the tokens of the columns.
         output: logits (position, vocabulary) if the model has a language-model head, else the last hidden state
             (position, d_model) or an embedding (position, width); `provenance.output` names it. A long text's logits

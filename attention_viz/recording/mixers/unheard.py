@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -61,7 +61,7 @@ def _mixes(layer: nn.Module, inputs: tuple[object, ...], named: dict[str, object
 
     def run(change: Callable[[Tensor], Tensor]) -> Tensor:
         positional = [change(one) if _is_states(one) else one for one in inputs]
-        by_name = {name: change(cast("Tensor", one)) if _is_states(one) else one for name, one in named.items()}
+        by_name = {name: change(one) if _is_states(one) else one for name, one in named.items()}
         result: Any = layer(*positional, **by_name)
         return result if isinstance(result, Tensor) else result[0]
 
@@ -77,5 +77,5 @@ def _mixes(layer: nn.Module, inputs: tuple[object, ...], named: dict[str, object
             return True
 
 
-def _is_states(value: object) -> bool:
+def _is_states(value: object) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.ndim == 3 and value.is_floating_point()

@@ -1,4 +1,4 @@
-"""Hear RWKV-4's linear attention as what it is: softmax attention with one head per channel.
+"""Hear RWKV-4's linear attention, which is softmax attention with one head per channel.
 
 The weight of an earlier token s for token t is a softmax of k_s − w·(t − 1 − s), that of the token itself has u + k_t.
 So k is the key, a query is 1, and the bias has the decay w by distance and the bonus u.

@@ -132,7 +132,7 @@ def test_threads_that_record_one_model_hear_their_own_passes_alone(name: str) ->
     assert [call.mixer.shape[-1] for call in theirs.calls] == [9] * len(mixing)
     for one, other in zip(ours.calls, alone.calls, strict=True):
         assert torch.equal(one.mixer.weights, other.mixer.weights)
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in mixing)
+    assert not any(vars(module)["_forward_hooks"] or vars(module)["_forward_pre_hooks"] for module in mixing)
 
 
 def test_traces_of_many_threads_are_those_of_one() -> None:

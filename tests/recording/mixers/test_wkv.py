@@ -110,8 +110,11 @@ def test_a_long_text_with_strong_decays_stays_exact() -> None:
 
 def test_a_kernel_that_computes_something_else_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     model = av.wrap(build("rwkv"))
-    bonus = "attention_viz.recording.mixers.wkv.attention_of_channels"
-    monkeypatch.setattr(bonus, lambda decay, first, key, value: attention_of_channels(decay, first + 0.01, key, value))
+
+    def with_more_bonus(decay: Tensor, first: Tensor, key: Tensor, value: Tensor) -> av.Attention:
+        return attention_of_channels(decay, first + 0.01, key, value)
+
+    monkeypatch.setattr("attention_viz.recording.mixers.wkv.attention_of_channels", with_more_bonus)
     fidelity = model.trace_ids(IDS).fidelity
     assert not fidelity.ok and fidelity.weight_error is not None and fidelity.weight_error > 1e-4
     with pytest.raises(UnsupportedModel):
