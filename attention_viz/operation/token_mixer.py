@@ -143,7 +143,7 @@ class TokenMixer(ShortRepr):
     def layer_contributions(self) -> Float[Tensor, "... query key"]:
         """How long the vector is that arrives from each key in all heads or channels: √Σ ‖weight · value‖².
 
-        Fourier's two heads write into the same dimensions, so their vectors are added first. Of a layer with a matrix
+        Fourier's two heads write into the same dimensions, so their vectors are added first. For a layer with a matrix
         per channel, this is the one picture that leaves nothing out.
         """
         heads, (queries, keys) = _heads(self), self.shape[-2:]
