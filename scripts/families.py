@@ -6,6 +6,7 @@ in all three runs. For exact families, an output and scores are decomposed, too.
 """
 
 import math
+import re
 import sys
 import time
 from collections import Counter
@@ -58,6 +59,7 @@ class Result:
         route: if exact, how our attention replaced its own; see `Provenance.route`.
         left_out: if exact, the modules that attend and aren't recorded.
         seconds: processor time.
+        mixer: the kinds of its layers without a softmax, with the distance of their matrices from their own kernels'.
     """
 
     family: Family
@@ -69,6 +71,16 @@ class Result:
     route: str = ""
     left_out: tuple[str, ...] = ()
     seconds: float = 0.0
+    mixer: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its cells in the table."""
+        if self.outcome != "exact":
+            return self.family.name, self.family.model_class, cell(self.reason)
+        opened = "" if self.closure is None else cell(str(self.closure))
+        known = (", ".join(self.streams), self.route, ", ".join(self.without), self.mixer, opened)
+        return (self.family.name, self.family.model_class, *known, ", ".join(self.left_out), self.reason)
 
 
 def try_family(family: Family) -> Result:
@@ -105,12 +117,23 @@ def _tried(family: Family) -> Result:
     except AttentionVizError as error:
         return Result(family, "refused", reason=str(error))
     outcome = "exact" if max(errors) <= 1e-5 else "wrong"
-    opened = closure(wrapped, _trace(wrapped, None)) if outcome == "exact" else None
+    trace = _trace(wrapped, None)
+    # The rows of a decomposition begin with heads.
+    opened = closure(wrapped, trace) if outcome == "exact" and trace.layers else None
     reason = "" if telling else "attention stayed uniform or on one token, so less is proven"
     reason = reason if outcome == "exact" else f"off by {max(errors):.1e}"
-    route = _trace(wrapped, None).provenance.route
-    known = (wrapped.streams, wrapped.layers_without_attention, reason, opened, route, wrapped.left_out)
-    return Result(family, outcome, *known)
+    known = (wrapped.streams, wrapped.layers_without_attention, reason, opened, trace.provenance.route)
+    return Result(family, outcome, *known, wrapped.left_out, mixer=_mixer(wrapped, trace))
+
+
+def _mixer(wrapped: AttentionModel, trace: av.Trace) -> str:
+    """Name the kinds of a model's layers without a softmax, or say that none was heard."""
+    if not trace.mixers:
+        return "none heard" if wrapped.layers_without_attention else ""
+    kinds = dict.fromkeys(layer.mixer.kind for layers in trace.mixers.values() for layer in layers)
+    inputs = wrapped.runner.inputs({"input_ids": _ids(_TOKENS, 5), "attention_mask": torch.ones(1, _TOKENS).long()})
+    calls = wrapped.runner.record(inputs, proves=True).mixers
+    return f"{' and '.join(kinds)}, {max(call.error for call in calls):.0e}"
 
 
 def _error(wrapped: AttentionModel, mask: Tensor | None) -> float:
@@ -134,10 +157,45 @@ def _masks() -> tuple[Tensor | None, ...]:
     return None, left, right
 
 
-def _text(results: Sequence[Result]) -> str:
-    counts = Counter(result.outcome for result in results)
-    opened = [result.closure for result in results if result.closure is not None and result.closure.opened]
-    others = "" if len(opened) == counts["exact"] else "; the other rows say why not"
+_HEADS = {
+    "exact": ("family", "class", "attention", "route", "layers without", "mixer", "opened", "left out", "note"),
+    **dict.fromkeys(("wrong", "refused", "not built"), ("family", "class", "why")),
+}
+# A table's lines by outcome, family and class.
+_Lines = dict[tuple[str, str, str], tuple[str, ...]]
+
+
+def _lines_of(table: str) -> _Lines:
+    """Read the lines of a written table."""
+    found, outcome = _Lines(), ""
+    for line in table.splitlines():
+        if line.startswith("## "):
+            outcome = line.removeprefix("## ").lower()
+        cells = tuple(one.strip() for one in re.split(r"(?<!\\)\|", line)[1:-1])
+        if cells and len(cells) == len(_HEADS.get(outcome, ())) and not cells[0].startswith(("---", "family")):
+            found[outcome, cells[0], cells[1]] = cells
+    return found
+
+
+def _updated(table: str, results: Sequence[Result]) -> _Lines:
+    """Replace the lines of some families in a written table."""
+    tried = {(one.family.name, one.family.model_class) for one in results}
+    others = {key: cells for key, cells in _lines_of(table).items() if key[1:] not in tried}
+    return others | _lines(results)
+
+
+def _lines(results: Sequence[Result]) -> _Lines:
+    return {(one.outcome, one.family.name, one.family.model_class): one.cells for one in results}
+
+
+def _text(found: _Lines) -> str:
+    counts = Counter(outcome for outcome, _, _ in found)
+    exact = [
+        dict(zip(_HEADS["exact"], cells, strict=True)) for (outcome, _, _), cells in found.items() if outcome == "exact"
+    ]
+    opened = [one for one in exact if one["opened"] and not one["opened"].startswith("no: ")]
+    mixing = [one for one in exact if one["mixer"] not in ("", "none heard")]
+    others = "" if len(opened) == counts["exact"] else "; the other rows say why not, or have no softmax attention"
     lines = [
         "# Which families can be shown",
         "",
@@ -150,6 +208,9 @@ def _text(results: Sequence[Result]) -> str:
         "transformers' eager attention, to 1e-5 in all three runs.",
         '- *Route*: "interface" if transformers\' attention interface calls our function, "interception" if our '
         "function replaces torch calls in the model's own code (see [the models](models.md#in-memory)).",
+        "- *Mixer*: layers that mix tokens without a softmax, by kind, with the largest distance of their outputs and "
+        "matrices from those of the model's own kernels, as a share of the largest number. *None heard* means that "
+        "these layers aren't in the trace.",
         f"- {LEFT_OUT}",
         "- *Refused*: `av.wrap` says why, and nothing is drawn.",
         "- *Not built*: no small model could be made from the default configuration, so the result is unknown.",
@@ -158,29 +219,21 @@ def _text(results: Sequence[Result]) -> str:
         "largest distance of the rows' sum from its number, as a share of the largest row. *Other* is the share of the "
         "rows' size from layers that mix positions without attention; these have their own rows.",
         "",
-        f"**{counts['exact']} exact{of_parts(result.left_out for result in results)}, {counts['wrong']} wrong, "
-        f"{counts['refused']} refused, {counts['not built']} not built, of {len(results)}.**",
+        f"**{counts['exact']} exact{of_parts(one['left out'].split() for one in exact)}, {counts['wrong']} wrong, "
+        f"{counts['refused']} refused, {counts['not built']} not built, of {len(found)}.**",
+        "",
+        f"**{len(mixing)} of the {counts['exact']} exact ones have layers that mix tokens without a softmax.**",
         "",
         f"**{len(opened)} of the {counts['exact']} exact ones opened, to {CLOSED:.0e}{others}.**",
-        "",
     ]
-    lines += [
-        "## Exact",
-        "",
-        "| family | class | attention | route | layers without | opened | left out | note |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for one in (result for result in results if result.outcome == "exact"):
-        cells = (one.family.name, one.family.model_class, ", ".join(one.streams), one.route, ", ".join(one.without))
-        lines.append(f"| {' | '.join(cells)} | {cell(str(one.closure))} | {', '.join(one.left_out)} | {one.reason} |")
-    for outcome in ("wrong", "refused", "not built"):
-        lines += ["", f"## {outcome.capitalize()}", "", "| family | class | why |", "| --- | --- | --- |"]
-        lines += [
-            f"| {one.family.name} | {one.family.model_class} | {cell(one.reason)} |"
-            for one in results
-            if one.outcome == outcome
-        ]
+    for outcome, names in _HEADS.items():
+        lines += ["", f"## {outcome.capitalize()}", "", _row(names), _row(["---"] * len(names))]
+        lines += [_row(found[key]) for key in sorted(found) if key[0] == outcome]
     return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def main(write: Callable[[str], object] = TABLE.write_text) -> int:
@@ -195,12 +248,12 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> int:
         phrase += "" if result.closure is None else f"; opened: {result.closure}"
         phrase += f"; left out: {', '.join(result.left_out)}" if result.left_out else ""
         print(f"{len(results)}/{len(chosen)} {phrase} ({result.seconds:.1f} s)", flush=True)
-    text = _text(sorted(results, key=lambda result: (result.family.name, result.family.model_class)))
     # Pictures and sound are tried by a script of their own.
     before, heading, others = TABLE.read_text("utf-8").partition(SEEN)
     whole = not arguments.names and arguments.every == 1
-    failed = tell(before, text, whole=whole)
-    if whole and not arguments.compare:
+    text = _text(_updated(before, results) if arguments.update else _lines(results))
+    failed = tell(before, text, whole=whole or arguments.update)
+    if (whole or arguments.update) and not arguments.compare:
         write(f"{text}\n{heading}{others}" if heading else text)
     return failed
 

@@ -63,6 +63,16 @@ def _turned_by_kind(**shares: float) -> dict[str, Any]:
     return {"rope_parameters": {kind: {**usual, "partial_rotary_factor": share} for kind, share in shares.items()}}
 
 
+_QWEN4_EXP: dict[str, Any] = {
+    "hc_count": 2,
+    "hc_lowrank": 8,
+    "indexer_n_heads": 2,
+    "indexer_kv_heads": 1,
+    "indexer_head_dim": 16,
+    "indexer_budget": 32,
+    "indexer_compress_ratio": 4,
+    "layer_types": ["linear_attention", "full_attention"],
+}
 # What single families need besides.
 _ODD: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
@@ -87,11 +97,14 @@ _ODD: dict[str, dict[str, Any]] = {
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1, "use_mamba_kernels": False},
     "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
     "lfm2_moe": {"layer_types": ["full_attention", "conv"]},
+    "lfm2": {"layer_types": ["conv", "full_attention"]},
     "lilt": {"hidden_size": 48},
     "mamba2": {"num_heads": 8},
     "mistral4": {"head_dim": 16},
     "mobilebert": {"intra_bottleneck_size": 32, "hidden_size": 32, "embedding_size": 32},
     "neomme": _turned_by_kind(full_attention=0.5, sliding_attention=1),
+    "qwen4_exp": _QWEN4_EXP,
+    "qwen4_exp_text": _QWEN4_EXP,
     "reformer": {
         "is_decoder": True,
         "axial_pos_embds": False,
@@ -99,6 +112,13 @@ _ODD: dict[str, dict[str, Any]] = {
         "local_attn_chunk_length": 16,
     },
     "xmod": {"default_language": "en_XX"},
+    # With one layer of attention, its tied weights have no second one.
+    "zamba": {
+        "num_hidden_layers": 5,
+        "attention_hidden_size": 64,
+        "attention_head_dim": 16,
+        "layers_block_type": [*("linear_attention", "hybrid") * 2, "linear_attention"],
+    },
     "zamba2": {
         "attention_hidden_size": 64,
         "attention_head_dim": 16,

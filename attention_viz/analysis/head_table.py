@@ -13,7 +13,6 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
@@ -81,15 +80,15 @@ def head_table(
         raise ShapeError(f"rows must be a whole number, 1 or more, “all” or None; got {rows!r}")
     several = together(traces, "head_table")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
-    count, cells = len(several) + len(tests), sum(_cells(trace, any_stream(trace, stream), rows) for trace in several)
+    count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
     progress = ahead("head_table", cells, cells / WEIGHTS_A_SECOND, progress, "weights", "rows=… measures fewer rows")
     tables = [
-        _table(trace, any_stream(trace, stream), rows, _part(progress, number, count))
+        _table(trace, trace.stream(stream), rows, _part(progress, number, count))
         for number, trace in enumerate(several)
     ]
     table = tables[0] if isinstance(traces, Trace) else mean_table(tables)
     for test in tests:
-        own = any_stream(test, stream if stream in test.mixers else None)
+        own = test.stream(stream if stream in test.mixers else None)
         found = _table(test, own, "all", _part(progress, count - 1, count)).reindex(table.index)
         table = table.assign(**{RANDOM + ending: found["induction" + ending] for ending in ("", COUNT)})
     return table

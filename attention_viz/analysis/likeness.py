@@ -8,7 +8,6 @@ from torch import Tensor
 
 from attention_viz.analysis.signed import mixers_of, shares_of_size, signed_shares, signed_weights
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.trace import Trace
 
 __all__ = ["divergence", "head_distances", "similarity"]
@@ -49,7 +48,7 @@ def similarity(
     Raises:
         ShapeError: the pattern has another shape, is negative or not finite, or has only zeros.
     """
-    stream = any_stream(trace, stream)
+    stream = trace.stream(stream)
     shape = (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tuple(pattern.shape) != shape:
         raise ShapeError(f"the pattern must have the shape (query, key) = {shape}; got {tuple(pattern.shape)}")
@@ -76,7 +75,7 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
     Raises:
         TraceError: more than 4,096 heads or channels.
     """
-    stream = any_stream(trace, stream)
+    stream = trace.stream(stream)
     tokens = trace.query_tokens(stream)
     rows = tokens.counted or range(len(tokens))
     chosen = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]

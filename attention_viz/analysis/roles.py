@@ -17,7 +17,6 @@ from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
-from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import renamed
 from attention_viz.trace.trace import Trace
@@ -212,10 +211,10 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     import pandas
 
     several = together(traces, "roles")
-    stream = any_stream(several[0], stream)
+    stream = several[0].stream(stream)
     mixes = stream in several[0].mixers
     unit = _MIXER if mixes else several[0].query_tokens(stream).unit
-    tables = [role_shares(trace, any_stream(trace, stream)) for trace in several]
+    tables = [role_shares(trace, trace.stream(stream)) for trace in several]
     if any(table.keys() != tables[0].keys() for table in tables):
         sizes = sorted({len(table) for table in tables})
         raise TraceError(f"roles need traces with the same heads; got {sizes} heads")

@@ -12,7 +12,6 @@ from attention_viz.analysis.head_table import together
 from attention_viz.analysis.signed import mixers_of, open_cells, shares_of_size, signed_weights
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import positions
-from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def find_heads(
     traces = together(traces, "find_heads") if traces else []
     found, missing = list["pandas.DataFrame"](), None
     for trace in traces:
-        any_stream(trace, stream)
+        trace.stream(stream)
         try:
             found.append(_found(trace, query, key, stream))
         except TraceError as error:
@@ -155,7 +154,7 @@ def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.DataFrame":
     import pandas
 
-    stream = any_stream(trace, stream)
+    stream = trace.stream(stream)
     queries = trace.query_tokens(stream).places(query)
     keys = trace.key_tokens(stream).places(key)
     # Of a long text only the rows of the word that is looking are computed.

@@ -158,7 +158,20 @@ def _themed(root: str) -> str:
 def _variables(palette: Palette) -> str:
     colours = {
         name.replace("_", "-"): getattr(palette, name)
-        for name in ("background", "surface", "ink", "muted", "line", "accent", "query", "key", "value", "blocked", "more", "less")
+        for name in (
+            "background",
+            "surface",
+            "ink",
+            "muted",
+            "line",
+            "accent",
+            "query",
+            "key",
+            "value",
+            "blocked",
+            "more",
+            "less",
+        )
     }
     colours["ramp"] = " ".join(palette.weights)
     colours["differences"] = " ".join(palette.differences)

@@ -40,6 +40,7 @@ def trace_text(
     second_text = second_text if not isinstance(second_text, str) or second_text.strip() else None
     if second_text is not None and facts.streams != ("encoder",):
         kind = "an encoder–decoder" if facts.is_encoder_decoder else "a decoder"
+        kind = "a model without softmax attention" if not parts.tracer.anatomy.streams else kind
         raise UnusableText(f"{name} is {kind}, which reads one text only; leave out the second sentence")
     reading = read(name, parts.tokenizer, text, second_text, wording, parts.inputs.limit)
     parts.inputs.check_tokens(reading.tokens)
@@ -164,6 +165,8 @@ def _why_not_continued(parts: ModelParts) -> str:
         return f"it was wrapped to read {facts.reads.one}; {beside}"
     if facts.is_encoder_decoder:
         return "it is an encoder–decoder, whose traces hold its whole output"
+    if not parts.tracer.anatomy.streams:
+        return "it has no softmax attention; trace the ids that model.hf_model.generate returns"
     if facts.streams != ("decoder",):
         return f"its attention ({' and '.join(facts.streams)}) looks ahead; use a decoder"
     return parts.tracer.anatomy.no_words

@@ -142,9 +142,7 @@ class TokenMixer(ShortRepr):
             ShapeError: only the weights are known, as of merged words.
         """
         if not self.value.shape[-1]:
-            raise ShapeError(
-                "only the weights are known here, not the values; use the trace as it was recorded"
-            )
+            raise ShapeError("only the weights are known here, not the values; use the trace as it was recorded")
         lengths = torch.linalg.vector_norm(_for_heads(widened(self.value), self), dim=-1)
         return self.weights.abs() * lengths[..., None, :].to(self.query.dtype)
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.recording.differences import Real
+from attention_viz.recording.mixers.wkv import OwnChannels, kernels_compared, of_channels
 from attention_viz.recording.references.eager_rows import BY_ROWS, EagerRows
 from attention_viz.recording.references.eager_weights import WeightsRun, is_closed_prefix, prefix, weights_bytes
 from attention_viz.recording.references.exact import from_exact
@@ -63,6 +64,10 @@ class _TwinCheck:
 
     def make(self) -> _Compared:
         """Compare as much as one or two plain runs' time allows."""
+        if not self.recorded.modules:
+            return self._compared(None, self.own.words, None)
+        if all(map(of_channels, self.recorded.modules)):
+            return self.by_kernel()
         if not self.twin.is_eager:
             self.own.measure()
         for way in self._ways():
@@ -90,6 +95,19 @@ class _TwinCheck:
             reference = self.own.words if self.twin.is_eager else f"{self.own.words} for the output, and {words}"
         off = None if self.twin.is_eager or self.own.cannot else self.own.off(output)
         return self._compared(weights.error, reference, weights, eager_from_own=off)
+
+    def by_kernel(self) -> _Compared:
+        """Compare the first tokens' weights with those of RWKV-4's own kernel."""
+        calls = dict(zip(self.recorded.numbers, self.recorded.calls, strict=True))
+        kept = [calls[number].attention if number in calls else None for number in range(len(self.recorded.modules))]
+        own = OwnChannels(kept, MOST_WHOLE)
+        with kernels_compared(own):
+            self.own.take(self.twin.run(self.inputs))
+        if own.heard != len(kept):
+            raise UnsupportedModel(f"its kernel ran {own.heard} times, but {len(kept)} times when recorded")
+        count = None if self._length <= MOST_WHOLE else MOST_WHOLE
+        some = "" if count is None else f", on the first {count} tokens,"
+        return self._compared(own.error, f"{self.own.words}, and its own kernel{some} for the weights", None, count)
 
     def by_prefix(self) -> _Compared | None:
         """Compare the first tokens' weights; None if those attend to others."""
@@ -178,7 +196,7 @@ def compare(
         fidelity = replace(fidelity, reference=f"{reference}, {words}").at_least(0.0, _mixers_error(recorded))
     if not fidelity.ok:
         fidelity = replace(fidelity, eager_from_own=found.eager_from_own)
-    if not fidelity.ok and beside.is_copied(bound):
+    if not fidelity.ok and not any(map(of_channels, recorded.modules)) and beside.is_copied(bound):
         fidelity = _judged_by_exact(fidelity, beside, found.weights, kinds, real)
     return replace(fidelity, seconds=time.perf_counter() - started)
 

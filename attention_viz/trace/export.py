@@ -17,7 +17,6 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.kept import layers_in_words
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
@@ -62,7 +61,7 @@ def weights_table(
     if layers is not None:
         numbers |= {name: tuple(one for one in numbers[name] if one in layers) for name in trace.mixers}
     if stream is not None:
-        streams = [any_stream(trace, stream)]
+        streams = [trace.stream(stream)]
     elif layer is not None and trace.mixers:
         # A hybrid's layer has one or the other; the first stream refuses one that isn't there.
         streams = [name for name in numbers if layer in numbers[name]] or list(numbers)[:1]
@@ -166,7 +165,7 @@ def to_safetensors(
     tensors: Callable[[], Mapping[str, Tensor]] | None = None,
 ) -> bytes:
     """Serialize one head's steps, by default `head_tensors`, with provenance and tokens in the JSON header."""
-    stream = any_stream(trace, stream)
+    stream = trace.stream(stream)
     call = cast("Attention | TokenMixer", trace.attention(layer, stream))
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
     written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}

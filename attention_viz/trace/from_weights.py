@@ -44,24 +44,13 @@ def check_computed(call: Attention, what: str) -> None:
         )
 
 
-def any_stream(trace: TraceData, name: str | None = None) -> str:
-    """Return a stream's name, with a softmax or without; None stands for the only one of attention, else of mixers.
-
-    Raises:
-        TraceError: the stream is missing, or there are several and none was named.
-    """
-    if name is None and not trace.attention_streams and len(trace.mixers) == 1:
-        return next(iter(trace.mixers))
-    return name if name is not None and name in trace.mixers else trace.stream(name)
-
-
 def softmax_stream(trace: TraceData, name: str | None, what: str) -> str:
     """Return a stream's name; refuse one without a softmax for a computation that needs it.
 
     Raises:
         TraceError: the stream has no softmax, is missing, or there are several and none was named.
     """
-    if any_stream(trace, name) in trace.mixers:
+    if trace.stream(name) in trace.mixers:
         raise TraceError(f"{what} needs a softmax, whose rows sum to 1; the layers of {name or 'this trace'} have none")
     return trace.stream(name)
 

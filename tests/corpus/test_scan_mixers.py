@@ -70,9 +70,7 @@ def test_one_layer_of_a_scan_and_attention_stay_apart(tmp_path: Path) -> None:
 
 
 def test_channels_and_unknown_streams_are_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(
-        ScanError, match=r"layer 0 of the mixer has 64 channels \(selective scan\); measure"
-    ):
+    with pytest.raises(ScanError, match=r"layer 0 of the mixer has 64 channels \(selective scan\); measure"):
         av.scan(hybrid("jamba"), TEXTS, tmp_path / "channels", stream="mixer")
     with pytest.raises(ScanError, match="no layers without a softmax in the stream 'mixer 2'; choose mixer"):
         av.scan(hybrid("bamba"), TEXTS, tmp_path / "stream", stream="mixer 2")

@@ -13,7 +13,6 @@ from attention_viz.analysis.comparison.align import align as align_tokens
 from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
 from attention_viz.analysis.signed import mixers_of, open_cells, signed_shares
-from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.trace import Trace
 
@@ -214,8 +213,8 @@ def compare(
 
 def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
     """Return each run's compared attention type."""
-    first = any_stream(one, stream)
-    return first, any_stream(other, first if other_stream is None and first in other.streams else other_stream)
+    first = one.stream(stream)
+    return first, other.stream(first if other_stream is None and first in other.streams else other_stream)
 
 
 def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:

@@ -24,10 +24,11 @@ from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fourier, lightning, mlstm
 from attention_viz.recording.recorder import in_a_batch, of_row
+from attention_viz.recording.wiring import HOOKS
 from attention_viz.trace.layers import MIXER
 from attention_viz.trace.memory import RestingFile
 
-__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "hears_mixers", "mixing_modules"]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
@@ -66,6 +67,31 @@ class MixerCall:
         return map_terms(self.mixer, lambda term, value: of_row(term, value, 0))
 
 
+@dataclass(frozen=True, eq=False)
+class _Entered:
+    """A layer whose forward is running: its inputs, and how many calls were heard before."""
+
+    module: nn.Module
+    inputs: tuple[Any, ...]
+    named: Mapping[str, Any]
+    heard: int
+
+    @property
+    def first(self) -> Any:
+        """Its first input."""
+        return next(iter((*self.inputs, *self.named.values())), None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows its states have; YOSO's kernel has them among its heads."""
+        return self.first.shape[0] if isinstance(self.first, Tensor) and self.first.ndim == 3 else 1
+
+    def input(self, name: str) -> Any:
+        """Return an input by name; None without one."""
+        signature = _without_first(inspect.unwrap(type(self.module).forward))
+        return signature.bind_partial(*self.inputs, **self.named).arguments.get(name)
+
+
 @dataclass(eq=False)
 class MixerRecorder:
     """Records one pass's token mixers in order, and applies its edits.
@@ -75,8 +101,10 @@ class MixerRecorder:
         attending: the layers with softmax attention, which edits without a stream mean.
         proves: whether each kernel also runs on values of one token at a time, which shows its own matrix.
         computes: whether our operation's output goes on into the model in place of the kernel's.
+        keep: the calls to keep, counted from 0; None for all.
         rest: the file for a long text's tensors; None for memory.
-        entered: the layers whose forward is running, with their inputs.
+        heard: each call's layer so far.
+        entered: the layers whose forward is running.
         held: what a layer made before its mixer, by layer.
     """
 
@@ -85,15 +113,21 @@ class MixerRecorder:
     attending: Collection[int] = ()
     proves: bool = False
     computes: bool = False
+    keep: Collection[int] | None = None
     rest: RestingFile | None = None
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
-    entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
+    heard: list[nn.Module] = field(default_factory=list[nn.Module])
+    entered: list["_Entered"] = field(default_factory=list["_Entered"])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
+        if (rows := max(call.mixer.value.shape[0], self.entered[-1].rows)) != 1:
+            raise UnsupportedModel(
+                f"{type(call.module).__name__} mixed {rows} rows in one call; run one text at a time"
+            )
         label = self.labels.get(call.module, "")
-        before = sum(one.label == label for one in self.calls)
+        before = sum(self.labels.get(one, "") == label for one in self.heard)
         call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
         own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
         if own is not None:
@@ -101,7 +135,9 @@ class MixerRecorder:
             computes |= mixer is not own
             call = replace(call, mixer=map_terms(mixer, in_a_batch)) if mixer is not own else call
         output = call.output if computes else call.own_output
-        self.calls.append(call if self.rest is None else replace(call, mixer=self.rest.take(call.mixer)))
+        if self.keep is None or len(self.heard) in self.keep:
+            self.calls.append(call if self.rest is None else replace(call, mixer=self.rest.take(call.mixer)))
+        self.heard.append(call.module)
         return output
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
@@ -109,8 +145,8 @@ class MixerRecorder:
         kernel.check(name, arguments)
         if not self.entered:
             raise UnsupportedModel(f"{name} was called outside of a layer's forward, so its layer is unknown")
-        module, inputs = self.entered[-1]
-        terms = {"activations": next(iter(inputs), None), **arguments}
+        module = self.entered[-1].module
+        terms = {"activations": self.entered[-1].first, **arguments}
         # The kernel may write into its arguments.
         mixer, result = kernel.call(terms), run()
         call = MixerCall(module, mixer, first_of(result), lambda output: kernel.shape_as(output, terms))
@@ -133,19 +169,46 @@ def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
     return {module: names for module, names in found.items() if names}
 
 
+def hears_mixers() -> bool:
+    """Return whether this thread records token mixers."""
+    return _hearing.get() is not None
+
+
 @contextmanager
 def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Generator[None]:
     """Record the token mixers of these `mixing_modules` in the passes inside."""
     for kind in {type(module) for module in mixing}:
         _install(kind)
-    hooks = [hook for module in mixing for hook in (*_mark(module), *_hook(module))]
+    _take_hooks(mixing)
     token = _hearing.set(recorder)
     try:
         yield
     finally:
         _hearing.reset(token)
-        for hook in hooks:
-            hook.remove()
+        _give_hooks_back(mixing)
+
+
+# Each module's hooks, and how many passes need them: threads that share a model share its hooks.
+_hooks: dict[nn.Module, tuple[list[RemovableHandle], int]] = {}
+
+
+def _take_hooks(mixing: Collection[nn.Module]) -> None:
+    with HOOKS:
+        for module in mixing:
+            # A mixer that is heard as it leaves its layer must come before the check that it was.
+            hooks, count = _hooks.get(module) or ([*_hook(module), *_mark(module)], 0)
+            _hooks[module] = hooks, count + 1
+
+
+def _give_hooks_back(mixing: Collection[nn.Module]) -> None:
+    with HOOKS:
+        for module in mixing:
+            hooks, count = _hooks.pop(module)
+            if count > 1:
+                _hooks[module] = hooks, count - 1
+                continue
+            for hook in hooks:
+                hook.remove()
 
 
 def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
@@ -153,13 +216,22 @@ def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
 
     def enter(entered: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if (recorder := _hearing.get()) is not None:
-            recorder.entered.append((entered, (*inputs, *named.values())))
+            recorder.entered.append(_Entered(entered, inputs, named, len(recorder.heard)))
+
+    def check(left: nn.Module, *_: object) -> None:
+        if (recorder := _hearing.get()) is not None and left not in recorder.heard[recorder.entered[-1].heard :]:
+            where = f"layer {label}" if (label := recorder.labels.get(left, "")) else "a layer"
+            raise UnsupportedModel(
+                f"{type(left).__name__} of {where} called no kernel that attention_viz can hear, such as "
+                f"{', '.join((*_called_by(type(left)), *_hooked_in(left)))}; use the model's own code for it"
+            )
 
     def leave(*_: object) -> None:
         if (recorder := _hearing.get()) is not None and recorder.entered:
             recorder.entered.pop()
 
     yield module.register_forward_pre_hook(enter, with_kwargs=True)
+    yield module.register_forward_hook(check)
     yield module.register_forward_hook(leave, always_call=True)
 
 
@@ -184,7 +256,8 @@ def _install(kind: type[nn.Module]) -> None:
         for name in _called_by(kind):
             of_class = name in vars(kind)
             kernel = vars(kind)[name] if of_class else _namespace(kind)[name]
-            if hasattr(kernel, _LISTENER):
+            # Whatever wraps a listener has its attributes.
+            if getattr(kernel, _LISTENER, None) is kernel:
                 continue
             if of_class:
                 setattr(kind, name, _listener(name, kernel, inspect.signature(kernel)))
@@ -217,7 +290,7 @@ def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signatur
 
     if inspect.isfunction(kernel):
         functools.update_wrapper(listen, kernel)
-    setattr(listen, _LISTENER, True)
+    setattr(listen, _LISTENER, listen)
     return listen
 
 
@@ -226,7 +299,7 @@ class _Applied:
 
     def __init__(self, name: str, kernel: Any) -> None:
         self.apply = _listener(name, kernel.apply, _without_first(kernel.forward))
-        setattr(self, _LISTENER, True)
+        setattr(self, _LISTENER, self)
 
 
 def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
@@ -288,7 +361,9 @@ def _lightning_before_norm(layer: Any) -> Callable[..., Any]:
     def hear(_: nn.Module, inputs: tuple[Any, ...]) -> Any:
         if (recorder := _hearing.get()) is None:
             return None
-        mixer = lightning(recorder.held.pop(layer), layer.num_attention_heads, layer.slope_rate)
+        activated, mask = recorder.held.pop(layer), recorder.entered[-1].input("attention_mask")
+        activated = activated if mask is None else activated * mask[..., None].to(activated.dtype)
+        mixer = lightning(activated, layer.num_attention_heads, layer.slope_rate)
         call = MixerCall(layer, mixer, inputs[0], lambda output: output.transpose(1, 2).flatten(-2))
         return (recorder.hear(call), *inputs[1:])
 

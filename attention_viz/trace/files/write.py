@@ -65,8 +65,6 @@ def write_trace(
     if dtype is not None and dtype not in DTYPES:
         raise ShapeError(f"unknown dtype {dtype!r}; choose {', '.join(map(repr, DTYPES))} or None")
     kept, mixers = some_layers(trace, layers), _some_mixers(trace, layers)
-    if trace.layers and not kept:
-        raise TraceError("a hybrid's file needs one or more layers with softmax attention; add one to layers")
     rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
     size, running, packing = _size(trace, kept, mixers, rounding)
     report = ahead("Trace.save", size, running + packing, progress, "bytes")

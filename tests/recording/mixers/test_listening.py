@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.mixers.listening import MixerRecorder, heard_mixers, mixing_modules
 from scripts.tiny import tiny
-from tests.recording.mixers.hybrids import FAMILIES, RECIPES, build
+from tests.recording.mixers.hybrids import FAMILIES, build
 
 COUNT = 100
 KINDS = {
-    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "olmo_hybrid"), "gated delta"),
+    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "qwen4_exp_text", "olmo_hybrid"), "gated delta"),
     **dict.fromkeys(("kimi_linear", "bailing_hybrid", "glm5_next_text"), "Kimi delta"),
     **dict.fromkeys(("mamba2", "bamba", "falcon_h1", "granitemoehybrid", "nemotron_h", "zamba2"), "SSD"),
-    **dict.fromkeys(("mamba", "falcon_mamba", "jamba"), "selective scan"),
-    **dict.fromkeys(("lfm2_moe", "lfm3", "inkling_text"), "convolution"),
+    **dict.fromkeys(("mamba", "falcon_mamba", "jamba", "zamba"), "selective scan"),
+    **dict.fromkeys(("lfm2", "lfm2_moe", "lfm3", "inkling_text"), "convolution"),
     "recurrent_gemma": "RG-LRU",
     "minimax": "lightning",
     "xlstm": "mLSTM",
@@ -42,7 +42,7 @@ def apart(one: Tensor, other: Tensor) -> float:
     return float((one - other).detach().abs().max() / other.abs().max())
 
 
-@pytest.mark.parametrize(("name", "kind"), [*KINDS.items(), *((name, kind) for name, (kind, _) in RECIPES.items())])
+@pytest.mark.parametrize(("name", "kind"), KINDS.items())
 def test_a_familys_kernel_is_our_matrix_times_its_values(name: str, kind: str) -> None:
     model, recorder, inside = build(name), MixerRecorder(proves=True), MixerRecorder(computes=True)
     ids = inputs(min(COUNT, getattr(model.config, "max_position_embeddings", None) or COUNT))
