@@ -124,7 +124,8 @@ class Runner:
             proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
         """
         started = time.perf_counter()
-        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixers(edits, places, keep, proves, rest)
+        recorder = Recorder(edits, places, keep, rest, progress)
+        mixed = self._mixers(edits, places, keep, proves, rest)
         # What this tries with a few tokens isn't to be heard.
         late = rest is not None and self._reads_out(inputs)
         with heard_mixers(self.mixing, mixed):

@@ -13,11 +13,12 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import is_whole
 from attention_viz.operation.short_repr import short_repr
 from attention_viz.operation.token_mixer import TokenMixer
-from attention_viz.trace.kept import (, chosen_layers
+from attention_viz.trace.kept import (
     KeptLayers,
     LayerIndex,
     LayerNumber,
     check_kept,
+    chosen_layers,
     no_such_layer,
     numbers_of,
 )
