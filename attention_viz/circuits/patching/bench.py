@@ -202,8 +202,7 @@ def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: ob
 def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
     """Find the module that outputs each MLP's result, by numbers, not by name."""
     run, opened = bench.run, open_run(bench.run)
-    names = {id(module): name for name, module in run.runner.model.named_modules()}
-    parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+    parts = WritingParts(opened, run)
     left: list[tuple[nn.Module, Tensor]] = []
 
     def hear(module: nn.Module, _inputs: object, _named: object, output: object) -> None:

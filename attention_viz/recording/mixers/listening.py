@@ -26,12 +26,12 @@ from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fo
 from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.layers import MIXER
 
-__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+__all__ = ["CONVOLUTION", "MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
 # Most layers run a short convolution before their kernel; it is the mixer only of layers that call nothing else.
-_CONVOLUTION = "causal_conv1d_fn"
+CONVOLUTION = "causal_conv1d_fn"
 # The submodules that mix tokens in code of their own, by what their layers are made of.
 _LIGHTNING = ("qkv_proj", "act_fn", "norm", "slope_rate", "num_attention_heads")
 
@@ -168,7 +168,7 @@ def _called_by(kind: type[nn.Module]) -> tuple[str, ...]:
         if code is not None:
             names |= dict.fromkeys(name for name in code.co_names if name in KERNELS)
     found = [name for name in names if name in _namespace(kind) or name in vars(kind)]
-    return tuple(name for name in found if name != _CONVOLUTION or len(found) == 1)
+    return tuple(name for name in found if name != CONVOLUTION or len(found) == 1)
 
 
 def _namespace(kind: type[nn.Module]) -> dict[str, Any]:
