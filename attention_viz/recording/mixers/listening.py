@@ -60,9 +60,9 @@ class MixerCall:
             largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
         return max(apart / largest if largest else apart, self.matrix_error or 0.0)
 
-    def of_row(self) -> TokenMixer:
-        """Return the only row's mixer, head first; parameters are copied, since training changes them."""
-        return map_terms(self.mixer, lambda term, value: of_row(term, value, 0))
+    def of_row(self, row: int = 0) -> TokenMixer:
+        """Return a row's mixer, head first; parameters are copied, since training changes them."""
+        return map_terms(self.mixer, lambda term, value: of_row(term, value, row))
 
 
 @dataclass(eq=False)
@@ -76,6 +76,7 @@ class MixerRecorder:
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
+        turns: how many mixers ran in a layer, by label.
     """
 
     labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
@@ -86,12 +87,18 @@ class MixerRecorder:
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
+    turns: dict[str, int] = field(default_factory=dict[str, int])
+
+    def placed(self, call: MixerCall) -> MixerCall:
+        """Return the call with its layer's number, and its stream by the turns of that layer so far."""
+        label = self.labels.get(call.module, "")
+        before = self.turns[label] = self.turns.get(label, 0) + 1
+        return replace(call, label=label, stream=MIXER if before == 1 else f"{MIXER} {before}")
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
-        label = self.labels.get(call.module, "")
-        before = sum(one.label == label for one in self.calls)
-        call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
+        call = self.placed(call)
+        label = call.label
         own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
         if own is not None:
             mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
