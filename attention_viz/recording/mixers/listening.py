@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,7 +26,7 @@ from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fo
 from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.layers import MIXER
 
-__all__ = ["CONVOLUTION", "MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+__all__ = ["CONVOLUTION", "MixerCall", "MixerRecorder", "edited_mixers", "heard_mixers", "mixing_modules"]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
@@ -149,6 +149,15 @@ def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Gene
         _hearing.reset(token)
         for hook in hooks:
             hook.remove()
+
+
+def edited_mixers(
+    mixing: Mapping[nn.Module, str], edits: Sequence[Edit], places: Sequence[tuple[str, int]]
+) -> AbstractContextManager[None]:
+    """Apply edits to the token mixers of the passes inside, unless a recorder hears them already."""
+    if not edits or not mixing or _hearing.get() is not None:
+        return nullcontext()
+    return heard_mixers(mixing, MixerRecorder(mixing, edits, frozenset(number for _, number in places)))
 
 
 def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
