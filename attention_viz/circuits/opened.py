@@ -24,6 +24,7 @@ from attention_viz.recording.mixers.kernels import Kernel
 from attention_viz.recording.mixers.listening import CONVOLUTION, MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Call, Recorder
+from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.kept import LayerNumber
@@ -78,19 +79,16 @@ class OpenedRun:
         self, run: ModelRun, trace: Trace, layer: int, head: int | None, stream: str | None
     ) -> tuple[str, Attention | TokenMixer, Leaf]:
         """Return the stream, the call and the leaf of a head that must exist; None for a whole mixer."""
-        found = {(one.stream, one.layer): at for at, one in enumerate(self.mixers)}
-        if stream is None and any(one.layer == layer for one in self.mixers):
-            # It refuses a layer of several streams.
-            call = trace.attention(layer)
-            stream = next((name for name in trace.mixers if isinstance(call, TokenMixer) and (name, layer) in found), None)
-        if stream is not None and stream in trace.mixers:
-            at = found.get((stream, layer))
-            if at is None:
-                _ = trace.attention(layer, stream)
+        if stream is None and trace.mixers and isinstance(trace.attention(layer), TokenMixer):
+            stream = next(name for name in trace.mixers if layer in trace.layer_numbers(name))
+        if stream in trace.mixers:
+            call = trace.attention(layer, stream)
+            at = [(one.stream, one.layer) for one in self.mixers]
+            if (stream, layer) not in at:
                 raise UnsupportedModel(
                     f"layer {layer} of the {stream} is linear in what came before, so its parts count as earlier ones"
                 )
-            call, leaf = self.mixers[at].mixer, next(one for one in self.leaves if one.mixer == at)
+            leaf = next(one for one in self.leaves if one.mixer == at.index((stream, layer)))
         else:
             stream = trace.stream(stream)
             call = trace.attention(layer, stream)
@@ -184,7 +182,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
     model, where = twin.model, WrittenModules(late)
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
-    labels = {one: run.runner.mixing[origin] for one, origin in twin.original.items() if origin in run.runner.mixing}
+    labels = mixer_labels(model)
     attending = frozenset(number for _, number in run.anatomy.places)
     mixed = _MixerScribe(labels, run.edits, attending, ledger=ledger)
     with (

@@ -118,7 +118,8 @@ def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.Data
     matrix with the same eigenvalues. If positions rotate queries and keys, QK is the one for equal positions.
 
     The weights are checked against a run's gradients. A column that differs is NaN, and `attrs["missing"]` gives the
-    reason. Layers without a softmax aren't listed. Copying within a text is another matter: in SmolLM2 these numbers don't find the heads that copy.
+    reason. Layers without a softmax aren't listed. Copying within a text is another matter: in SmolLM2 these numbers
+    don't find the heads that copy.
 
     Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Summarizing OV/QK matrices".
 

@@ -163,9 +163,7 @@ class Twin:
     ) -> Generator[None]:
         """Record the twin's calls inside with our attention."""
         try:
-            mixing = edited_mixers(
-                mixer_labels(self.model) if recorder.edits else {}, recorder.edits, recorder.places
-            )
+            mixing = edited_mixers(mixer_labels(self.model) if recorder.edits else {}, recorder.edits, recorder.places)
             with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS), mixing:
                 yield
         except AttentionVizError:

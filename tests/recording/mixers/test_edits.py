@@ -147,7 +147,7 @@ def test_rows_of_a_batch_have_their_own_edits_of_mixers(monkeypatch: pytest.Monk
         [av.Skip(4)],
         [av.Decay(0.25, layer=2)],
         [av.Allow(allowed, layer=2, stream="mixer")],
-        [av.Block(9, 4, layer=0, head=1, stream="mixer")],
+        [av.Block(4, 4, layer=0, head=1, stream="mixer")],
         [av.Ablate(2, None, stream="mixer"), av.Ablate(1, 2, stream="decoder")],
     ]
     alone = [model.trace(text, edits=edits).output for edits in tries]
