@@ -126,9 +126,9 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
     """Decompose a number into contributions of earlier parts, which sum to the number.
 
     With norm statistics, attention patterns and the nonlinear steps of MLPs held fixed, everything between two
-    attention calls is linear. A layer without a softmax is its weights, held fixed, times its values. So the number is the sum of each part's output times the number's gradient there. These
-    are direct effects: the effect through a later part belongs to that part. Source: Elhage et al. 2021, "A
-    Mathematical Framework for Transformer Circuits".
+    attention calls is linear. A layer without a softmax is its weights, held fixed, times its values. So the number is
+    the sum of each part's output times the number's gradient there. These are direct effects: the effect through a
+    later part belongs to that part. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 
     A copy over the same weights runs; the shared model keeps its flags and gets no hooks.
 

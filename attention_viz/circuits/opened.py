@@ -81,14 +81,14 @@ class OpenedRun:
         """Return the stream, the call and the leaf of a head that must exist; None for a whole mixer."""
         if stream is None and trace.mixers and isinstance(trace.attention(layer), TokenMixer):
             stream = next(name for name in trace.mixers if layer in trace.layer_numbers(name))
-        if stream in trace.mixers:
+        if stream is not None and stream in trace.mixers:
             call = trace.attention(layer, stream)
-            at = [(one.stream, one.layer) for one in self.mixers]
-            if (stream, layer) not in at:
+            places: list[tuple[str, int | None]] = [(one.stream, one.layer) for one in self.mixers]
+            if (stream, layer) not in places:
                 raise UnsupportedModel(
                     f"layer {layer} of the {stream} is linear in what came before, so its parts count as earlier ones"
                 )
-            leaf = next(one for one in self.leaves if one.mixer == at.index((stream, layer)))
+            leaf = next(one for one in self.leaves if one.mixer == places.index((stream, layer)))
         else:
             stream = trace.stream(stream)
             call = trace.attention(layer, stream)

@@ -172,7 +172,10 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int | None]], stream:
             for head in _heads_of(trace, layer, one)
         ]
     # A pandas index has numpy numbers, and NA where a row has no head.
-    wanted = [(index(layer), None if pandas.isna(head) else index(head)) for layer, head in dict.fromkeys(heads)]
+    wanted = [
+        (index(layer), None if head is None or head is pandas.NA else index(head))
+        for layer, head in dict.fromkeys(heads)
+    ]
     places = [(_stream_of(trace, layer, streams), layer, head) for layer, head in wanted]
     if not places:
         raise ShapeError("heads is empty; name at least one as (layer, head)")

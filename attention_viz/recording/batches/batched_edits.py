@@ -49,8 +49,10 @@ class BatchedMixers(MixerRecorder):
         if call.mixer.shape[0] != len(self.tries):
             raise UnsupportedModel(f"{type(call.module).__name__} computes a batch differently from its rows")
         output = call.own_output
-        place = (call.stream, int(call.label)) if call.label.isdigit() else None
-        for row, edits in enumerate(self.tries) if place is not None else ():
+        if not call.label.isdigit():
+            return output
+        place = call.stream, int(call.label)
+        for row, edits in enumerate(self.tries):
             here = [edit for edit in edits if concerns_mixer(edit, place, self.attending)]
             if here:
                 mixer = edited_mixer(here, place, call.of_row(row), self.attending)

@@ -96,7 +96,7 @@ def test_a_patch_puts_the_kernels_output_of_another_text(name: str, by: Any) -> 
     plain_logit(name, OTHER, token, listen)
     before = plain_logit(name, TEXT, token, listen)
     (slope,) = torch.autograd.grad(before, heard[1])
-    estimate = ((chosen(heard[0]) - chosen(heard[1])) * chosen(slope)).sum()
+    estimate = float(((chosen(heard[0]) - chosen(heard[1])) * chosen(slope)).sum().detach())
     change = float((plain_logit(name, TEXT, token, put) - before).detach())
     made = Patching.begin(model, trace, other, av.Logit(token), by=by)
     there = [one for one in made.puts if (one.stream, one.layer) == ("mixer", layer)]
@@ -104,7 +104,7 @@ def test_a_patch_puts_the_kernels_output_of_another_text(name: str, by: Any) -> 
     ((effect, _),) = (list(one.values()) for one in made.batches([ours, made.puts[0]]))
     assert abs(change) > 1e-5
     assert effect == pytest.approx(change, abs=1e-4)
-    assert made.estimates[ours] == pytest.approx(float(estimate), rel=1e-3, abs=1e-5)
+    assert made.estimates[ours] == pytest.approx(estimate, rel=1e-3, abs=1e-5)
 
 
 def test_the_table_of_patches_names_streams_and_has_no_head_where_channels_are_whole() -> None:
