@@ -86,7 +86,7 @@ class OpenedRun:
             places: list[tuple[str, int | None]] = [(one.stream, one.layer) for one in self.mixers]
             if (stream, layer) not in places:
                 raise UnsupportedModel(
-                    f"layer {layer} of the {stream} is linear in what came before, so its parts count as earlier ones"
+                    f"layer {layer} of the {stream} is linear in earlier parts, so it has no rows of its own"
                 )
             leaf = next(one for one in self.leaves if one.mixer == places.index((stream, layer)))
         else:
@@ -131,7 +131,7 @@ class _MixerScribe(MixerRecorder):
     heard: list[OpenMixer] = field(default_factory=list[OpenMixer])
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
-        """Run the kernel unseen by the ledger, except a convolution, which may be linear in what came before."""
+        """Run the kernel unseen by the ledger, except a convolution, which may be linear in earlier parts."""
         if name == CONVOLUTION:
             return super().hear_kernel(name, kernel, arguments, run)
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
