@@ -82,7 +82,7 @@ def effects(
     need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
-    padding = before.query_tokens((before.attention_streams or before.streams)[-1]).padding
+    padding = before.query_tokens(before.streams[-1]).padding
     number = float(numbers_of(before.output[None], asked, padding)[0])
     found: list[float] = []
     report(0, len(places))

@@ -113,7 +113,7 @@ def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> T
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
     """Return edited runs per batch, for one output position or all (None)."""
-    tokens = len(before.query_tokens((before.attention_streams or before.streams)[0]))
+    tokens = len(before.query_tokens(before.streams[0]))
     if only is not None:
         return max(
             1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // math.prod(before.output_shape)) - 1
