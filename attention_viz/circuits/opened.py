@@ -128,7 +128,7 @@ class _Scribe(Recorder):
 @dataclass(eq=False)
 class _MixerScribe(MixerRecorder):
     ledger: Ledger | None = None
-    heard: list[OpenMixer] = field(default_factory=list[OpenMixer])
+    opened: list[OpenMixer] = field(default_factory=list[OpenMixer])
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
         """Run the kernel unseen by the ledger, except a convolution, which may be linear in earlier parts."""
@@ -145,10 +145,10 @@ class _MixerScribe(MixerRecorder):
         if output is call.own_output and call.mixer.taps is not None and output.requires_grad:
             return output
         call = self.calls[-1]
-        found, output = self.ledger.mixed(call, output, len(self.heard))
+        found, output = self.ledger.mixed(call, output, len(self.opened))
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
             layer = int(call.label) if call.label.isdigit() else None
-            self.heard.append(OpenMixer(call.stream, layer, call.of_row(), found))
+            self.opened.append(OpenMixer(call.stream, layer, call.of_row(), found))
         return output
 
 
@@ -197,7 +197,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
             if one.is_floating_point():
                 setattr(one, READ, True)
         output = output_of(model(**inputs, **twin.settings))
-    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), tuple(mixed.heard), output)
+    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), tuple(mixed.opened), output)
 
 
 def _words(model: nn.Module) -> set[int]:

@@ -76,7 +76,7 @@ class MixerRecorder:
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
-        turns: how many mixers ran in a layer, by label.
+        heard: each call's layer so far.
     """
 
     labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
@@ -87,13 +87,14 @@ class MixerRecorder:
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
-    turns: dict[str, int] = field(default_factory=dict[str, int])
+    heard: list[nn.Module] = field(default_factory=list[nn.Module])
 
     def placed(self, call: MixerCall) -> MixerCall:
-        """Return the call with its layer's number, and its stream by the turns of that layer so far."""
+        """Return the call with its layer's number, and its stream by the calls of that layer so far."""
         label = self.labels.get(call.module, "")
-        before = self.turns[label] = self.turns.get(label, 0) + 1
-        return replace(call, label=label, stream=MIXER if before == 1 else f"{MIXER} {before}")
+        before = sum(self.labels.get(one, "") == label for one in self.heard)
+        self.heard.append(call.module)
+        return replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
