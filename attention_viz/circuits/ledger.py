@@ -265,7 +265,8 @@ class Ledger(TorchFunctionMode):
     def _cut(self, func: Callable[..., Any], args: Sequence[Any], named: dict[str, Any], name: str) -> Any:
         found = without_gradient(func, args, named)
         before = [origin for one in tensors_in((args, named)) if (origin := _origin(one)) is not None]
-        mixes = any(one.mixes for one in before) or name in MIXING
+        mixed = any(getattr(one, _FETCHED, False) for one in tensors_in((args, named)))
+        mixes = mixed or any(one.mixes for one in before) or name in MIXING
         path = before[0].path if before else self._where.path
         for one in tensors_in((found,)):
             if one.is_floating_point():

@@ -70,7 +70,7 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
             "text, or one recorded in this process"
         )
     check_places(edits, run.anatomy.layers, run.anatomy.mixers)
-    real = {stream: unpadded(stream, dict(run.inputs)) for stream in run.anatomy.layers}
+    real = {stream: unpadded(stream, dict(run.inputs)) for stream in run.queries}
     taken, first = snapshots(edits, real), _encoder_calls(run)
     if first and not any(concerns(edit, place) for edit in taken for place in run.anatomy.places[:first]):
         if before not in _encoded:
