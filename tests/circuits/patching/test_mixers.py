@@ -11,7 +11,7 @@ from torch import Tensor
 import attention_viz as av
 from attention_viz.circuits.patching.patching import Patching
 from attention_viz.errors import ShapeError
-from attention_viz.recording.batches import batched_edits
+from attention_viz.models.model import AttentionModel
 from tests.models.test_hybrids import wrapped
 from tests.recording.mixers.by_hand import Change, changed_kernel, own
 
@@ -54,8 +54,15 @@ def test_effects_silence_each_head_or_all_channels_in_batches(name: str, monkeyp
     model, (_, layer, axis) = wrapped(name), KERNELS[name]
     trace = model.trace(TEXT)
     token = int(trace.output[-1].argmax())
-    monkeypatch.setattr(batched_edits, "_alone", lambda *_: pytest.fail("a run of its own"))
+    run, texts = AttentionModel.trace, list[str]()
+
+    def listen(self: AttentionModel, text: str, *rest: Any, **named: Any) -> av.Trace:
+        texts.append(text)
+        return run(self, text, *rest, **named)
+
+    monkeypatch.setattr(AttentionModel, "trace", listen)
     table = av.effects(model, TEXT, av.Logit(token))
+    assert texts == [TEXT]  # all others ran in batches
     streams = set(table.index.get_level_values("stream"))
     assert streams == {"decoder", "mixer"} and "zero in layers without a softmax" in table.attrs["to"]
     for head in (None,) if axis is None else (0, 3):
@@ -65,7 +72,6 @@ def test_effects_silence_each_head_or_all_channels_in_batches(name: str, monkeyp
         expected = float(plain_logit(name, TEXT, token, silence(name, head)).detach())
         assert abs(expected - table.attrs["number"]) > 1e-4
         assert float(found.iloc[0]) == pytest.approx(expected, abs=1e-4)
-    monkeypatch.undo()
     only = av.effects(model, trace, av.Logit(token), stream="mixer", heads=[(layer, None if axis is None else 0)])
     assert len(only) == 1 and only.index[0][:2] == ("mixer", layer)
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 import attention_viz as av
 from attention_viz.errors import ShapeError, UnsupportedModel
-from attention_viz.recording.batches import batched_edits
+from attention_viz.models.model import AttentionModel
+from attention_viz.recording.batches.batched_edits import try_each
 from tests.models.test_hybrids import wrapped
 from tests.recording.mixers.by_hand import IDS, Change, changed_kernel, own
 from tests.recording.mixers.hybrids import build
@@ -151,12 +152,12 @@ def test_rows_of_a_batch_have_their_own_edits_of_mixers(monkeypatch: pytest.Monk
         [av.Ablate(2, None, stream="mixer"), av.Ablate(1, 2, stream="decoder")],
     ]
     alone = [model.trace(text, edits=edits).output for edits in tries]
-    monkeypatch.setattr(batched_edits, "_alone", lambda *_: pytest.fail("a run of its own"))
-    for own_run, row in zip(alone, batched_edits.try_each(model, trace, tries), strict=True):
+    monkeypatch.setattr(AttentionModel, "trace", lambda *_, **__: pytest.fail("a run of its own"))
+    for own_run, row in zip(alone, try_each(model, trace, tries), strict=True):
         assert float((own_run - trace.output).abs().max()) > 1e-3
         torch.testing.assert_close(row, own_run, atol=2e-5, rtol=0)
     with pytest.raises(ShapeError, match="needs a layer of the mixer"):
-        batched_edits.try_each(model, trace, [[av.Skip(4)], [av.Decay(0.5, layer=9)]])
+        try_each(model, trace, [[av.Skip(4)], [av.Decay(0.5, layer=9)]])
 
 
 def test_what_runs_an_edited_trace_again_keeps_its_edits_of_mixers() -> None:
