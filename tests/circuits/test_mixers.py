@@ -50,6 +50,7 @@ def test_a_logit_through_a_hybrid_closes_with_no_other_rows(name: str) -> None:
     assert abs(found.remainder) <= 1e-5 * abs(found.total)
     assert "other" not in set(found.table["kind"])
     rows = mixers_of(found)
+    rows = rows if "stream" in rows else rows.assign(stream="mixer")
     assert set(rows["stream"]) <= set(trace.mixers) and len(rows) > 0
     for (stream, layer), some in rows.groupby(["stream", "layer"]):
         by_channel = trace.attention(int(layer), stream=stream).per == "channel"
