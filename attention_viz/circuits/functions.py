@@ -150,7 +150,20 @@ def _rms_norm(
     return found if weight is None else found * weight
 
 
+def _normalize(
+    _leaf: Leaves,
+    _func: Callable[..., Tensor],
+    input: Tensor,
+    p: float = 2.0,
+    dim: int = 1,
+    eps: float = 1e-12,
+    **_rest: Any,
+) -> Tensor:
+    return input / torch.linalg.vector_norm(input.detach(), p, dim, keepdim=True).clamp_min(eps)
+
+
 STEPS: dict[str, Callable[..., Tensor]] = {
+    "normalize": _normalize,
     "linear": _linear,
     "addmm": _addmm,
     "conv1d": _conv1d,

@@ -74,7 +74,7 @@ def test_what_is_no_boolean_matrix_is_refused(allowed: torch.Tensor) -> None:
         (lambda: av.Temperature(True), "above 0; got True"),
         (lambda: av.Temperature("2"), "above 0; got '2'"),
         (lambda: av.Ablate("0", 1), "layer must be a whole number; got '0'"),
-        (lambda: av.Ablate(0, None), "head must be a whole number; got None"),
+        (lambda: av.Ablate(0, 1.5), "head must be a whole number; got 1.5"),
         (lambda: av.Ablate(0, 1, "median"), 'to must be "zero" or "mean"; got \'median\''),
         (lambda: av.Ablate(0, 1, "mean", rows=torch.ones(3)), r"rows must be boolean, \(query,\).*float32 \(3,\)"),
         (lambda: av.Replace(0, None, torch.eye(3)), "head must be a whole number; got None"),

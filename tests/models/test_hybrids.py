@@ -181,14 +181,15 @@ def test_every_question_answers_with_the_models_own_numbers() -> None:
     assert {(one.layer, one.head) for one in av.findings(trace)} <= set(heads)
     assert set(av.find_heads(trace, query="bank", key="the")["layer"]) <= {1, 3}
     assert list(av.roles(trace).index) == heads
-    assert sorted(av.effects(model, trace, number).index) == heads
+    assert sorted(av.effects(model, trace, number, stream="decoder").droplevel("stream").index) == heads
     assert sorted(av.circuits(model).index) == heads
     pairs = av.compositions(model)
     assert set(zip(pairs["from_layer"], pairs["to_layer"], strict=True)) == {(1, 3)}
     assert len(av.compositions(model, into=[(3, 2)])) == 4
     with pytest.raises(av.ShapeError, match=r"layer 0, head 0.* 2 layers \(layers 1 and 3\)"):
         av.compositions(model, into=[(0, 0)])
-    assert sorted(av.patch(model, text, "the river of the bank", number).index) == heads
+    patches = av.patch(model, text, "the river of the bank", number)
+    assert sorted(patches.loc["decoder"].index) == heads and list(patches.loc["mixer"].reset_index()["layer"]) == [0, 2]
     assert set(av.attention_sinks(model, trace).index.get_level_values("layer")) == {1, 3}
     assert av.norm_weighted(model, trace, 3).shape == av.gradient(model, trace, layer=3).shape == (4, 5, 5)
     assert av.gradient(model, trace).shape[0] == av.rollout(trace).shape[0] == 2
@@ -213,8 +214,8 @@ def test_what_wrote_a_number_has_its_layer_also_where_there_is_no_attention(name
     assert set(table.loc[table["kind"] == "mlp", "layer"].dropna()) == {0, 1, 2, 3}
     assert set(table.loc[table["kind"] == "head", "layer"]) <= set(HYBRIDS[name][2])
     without = {layer for layer in range(4) if layer not in HYBRIDS[name][2]}
-    mixers = table.loc[table["kind"] == "other", "layer"]
-    assert set(mixers.dropna()) >= without and int(mixers.isna().sum()) == 0
+    assert "other" not in set(table["kind"])
+    assert set(table.loc[table["kind"] == "mixer", "layer"]) == without
 
 
 def test_files_have_the_models_own_numbers(tmp_path: Path) -> None:
@@ -265,7 +266,7 @@ def test_the_command_line_has_the_models_own_numbers(tmp_path: Path, capsys: pyt
         "heads": ["the bank of", *named],
         "find": ["bank", "the", *named, "--text", "the bank of"],
         "circuits": named,
-        "effects": ["the bank of", *named, "--token", "the"],
+        "effects": ["the bank of", *named, "--token", "the", "--stream", "decoder"],
     }
     for command, arguments in asked.items():
         assert main([command, *arguments]) == 0

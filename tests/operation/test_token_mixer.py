@@ -187,9 +187,7 @@ def test_heads_rows_and_tiles_are_parts_of_the_weights(make: Callable[[], TokenM
 
 
 @pytest.mark.parametrize("make", ALL)
-def test_shares_and_contributions_follow_from_the_weights(
-    make: Callable[[], TokenMixer], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shares_and_contributions_follow_from_the_weights(make: Callable[[], TokenMixer]) -> None:
     call = make()
     sizes = call.weights.abs()
     total = sizes.sum(dim=-1, keepdim=True)
@@ -198,8 +196,6 @@ def test_shares_and_contributions_follow_from_the_weights(
     parts = call.weights[..., None] * call.value[..., None, :, :].expand(call.shape[0], -1, -1, -1)
     assert torch.allclose(call.contributions, parts.norm(dim=-1))
     whole = (parts.sum(dim=0).norm(dim=-1)) if call.kind == "Fourier" else parts.square().sum(dim=(0, -1)).sqrt()
-    assert torch.allclose(call.layer_contributions, whole)
-    monkeypatch.setattr("attention_viz.operation.token_mixer._CELLS_AT_A_TIME", COUNT * COUNT)
     assert torch.allclose(call.layer_contributions, whole)
     assert torch.equal(call.heads(slice(1, 3)).weights, call.weights[1:3])
 

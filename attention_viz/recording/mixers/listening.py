@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,12 +28,20 @@ from attention_viz.recording.wiring import HOOKS
 from attention_viz.trace.layers import MIXER
 from attention_viz.trace.memory import RestingFile
 
-__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "hears_mixers", "mixing_modules"]
+__all__ = [
+    "CONVOLUTION",
+    "MixerCall",
+    "MixerRecorder",
+    "edited_mixers",
+    "heard_mixers",
+    "hears_mixers",
+    "mixing_modules",
+]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
 # Most layers run a short convolution before their kernel; it is the mixer only of layers that call nothing else.
-_CONVOLUTION = "causal_conv1d_fn"
+CONVOLUTION = "causal_conv1d_fn"
 # The submodules that mix tokens in code of their own, by what their layers are made of.
 _LIGHTNING = ("qkv_proj", "act_fn", "norm", "slope_rate", "num_attention_heads")
 
@@ -62,9 +70,9 @@ class MixerCall:
             largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
         return max(apart / largest if largest else apart, self.matrix_error or 0.0)
 
-    def of_row(self) -> TokenMixer:
-        """Return the only row's mixer, head first; parameters are copied, since training changes them."""
-        return map_terms(self.mixer, lambda term, value: of_row(term, value, 0))
+    def of_row(self, row: int = 0) -> TokenMixer:
+        """Return a row's mixer, head first; parameters are copied, since training changes them."""
+        return map_terms(self.mixer, lambda term, value: of_row(term, value, row))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,24 +128,29 @@ class MixerRecorder:
     entered: list["_Entered"] = field(default_factory=list["_Entered"])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
+    def placed(self, call: MixerCall) -> MixerCall:
+        """Return the call with its layer's number, and its stream by the calls of that layer so far."""
+        label = self.labels.get(call.module, "")
+        before = sum(self.labels.get(one, "") == label for one in self.heard)
+        self.heard.append(call.module)
+        return replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
+
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
         if (rows := max(call.mixer.value.shape[0], self.entered[-1].rows)) != 1:
             raise UnsupportedModel(
                 f"{type(call.module).__name__} mixed {rows} rows in one call; run one text at a time"
             )
-        label = self.labels.get(call.module, "")
-        before = sum(self.labels.get(one, "") == label for one in self.heard)
-        call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
+        call = self.placed(call)
+        label = call.label
         own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
         if own is not None:
             mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
             computes |= mixer is not own
             call = replace(call, mixer=map_terms(mixer, in_a_batch)) if mixer is not own else call
         output = call.output if computes else call.own_output
-        if self.keep is None or len(self.heard) in self.keep:
+        if self.keep is None or len(self.heard) - 1 in self.keep:
             self.calls.append(call if self.rest is None else replace(call, mixer=self.rest.take(call.mixer)))
-        self.heard.append(call.module)
         return output
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
@@ -211,6 +224,15 @@ def _give_hooks_back(mixing: Collection[nn.Module]) -> None:
                 hook.remove()
 
 
+def edited_mixers(
+    mixing: Mapping[nn.Module, str], edits: Sequence[Edit], places: Sequence[tuple[str, int]]
+) -> AbstractContextManager[None]:
+    """Apply edits to the token mixers of the passes inside, unless a recorder hears them already."""
+    if not edits or not mixing or hears_mixers():
+        return nullcontext()
+    return heard_mixers(mixing, MixerRecorder(mixing, edits, frozenset(number for _, number in places), keep=()))
+
+
 def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
     """Let the recorder of this thread know whose forward is running."""
 
@@ -244,7 +266,7 @@ def _called_by(kind: type[nn.Module]) -> tuple[str, ...]:
         if code is not None:
             names |= dict.fromkeys(name for name in code.co_names if name in KERNELS)
     found = [name for name in names if name in _namespace(kind) or name in vars(kind)]
-    return tuple(name for name in found if name != _CONVOLUTION or len(found) == 1)
+    return tuple(name for name in found if name != CONVOLUTION or len(found) == 1)
 
 
 def _namespace(kind: type[nn.Module]) -> dict[str, Any]:
