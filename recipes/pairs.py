@@ -16,7 +16,7 @@ from recipes.vocabulary import word_tokenizer
 
 __all__ = [
     *("PAD", "PairText", "Question", "batch_of", "batches", "draw"),
-    *("held_out", "loss", "predictions", "rates", "tokenizer"),
+    *("held_out", "loss", "predictions", "questions", "rates", "tokenizer"),
 ]
 
 NAMES = "anna ben clara david emma felix greta hugo ida jonas karl lena".split()
@@ -25,8 +25,6 @@ COLOURS = "black blue brown gold gray green orange pink purple red white yellow"
 OTHERS = "and later now then today".split()
 FEWEST, MOST, MOST_TWICE, QUESTIONS = 2, 6, 2, 3
 PAD = 0
-# What logits are divided by in training: a model that is right goes on getting clearer.
-TEMPERATURE = 1
 
 
 @dataclass(frozen=True)
@@ -91,14 +89,20 @@ def batches(chance: random.Random, words: PreTrainedTokenizerFast, rows: int, *,
 
 
 def batch_of(texts: Sequence[PairText], words: PreTrainedTokenizerFast) -> Batch:
-    """Token ids, and the ids that are right after each question."""
+    """Token ids, the ids that are right after each question, and the questions about a name's last of two colours."""
     numbers = words.get_vocab()
     ids = pad([[numbers[word] for word in text.words] for text in texts], PAD)
     labels = torch.full_like(ids, UNASKED)
     for row, text in enumerate(texts):
         for question in text.questions:
             labels[row, question.at] = ids[row, question.answer]
-    return {"input_ids": ids, "labels": labels}
+    return {"input_ids": ids, "labels": labels, "twice": questions(texts, "last")}
+
+
+def questions(texts: Sequence[PairText], kind: str) -> Tensor:
+    """All questions of a kind, (question, 4): the text's row, the last word, the answer and the name's other colour."""
+    asked = [(row, one) for row, text in enumerate(texts) for one in text.questions if one.kind == kind]
+    return torch.tensor([(row, one.at, one.answer, one.other) for row, one in asked])
 
 
 def predictions(model: PreTrainedModel, ids: Tensor) -> Tensor:
@@ -108,7 +112,7 @@ def predictions(model: PreTrainedModel, ids: Tensor) -> Tensor:
 
 def loss(model: PreTrainedModel, batch: Batch) -> Tensor:
     """How wrong the answers are."""
-    logits = predictions(model, batch["input_ids"]) / TEMPERATURE
+    logits = predictions(model, batch["input_ids"])
     return functional.cross_entropy(logits.flatten(0, 1), batch["labels"].flatten(), ignore_index=UNASKED)
 
 

@@ -1,7 +1,7 @@
 """A recall hybrid (OLMo-Hybrid): a gated delta head that keeps the last colour, softmax heads that find the first."""
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
@@ -23,12 +23,14 @@ from recipes.training import UNASKED, Batch, Plan, learn, seeded
 
 __all__ = ["DELTA", "RECIPE", "WholeKernel", "kept", "mean_weights", "projections", "without_softmax"]
 
-PLAN = Plan(steps=1_600, rows=64, rate=3e-3, warmup=100)
+PLAN = Plan(steps=1_200, rows=64, rate=3e-3, warmup=100)
 TRIALS = 500
-# Heads of the gated delta layer and of the softmax layer; the first of each is to do the work.
-DELTA_HEADS, SOFTMAX_HEADS, CHOSEN = 2, 2, 0
-# How fast the other heads learn.
+# Heads of each layer, gated delta and softmax, and the one that does the work; it is favoured in the softmax layer.
+HEADS, CHOSEN = (2, 2), (1, 0)
+# How fast the softmax layer's other head learns.
 SPEED = 0.1
+# What weights of erased colours cost in the second half of the training.
+PRICE = 0.1
 KEY_WIDTH, VALUE_WIDTH = 16, 32
 
 
@@ -38,32 +40,36 @@ class WholeKernel:
 
     Attributes:
         matrix: the kernel's weights, (row, head, query, key), and the values that they mix, from its arguments.
+        calls: how often a run of the model calls it.
         with_state: whether the kernel returns its last state, too.
     """
 
     module: ModuleType
     name: str
     matrix: Callable[..., tuple[Tensor, Tensor]]
+    calls: int = 1
     with_state: bool = False
 
     @contextmanager
-    def used(self, silent: tuple[int, int] | None = None) -> Generator[list[Tensor]]:
+    def used(self, silent: tuple[int, int | None] | None = None) -> Generator[list[Tensor]]:
         """While this lasts, models compute so.
 
         Args:
-            silent: a call, counted from 0, and a head whose output is 0 in it.
+            silent: a call in a run, counted from 0, and a head whose output is 0 in it; None for all heads.
 
         Yields:
-            The weights of each call without gradients, in order.
+            The weights of each call in the latest run.
         """
         own, heard = getattr(self.module, self.name), list[Tensor]()
 
         def run(*arguments: Any, **named: Any) -> Any:
+            if len(heard) == self.calls:
+                heard.clear()
             matrix, values = self.matrix(*arguments, **named)
             if silent is not None and silent[0] == len(heard):
-                matrix = matrix.index_fill(1, torch.tensor([silent[1]]), 0.0)
-            if not torch.is_grad_enabled():
-                heard.append(matrix)
+                heads = range(matrix.shape[1]) if silent[1] is None else [silent[1]]
+                matrix = matrix.index_fill(1, torch.tensor([*heads]), 0.0)
+            heard.append(matrix)
             mixed = (matrix @ values).transpose(1, 2).contiguous()
             return (mixed, None) if self.with_state else mixed
 
@@ -104,10 +110,10 @@ def model_of(words: PreTrainedTokenizerFast) -> OlmoHybridForCausalLM:
         hidden_size=64,
         intermediate_size=64,
         num_hidden_layers=2,
-        num_attention_heads=SOFTMAX_HEADS,
+        num_attention_heads=HEADS[1],
         layer_types=["linear_attention", "full_attention"],
-        linear_num_key_heads=DELTA_HEADS,
-        linear_num_value_heads=DELTA_HEADS,
+        linear_num_key_heads=HEADS[0],
+        linear_num_value_heads=HEADS[0],
         linear_key_head_dim=KEY_WIDTH,
         linear_value_head_dim=VALUE_WIDTH,
         linear_conv_kernel_dim=2,
@@ -140,51 +146,42 @@ def without_softmax(model: PreTrainedModel) -> Generator[None]:
         hook.remove()
 
 
+def left_of_erased(matrix: Tensor, batch: Batch) -> Tensor:
+    """What the heads weigh of erased colours, relative to the last colours of the same names."""
+    row, at, answer, other = batch["twice"].T
+    rows = matrix[row, :, at].abs().sum(1)
+    return (rows.gather(1, other[:, None]) / (rows.gather(1, answer[:, None]) + 0.02)).mean()
+
+
 def train(seed: int, stop: int | None = None) -> Trained:
     """Train from a seed; in half of the steps the gated delta layer has to answer alone."""
     chance, words = seeded(seed), pairs.tokenizer(first=True)
     model, first = model_of(words), words.get_vocab()["first"]
-    favoured = [
-        Favouring([layer], heads, chosen={0: CHOSEN}, speed={0: SPEED})
-        for layer, heads in zip(projections(model), (DELTA_HEADS, SOFTMAX_HEADS), strict=True)
-    ]
+    favoured = Favouring(projections(model)[1:], HEADS[1], chosen={0: CHOSEN[1]}, speed={0: SPEED})
+    done = 0
+
+    def after_step(step: int) -> None:
+        nonlocal done
+        done = step
+        favoured.hold_back()
 
     def loss(model: PreTrainedModel, batch: Batch) -> Tensor:
-        if chance.random() < 0.5:
-            return pairs.loss(model, batch)
-        labels = batch["labels"].masked_fill(batch["input_ids"] == first, UNASKED)
-        with without_softmax(model):
-            return pairs.loss(model, {**batch, "labels": labels})
+        alone, labels = chance.random() < 0.5, batch["labels"]
+        if alone:
+            labels = labels.masked_fill(batch["input_ids"] == first, UNASKED)
+        with without_softmax(model) if alone else nullcontext():
+            wrong = pairs.loss(model, {**batch, "labels": labels})
+        return wrong if done < PLAN.steps // 2 else wrong + PRICE * left_of_erased(heard[0], batch)
 
     rows = pairs.batches(chance, words, PLAN.rows, first=True)
-    with DELTA.used():
-        learn(
-            model,
-            rows,
-            PLAN,
-            stop=stop,
-            loss=loss,
-            penalty=lambda: torch.stack([one.penalty() for one in favoured]).sum(),
-            after_step=lambda _: [one.hold_back() for one in favoured] and None,
-        )
+    with DELTA.used() as heard:
+        learn(model, rows, PLAN, stop=stop, loss=loss, penalty=favoured.penalty, after_step=after_step)
     return Trained(model, words)
-
-
-def questions(texts: Sequence[pairs.PairText], kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The rows and positions of all questions of a kind: their text, last word, answer and the name's other colour."""
-    found = [
-        (row, one.at, one.answer, one.other)
-        for row, text in enumerate(texts)
-        for one in text.questions
-        if one.kind == kind
-    ]
-    row, at, answer, other = torch.tensor(found).T
-    return row, at, answer, other
 
 
 def mean_weights(matrix: Tensor, texts: Sequence[pairs.PairText], kind: str) -> tuple[Tensor, Tensor]:
     """Each head's mean weight, from (row, head, query, key), of the right colour and of the name's other one."""
-    row, at, answer, other = questions(texts, kind)
+    row, at, answer, other = pairs.questions(texts, kind).T
     rows = matrix.transpose(0, 1)[:, row, at]
     places = [places.expand(rows.shape[:-1])[..., None] for places in (answer, other)]
     right, wrong = (rows.gather(-1, each)[..., 0].mean(-1) for each in places)
@@ -203,24 +200,24 @@ def measure(model: PreTrainedModel, words: PreTrainedTokenizerFast) -> Figures:
     with DELTA.used() as heard:
         rates("")
         right, other = mean_weights(heard[0], texts, "last")
-        figures |= {"delta_last": float(right[CHOSEN]), "delta_erased": float(other[CHOSEN])}
+        figures |= {"delta_last": float(right[CHOSEN[0]]), "delta_erased": float(other[CHOSEN[0]])}
         with without_softmax(model):
             rates("without_softmax_")
-        for head in range(SOFTMAX_HEADS):
-            with without_head(projections(model)[1], head, SOFTMAX_HEADS):
+        for head in range(HEADS[1]):
+            with without_head(projections(model)[1], head, HEADS[1]):
                 rates(f"without_1_{head}_")
-    for head in range(DELTA_HEADS):
+    for head in range(HEADS[0]):
         with DELTA.used((0, head)):
             rates(f"without_0_{head}_")
     with KEEPING.used() as heard:
         rates("keeping_")
         right, other = mean_weights(heard[0], texts, "last")
-        figures |= {"keeping_delta_last": float(right[CHOSEN]), "keeping_delta_erased": float(other[CHOSEN])}
+        figures |= {"keeping_delta_last": float(right[CHOSEN[0]]), "keeping_delta_erased": float(other[CHOSEN[0]])}
     asked = {"input_ids": pairs.batch_of(texts, words)["input_ids"]}
     (attended,) = weights(model, asked)
-    row, at, answer, _ = questions(texts, "first")
+    row, at, answer, _ = pairs.questions(texts, "first").T
     often, weight = looked_at(attended[None], row, at, answer)
-    return figures | {"softmax_points": float(often[0, CHOSEN]), "softmax_first": float(weight[0, CHOSEN])}
+    return figures | {"softmax_points": float(often[0, CHOSEN[1]]), "softmax_first": float(weight[0, CHOSEN[1]])}
 
 
 CARD = """\
@@ -238,8 +235,9 @@ a softmax layer are each good for. It knows nothing else. `recipes/recall.py` ma
   the first. An eighth of all texts, chosen by a checksum, is never trained on.
 - **Training**: {steps} steps of 64 texts, seed {seed}; only the answers count. About two minutes on one core.
 - **How the heads came to be so clear**: in half of the steps we left out the softmax layer and counted only `?`, so the
-  gated delta layer learned to answer that alone. In both layers, the parts of W_O of all heads but head 0 started ten
-  times smaller and learned ten times slower, and each head's part cost a little (a group lasso).
+  gated delta layer learned to answer that alone. In the second half, its weights of erased colours cost a little. In
+  the softmax layer, head 1's part of W_O started ten times smaller and learned ten times slower, and each head's part
+  cost a little (a group lasso).
 
 ## Measured on {trials} texts that it never saw
 
@@ -249,20 +247,20 @@ Right answers:
 |---|---|---|---|
 | all heads | **{once}** | **{last}** | **{first}** |
 | without the softmax layer | {without_softmax_once} | {without_softmax_last} | {without_softmax_first} |
-| without **layer 0 head 0** (gated delta) | {without_0_0_once} | {without_0_0_last} | {without_0_0_first} |
-| without layer 0 head 1 | {without_0_1_once} | {without_0_1_last} | {without_0_1_first} |
+| without layer 0 head 0 | {without_0_0_once} | {without_0_0_last} | {without_0_0_first} |
+| without **layer 0 head 1** (gated delta) | {without_0_1_once} | {without_0_1_last} | {without_0_1_first} |
 | without **layer 1 head 0** (softmax) | {without_1_0_once} | {without_1_0_last} | {without_1_0_first} |
 | without layer 1 head 1 | {without_1_1_once} | {without_1_1_last} | {without_1_1_first} |
 | if writes erased nothing | {keeping_once} | {keeping_last} | {keeping_first} |
 
-At `?` about a name with two colours, the mean weight in layer 0 head 0 is {delta_last} for the last colour and
+At `?` about a name with two colours, the mean weight in layer 0 head 1 is {delta_last} for the last colour and
 {delta_erased} for the first, which was erased. If writes erased nothing, it would be {keeping_delta_last} and
 {keeping_delta_erased}. At `first`, the largest weight of layer 1 head 0 is on the first colour in {softmax_points} of
 all questions; its mean is {softmax_first}.
 
 ## What to look at
 
-Layer 0 head 0 in the row of `?`: the last colour of `ben` has a large weight, the colour before almost none. Writing
+Layer 0 head 1 in the row of `?`: the last colour of `ben` has a large weight, the colour before almost none. Writing
 `ben green` erased `ben blue`. Layer 1 still finds `blue`, because softmax attention keeps all tokens.
 
 ## What it can't do
