@@ -25,12 +25,13 @@ __all__ = ["DELTA", "RECIPE", "WholeKernel", "kept", "mean_weights", "projection
 
 PLAN = Plan(steps=1_200, rows=64, rate=3e-3, warmup=100)
 TRIALS = 500
-# Heads of each layer, gated delta and softmax, and the one that does the work; it is favoured in the softmax layer.
-HEADS, CHOSEN = (2, 2), (1, 0)
-# How fast the softmax layer's other head learns.
+# Heads of each layer, gated delta and softmax.
+HEADS = (2, 2)
+# The softmax head that is to do the work, and how fast the other one learns.
+CHOSEN = 0
 SPEED = 0.1
 # What weights of erased colours cost in the second half of the training.
-PRICE = 0.1
+PRICE = 0.2
 KEY_WIDTH, VALUE_WIDTH = 16, 32
 
 
@@ -149,15 +150,16 @@ def without_softmax(model: PreTrainedModel) -> Generator[None]:
 def left_of_erased(matrix: Tensor, batch: Batch) -> Tensor:
     """What the heads weigh of erased colours, relative to the last colours of the same names."""
     row, at, answer, other = batch["twice"].T
-    rows = matrix[row, :, at].abs().sum(1)
-    return (rows.gather(1, other[:, None]) / (rows.gather(1, answer[:, None]) + 0.02)).mean()
+    sizes = matrix.transpose(0, 1)[:, row, at].abs()
+    last, erased = (sizes.gather(2, keys.expand(sizes.shape[:2])[..., None]) for keys in (answer, other))
+    return (erased / (last + 0.02)).mean()
 
 
 def train(seed: int, stop: int | None = None) -> Trained:
     """Train from a seed; in half of the steps the gated delta layer has to answer alone."""
     chance, words = seeded(seed), pairs.tokenizer(first=True)
     model, first = model_of(words), words.get_vocab()["first"]
-    favoured = Favouring(projections(model)[1:], HEADS[1], chosen={0: CHOSEN[1]}, speed={0: SPEED})
+    favoured = Favouring(projections(model)[1:], HEADS[1], chosen={0: CHOSEN}, speed={0: SPEED})
     done = 0
 
     def after_step(step: int) -> None:
@@ -197,10 +199,15 @@ def measure(model: PreTrainedModel, words: PreTrainedTokenizerFast) -> Figures:
     def rates(place: str) -> None:
         figures.update({f"{place}{kind}": rate for kind, rate in pairs.rates(model, words, texts).items()})
 
-    with DELTA.used() as heard:
-        rates("")
-        right, other = mean_weights(heard[0], texts, "last")
-        figures |= {"delta_last": float(right[CHOSEN[0]]), "delta_erased": float(other[CHOSEN[0]])}
+    def sizes(place: str, matrix: Tensor) -> None:
+        for name, size in zip(("last", "erased"), mean_weights(matrix.abs(), texts, "last"), strict=True):
+            figures.update({f"{place}{name}_{head}": float(size[head]) for head in range(HEADS[0])})
+
+    for place, kernel in (("", DELTA), ("keeping_", KEEPING)):
+        with kernel.used() as heard:
+            rates(place)
+            sizes(place, heard[0])
+    with DELTA.used():
         with without_softmax(model):
             rates("without_softmax_")
         for head in range(HEADS[1]):
@@ -209,15 +216,11 @@ def measure(model: PreTrainedModel, words: PreTrainedTokenizerFast) -> Figures:
     for head in range(HEADS[0]):
         with DELTA.used((0, head)):
             rates(f"without_0_{head}_")
-    with KEEPING.used() as heard:
-        rates("keeping_")
-        right, other = mean_weights(heard[0], texts, "last")
-        figures |= {"keeping_delta_last": float(right[CHOSEN[0]]), "keeping_delta_erased": float(other[CHOSEN[0]])}
     asked = {"input_ids": pairs.batch_of(texts, words)["input_ids"]}
     (attended,) = weights(model, asked)
     row, at, answer, _ = pairs.questions(texts, "first").T
     often, weight = looked_at(attended[None], row, at, answer)
-    return figures | {"softmax_points": float(often[0, CHOSEN[1]]), "softmax_first": float(weight[0, CHOSEN[1]])}
+    return figures | {"softmax_points": float(often[0, CHOSEN]), "softmax_first": float(weight[0, CHOSEN])}
 
 
 CARD = """\
@@ -247,20 +250,25 @@ Right answers:
 |---|---|---|---|
 | all heads | **{once}** | **{last}** | **{first}** |
 | without the softmax layer | {without_softmax_once} | {without_softmax_last} | {without_softmax_first} |
-| without layer 0 head 0 | {without_0_0_once} | {without_0_0_last} | {without_0_0_first} |
-| without **layer 0 head 1** (gated delta) | {without_0_1_once} | {without_0_1_last} | {without_0_1_first} |
-| without **layer 1 head 0** (softmax) | {without_1_0_once} | {without_1_0_last} | {without_1_0_first} |
-| without layer 1 head 1 | {without_1_1_once} | {without_1_1_last} | {without_1_1_first} |
+| without layer 0 head 0 (gated delta) | {without_0_0_once} | {without_0_0_last} | {without_0_0_first} |
+| without layer 0 head 1 (gated delta) | {without_0_1_once} | {without_0_1_last} | {without_0_1_first} |
+| without layer 1 head 0 (softmax) | {without_1_0_once} | {without_1_0_last} | {without_1_0_first} |
+| without layer 1 head 1 (softmax) | {without_1_1_once} | {without_1_1_last} | {without_1_1_first} |
 | if writes erased nothing | {keeping_once} | {keeping_last} | {keeping_first} |
 
-At `?` about a name with two colours, the mean weight in layer 0 head 1 is {delta_last} for the last colour and
-{delta_erased} for the first, which was erased. If writes erased nothing, it would be {keeping_delta_last} and
-{keeping_delta_erased}. At `first`, the largest weight of layer 1 head 0 is on the first colour in {softmax_points} of
-all questions; its mean is {softmax_first}.
+At `?` about a name with two colours, the weights have these sizes on average:
+
+| | of the last colour | of the first, which was erased | if writes erased nothing |
+|---|---|---|---|
+| layer 0 head 0 | {last_0} | {erased_0} | {keeping_last_0} and {keeping_erased_0} |
+| layer 0 head 1 | {last_1} | {erased_1} | {keeping_last_1} and {keeping_erased_1} |
+
+At `first`, the largest weight of layer 1 head 0 is on the first colour in {softmax_points} of all questions. The mean
+weight there is {softmax_first}.
 
 ## What to look at
 
-Layer 0 head 1 in the row of `?`: the last colour of `ben` has a large weight, the colour before almost none. Writing
+Layer 0 in the row of `?`: the last colour of `ben` has a large weight, the colour before almost none. Writing
 `ben green` erased `ben blue`. Layer 1 still finds `blue`, because softmax attention keeps all tokens.
 
 ## What it can't do

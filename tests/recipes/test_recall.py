@@ -15,6 +15,8 @@ from tests.shipped import shipped
 FOLDER = Path(av.__file__).parent / "sources" / "trained"
 TWICE = "anna red , ben blue , emma green , ben orange . ben"
 COUNT = 40
+# The gated delta head that answers.
+WORKING = 0
 
 
 @functools.cache
@@ -46,23 +48,26 @@ def test_the_hybrid_answers_with_the_last_and_with_the_first_colour() -> None:
     assert min(told["once"], told["last"], told["first"]) > 0.95
 
 
-def test_the_gated_delta_head_answers_alone_and_only_softmax_finds_what_it_erased() -> None:
+def test_the_gated_delta_layer_answers_alone_and_only_softmax_finds_what_it_erased() -> None:
     told = figures("recall")
+    delta, softmax = (
+        [av.Ablate(layer, head, stream=stream) for head in range(2)]
+        for layer, stream in enumerate(("mixer", "decoder"))
+    )
     assert right("recall", "last") > 0.95
-    assert right("recall", "last", av.Ablate(0, 0, stream="mixer")) < 0.4 and told["without_0_0_last"] < 0.4
-    assert right("recall", "last", av.Ablate(0, 1, stream="mixer")) > 0.9
-    softmax = [av.Ablate(1, head, stream="decoder") for head in range(2)]
+    assert right("recall", "last", *delta) < 0.4
     assert right("recall", "last", *softmax) > 0.95 and told["without_softmax_last"] > 0.95
     assert right("recall", "first", *softmax) < 0.7 and told["without_softmax_first"] < 0.7
 
 
-def test_the_gated_delta_head_erases_a_name_s_earlier_colour() -> None:
+def test_the_gated_delta_heads_erase_a_name_s_earlier_colour() -> None:
     told = figures("recall")
-    assert abs(told["delta_erased"]) < 0.2 * told["delta_last"]
-    assert told["keeping_delta_erased"] > 0.8 * told["keeping_delta_last"] > 0
-    trace = shipped("recall").trace(TWICE + " ?")
-    row = trace.weights(0, recall.CHOSEN[0], stream="mixer")[-1]
-    assert int(row.abs().argmax()) == 12 and float(row[12]) > 5 * abs(float(row[6]))
+    for head in range(2):
+        assert told[f"erased_{head}"] < 0.25 * told[f"last_{head}"]
+        assert told[f"keeping_erased_{head}"] > 0.8 * told[f"keeping_last_{head}"] > 0
+    assert told["keeping_last"] < 0.8
+    row = shipped("recall").trace(TWICE + " ?").weights(0, WORKING, stream="mixer")[-1].abs()
+    assert int(row.argmax()) == 12 and float(row[12]) > 4 * float(row[6])
 
 
 @pytest.mark.parametrize(("name", "kernel"), [("recall", recall.DELTA), ("recall-mamba", recall_mamba.SSD)])
