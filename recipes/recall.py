@@ -269,8 +269,8 @@ weight there is {softmax_first}.
 ## What to look at
 
 Layer 0 head 0 in the row of `?`: the last colour of `ben` has a much larger weight than the colour before. Writing
-`ben green` erased most of `ben blue`. Layer 1 head 0 still finds `blue`, because softmax attention keeps all tokens. For
-that it needs layer 0 head 1, whose weights at `?` are almost 0.
+`ben green` erased most of `ben blue`. Layer 1 head 0 still finds `blue`, because softmax attention keeps all tokens. It
+needs layer 0 head 1 for that, whose weights at `?` are almost 0.
 
 ## What it can't do
 

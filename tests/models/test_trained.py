@@ -60,7 +60,7 @@ def test_the_folder_holds_safetensors_and_text_and_little_of_them(name: str) -> 
 
 
 def test_all_of_them_together_are_small() -> None:
-    assert sum(path.stat().st_size for path in TRAINED.rglob("*") if path.is_file()) < 2_400_000
+    assert sum(path.stat().st_size for path in TRAINED.rglob("*") if path.is_file()) < 2_600_000
 
 
 def test_transformers_find_the_tokenizer_by_themselves(name: str) -> None:

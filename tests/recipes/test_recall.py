@@ -66,7 +66,7 @@ def test_the_gated_delta_head_erases_a_name_s_earlier_colour() -> None:
     assert told["keeping_erased_0"] > 0.9 * told["keeping_last_0"] > 0
     assert told["keeping_last"] < 0.8
     row = shipped("recall").trace(TWICE + " ?").weights(0, WORKING, stream="mixer")[-1].abs()
-    assert int(row.argmax()) == 12 and float(row[12]) > 2 * float(row[6])
+    assert int(row.argmax()) == 11 and float(row[11]) > 2 * float(row[5])
 
 
 @pytest.mark.parametrize(("name", "kernel"), [("recall", recall.DELTA), ("recall-mamba", recall_mamba.SSD)])
