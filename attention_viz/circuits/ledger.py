@@ -41,7 +41,7 @@ from attention_viz.circuits.functions import (
 )
 from attention_viz.operation.shapes import with_heads
 from attention_viz.operation.terms import map_terms
-from attention_viz.recording.mixers.listening import MixerCall
+from attention_viz.recording.mixers.record import MixerCall
 
 # On what is made of a picture or a sound that is read: it is embedded, as words are, from where it is first added to.
 READ = "_attention_viz_read"

@@ -21,7 +21,8 @@ from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.mixers.kernels import Kernel
-from attention_viz.recording.mixers.listening import CONVOLUTION, MixerCall, MixerRecorder, heard_mixers
+from attention_viz.recording.mixers.listening import CONVOLUTION, heard_mixers
+from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.towers import mixer_labels

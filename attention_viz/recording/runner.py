@@ -21,7 +21,8 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.implementation import Switch
-from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, edited_mixers, heard_mixers
+from attention_viz.recording.mixers.listening import edited_mixers, heard_mixers
+from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.mixers.wkv import hear_channels
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of

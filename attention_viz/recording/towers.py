@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.masks import causal
-from attention_viz.recording.mixers.listening import MixerCall, mixing_modules
+from attention_viz.recording.mixers.listening import mixing_modules
+from attention_viz.recording.mixers.record import MixerCall
 from attention_viz.recording.recorder import Call
 from attention_viz.trace.kept import LayerNumber, numbers_of
 from attention_viz.trace.layers import MixerLayer

@@ -17,10 +17,10 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.kept import layers_in_words
+from attention_viz.trace.kept import KeptLayers, chosen_layers, layers_in_words
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace_data import TraceData, some_layers
+from attention_viz.trace.trace_data import TraceData
 
 # The tokenizer's own pieces first; as people read them, such as "·bank" for "Ġbank", after what was there before them.
 COLUMNS = (
@@ -80,6 +80,22 @@ def weights_table(
         pieces.append(_head_table(trace, number, one, name))
         report(done / len(chosen))
     return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
+
+
+def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
+    """Choose a trace's attention layers by stream; by default all kept ones. Those of mixers are passed over."""
+    if layers is None:
+        return dict(trace.kept)
+    mixing = {number for stream in trace.mixers for number in trace.layer_numbers(stream)}
+    attending = {number for kept in trace.kept.values() for number in kept.every}
+    others = [one for one in layers if one in mixing - attending]
+    if others and len(others) == len(layers):
+        return {}
+    found = dict(chosen_layers([one for one in layers if one not in others] if others else layers, trace.kept))
+    for stream, wanted in found.items():
+        for number in wanted.numbers:
+            _ = trace.attention(number, stream)
+    return found
 
 
 def to_csv(table: pandas.DataFrame) -> str:

@@ -1,6 +1,6 @@
 """A trace's fields, by stream and layer number, and the run behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, overload
@@ -18,7 +18,6 @@ from attention_viz.trace.kept import (
     LayerIndex,
     LayerNumber,
     check_kept,
-    chosen_layers,
     no_such_layer,
     numbers_of,
 )
@@ -389,22 +388,6 @@ def by_row(trace: TraceData) -> Tensor | LateOutput:
     """Return a trace's output without computing all of its rows."""
     found = vars(trace)
     return found["output"] if "output" in found else found[_LATE]
-
-
-def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
-    """Choose a trace's attention layers by stream; by default all kept ones. Those of mixers are passed over."""
-    if layers is None:
-        return dict(trace.kept)
-    mixing = {number for stream in trace.mixers for number in trace.layer_numbers(stream)}
-    attending = {number for kept in trace.kept.values() for number in kept.every}
-    others = [one for one in layers if one in mixing - attending]
-    if others and len(others) == len(layers):
-        return {}
-    found = dict(chosen_layers([one for one in layers if one not in others] if others else layers, trace.kept))
-    for stream, wanted in found.items():
-        for number in wanted.numbers:
-            _ = trace.attention(number, stream)
-    return found
 
 
 def _refuse() -> Fidelity:

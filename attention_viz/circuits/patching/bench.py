@@ -21,7 +21,8 @@ from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.interception.plan import NO_PLAN
-from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
+from attention_viz.recording.mixers.listening import heard_mixers
+from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.towers import mixer_labels

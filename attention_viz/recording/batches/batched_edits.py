@@ -22,7 +22,8 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.protocol.model import Model
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.gradients import ModelRun
-from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
+from attention_viz.recording.mixers.listening import heard_mixers
+from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace

@@ -10,28 +10,19 @@ import inspect
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from attention_viz.edits.edit import Edit, edited_mixer
+from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.terms import map_terms
-from attention_viz.operation.token_mixer import TokenMixer
-from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fourier, lightning, mlstm
-from attention_viz.recording.recorder import in_a_batch, of_row
+from attention_viz.recording.mixers.kernels import KERNELS, first_of, fourier, lightning, mlstm
+from attention_viz.recording.mixers.record import HEARING, Entered, MixerCall, MixerRecorder, with_first, without_first
 from attention_viz.recording.wiring import HOOKS
-from attention_viz.trace.layers import MIXER
-from attention_viz.trace.memory import RestingFile
 
 __all__ = [
     "CONVOLUTION",
-    "MixerCall",
-    "MixerRecorder",
     "edited_mixers",
     "heard_mixers",
     "hears_mixers",
@@ -46,136 +37,6 @@ CONVOLUTION = "causal_conv1d_fn"
 _LIGHTNING = ("qkv_proj", "act_fn", "norm", "slope_rate", "num_attention_heads")
 
 
-@dataclass(frozen=True, eq=False)
-class MixerCall:
-    """One call of a kernel: its layer, its terms, and both outputs in the kernel's layout."""
-
-    module: nn.Module
-    mixer: TokenMixer
-    own_output: Tensor
-    shape_as: Callable[[Tensor], Tensor]
-    stream: str = ""
-    label: str = ""
-    matrix_error: float | None = None
-
-    @property
-    def output(self) -> Tensor:
-        """Our output, in the layout and precision of the kernel's."""
-        return self.shape_as(self.mixer.output).to(self.own_output.dtype)
-
-    @property
-    def error(self) -> float:
-        """The largest difference from the kernel: of the output, and of the matrix if it was compared."""
-        with torch.no_grad():
-            largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
-        return max(apart / largest if largest else apart, self.matrix_error or 0.0)
-
-    def of_row(self, row: int = 0) -> TokenMixer:
-        """Return a row's mixer, head first; parameters are copied, since training changes them."""
-        return map_terms(self.mixer, lambda term, value: of_row(term, value, row))
-
-
-@dataclass(frozen=True, eq=False)
-class _Entered:
-    """A layer whose forward is running: its inputs, and how many calls were heard before."""
-
-    module: nn.Module
-    inputs: tuple[Any, ...]
-    named: Mapping[str, Any]
-    heard: int
-
-    @property
-    def first(self) -> Any:
-        """Its first input."""
-        return next(iter((*self.inputs, *self.named.values())), None)
-
-    @property
-    def rows(self) -> int:
-        """How many rows its states have; YOSO's kernel has them among its heads."""
-        return self.first.shape[0] if isinstance(self.first, Tensor) and self.first.ndim == 3 else 1
-
-    def input(self, name: str) -> Any:
-        """Return an input by name; None without one."""
-        signature = _without_first(inspect.unwrap(type(self.module).forward))
-        return signature.bind_partial(*self.inputs, **self.named).arguments.get(name)
-
-
-@dataclass(eq=False)
-class MixerRecorder:
-    """Records one pass's token mixers in order, and applies its edits.
-
-    Attributes:
-        labels: each layer's number, as text.
-        attending: the layers with softmax attention, which edits without a stream mean.
-        proves: whether each kernel also runs on values of one token at a time, which shows its own matrix.
-        computes: whether our operation's output goes on into the model in place of the kernel's.
-        keep: the calls to keep, counted from 0; None for all.
-        rest: the file for a long text's tensors; None for memory.
-        heard: each call's layer so far.
-        entered: the layers whose forward is running.
-        held: what a layer made before its mixer, by layer.
-    """
-
-    labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
-    edits: Sequence[Edit] = ()
-    attending: Collection[int] = ()
-    proves: bool = False
-    computes: bool = False
-    keep: Collection[int] | None = None
-    rest: RestingFile | None = None
-    calls: list[MixerCall] = field(default_factory=list[MixerCall])
-    heard: list[nn.Module] = field(default_factory=list[nn.Module])
-    entered: list["_Entered"] = field(default_factory=list["_Entered"])
-    held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
-
-    def placed(self, call: MixerCall) -> MixerCall:
-        """Return the call with its layer's number, and its stream by the calls of that layer so far."""
-        label = self.labels.get(call.module, "")
-        before = sum(self.labels.get(one, "") == label for one in self.heard)
-        self.heard.append(call.module)
-        return replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
-
-    def hear(self, call: MixerCall) -> Tensor:
-        """Record a call; return the output that the model continues with."""
-        if (rows := max(call.mixer.value.shape[0], self.entered[-1].rows)) != 1:
-            raise UnsupportedModel(
-                f"{type(call.module).__name__} mixed {rows} rows in one call; run one text at a time"
-            )
-        call = self.placed(call)
-        label = call.label
-        own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
-        if own is not None:
-            mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
-            computes |= mixer is not own
-            call = replace(call, mixer=map_terms(mixer, in_a_batch)) if mixer is not own else call
-        output = call.output if computes else call.own_output
-        if self.keep is None or len(self.heard) - 1 in self.keep:
-            self.calls.append(call if self.rest is None else replace(call, mixer=self.rest.take(call.mixer)))
-        return output
-
-    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
-        """Record a kernel's call; return its result, with our output in it if `computes`."""
-        kernel.check(name, arguments)
-        if not self.entered:
-            raise UnsupportedModel(f"{name} was called outside of a layer's forward, so its layer is unknown")
-        module = self.entered[-1].module
-        terms = {"activations": self.entered[-1].first, **arguments}
-        # The kernel may write into its arguments.
-        mixer, result = kernel.call(terms), run()
-        call = MixerCall(module, mixer, first_of(result), lambda output: kernel.shape_as(output, terms))
-        if self.proves:
-            call = replace(call, matrix_error=kernel.matrix_error(mixer, terms, run))
-        return _with_first(result, self.hear(call))
-
-
-def _with_first(result: Any, output: Tensor) -> Any:
-    """Return a kernel's result with another output in it."""
-    return (output, *result[1:]) if isinstance(result, tuple) else output
-
-
-_hearing: ContextVar[MixerRecorder | None] = ContextVar("hearing_mixers", default=None)
-
-
 def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
     """Return the modules that mix tokens without a softmax, with the names of their kernels."""
     found = {module: (*_called_by(type(module)), *_hooked_in(module)) for module in model.modules()}
@@ -184,7 +45,7 @@ def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
 
 def hears_mixers() -> bool:
     """Return whether this thread records token mixers."""
-    return _hearing.get() is not None
+    return HEARING.get() is not None
 
 
 @contextmanager
@@ -193,11 +54,11 @@ def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Gene
     for kind in {type(module) for module in mixing}:
         _install(kind)
     _take_hooks(mixing)
-    token = _hearing.set(recorder)
+    token = HEARING.set(recorder)
     try:
         yield
     finally:
-        _hearing.reset(token)
+        HEARING.reset(token)
         _give_hooks_back(mixing)
 
 
@@ -237,11 +98,11 @@ def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
     """Let the recorder of this thread know whose forward is running."""
 
     def enter(entered: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-        if (recorder := _hearing.get()) is not None:
-            recorder.entered.append(_Entered(entered, inputs, named, len(recorder.heard)))
+        if (recorder := HEARING.get()) is not None:
+            recorder.entered.append(Entered(entered, inputs, named, len(recorder.heard)))
 
     def check(left: nn.Module, *_: object) -> None:
-        if (recorder := _hearing.get()) is not None and left not in recorder.heard[recorder.entered[-1].heard :]:
+        if (recorder := HEARING.get()) is not None and left not in recorder.heard[recorder.entered[-1].heard :]:
             where = f"layer {label}" if (label := recorder.labels.get(left, "")) else "a layer"
             raise UnsupportedModel(
                 f"{type(left).__name__} of {where} called no kernel that attention_viz can hear, such as "
@@ -249,7 +110,7 @@ def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
             )
 
     def leave(*_: object) -> None:
-        if (recorder := _hearing.get()) is not None and recorder.entered:
+        if (recorder := HEARING.get()) is not None and recorder.entered:
             recorder.entered.pop()
 
     yield module.register_forward_pre_hook(enter, with_kwargs=True)
@@ -291,20 +152,14 @@ def _install(kind: type[nn.Module]) -> None:
 
 def _signature_of(kernel: Any) -> inspect.Signature:
     """Return a function's signature, or of a module that `kernels` made of one that of its class's forward."""
-    return _without_first(type(kernel).forward) if isinstance(kernel, nn.Module) else inspect.signature(kernel)
-
-
-def _without_first(function: Callable[..., Any]) -> inspect.Signature:
-    """Return a signature without its first parameter, which the caller doesn't pass."""
-    signature = inspect.signature(function)
-    return signature.replace(parameters=[*signature.parameters.values()][1:])
+    return without_first(type(kernel).forward) if isinstance(kernel, nn.Module) else inspect.signature(kernel)
 
 
 def _listener(name: str, kernel: Callable[..., Any], signature: inspect.Signature) -> Callable[..., Any]:
     """Return the listener that replaces a kernel."""
 
     def listen(*arguments: Any, **named: Any) -> Any:
-        recorder = _hearing.get()
+        recorder = HEARING.get()
         if recorder is None:
             return kernel(*arguments, **named)
         values = _bound(signature, arguments, named)
@@ -320,7 +175,7 @@ class _Applied:
     """Replaces an autograd function, whose `apply` the model calls."""
 
     def __init__(self, name: str, kernel: Any) -> None:
-        self.apply = _listener(name, kernel.apply, _without_first(kernel.forward))
+        self.apply = _listener(name, kernel.apply, without_first(kernel.forward))
         setattr(self, _LISTENER, self)
 
 
@@ -373,7 +228,7 @@ def _hook(module: Any) -> Iterator[RemovableHandle]:
 
 def _keep(layer: nn.Module) -> Callable[..., None]:
     def keep(_: nn.Module, __: object, output: Tensor) -> None:
-        if (recorder := _hearing.get()) is not None:
+        if (recorder := HEARING.get()) is not None:
             recorder.held[layer] = output
 
     return keep
@@ -381,7 +236,7 @@ def _keep(layer: nn.Module) -> Callable[..., None]:
 
 def _lightning_before_norm(layer: Any) -> Callable[..., Any]:
     def hear(_: nn.Module, inputs: tuple[Any, ...]) -> Any:
-        if (recorder := _hearing.get()) is None:
+        if (recorder := HEARING.get()) is None:
             return None
         activated, mask = recorder.held.pop(layer), recorder.entered[-1].input("attention_mask")
         activated = activated if mask is None else activated * mask[..., None].to(activated.dtype)
@@ -394,18 +249,18 @@ def _lightning_before_norm(layer: Any) -> Callable[..., Any]:
 
 def _mlstm_output(layer: Any) -> Callable[..., Any]:
     def hear(backend: Any, _: object, named: dict[str, Any], result: Any) -> Any:
-        if (recorder := _hearing.get()) is None:
+        if (recorder := HEARING.get()) is None:
             return None
         if any(named.get(name) is not None for name in ("c_initial", "n_initial", "m_initial")):
             raise UnsupportedModel("the mLSTM starts from a kept state; run the whole text without a cache")
         mixer = mlstm(named, float(backend.config.eps))
-        return _with_first(result, recorder.hear(MixerCall(layer, mixer, first_of(result), lambda output: output)))
+        return with_first(result, recorder.hear(MixerCall(layer, mixer, first_of(result), lambda output: output)))
 
     return hear
 
 
 def _fourier_output(module: nn.Module, inputs: tuple[Any, ...], result: tuple[Any, ...]) -> Any:
-    if (recorder := _hearing.get()) is None:
+    if (recorder := HEARING.get()) is None:
         return None
     call = MixerCall(module, fourier(inputs[0]), first_of(result), lambda output: output.sum(dim=-3))
-    return _with_first(result, recorder.hear(call))
+    return with_first(result, recorder.hear(call))

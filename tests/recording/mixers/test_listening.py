@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.mixers.listening import MixerRecorder, heard_mixers, mixing_modules
+from attention_viz.recording.mixers.listening import heard_mixers, mixing_modules
+from attention_viz.recording.mixers.record import MixerRecorder
 from scripts.tiny import tiny
 from tests.recording.mixers.hybrids import FAMILIES, build
 

@@ -14,7 +14,8 @@ from transformers.integrations.hub_kernels import use_kernel_func_from_hub_with_
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.mixers.listening import MixerRecorder, heard_mixers, mixing_modules
+from attention_viz.recording.mixers.listening import heard_mixers, mixing_modules
+from attention_viz.recording.mixers.record import MixerRecorder
 from tests.recording.mixers.hybrids import build
 
 IDS = (torch.arange(20)[None] * 7) % 97
