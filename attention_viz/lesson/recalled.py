@@ -1,0 +1,82 @@
+"""A text with names and colours, read by a delta rule: what a question gets of each colour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.without_softmax import delta
+from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.once import once
+
+# What a head of a toy does here by rule: which parts of its β it writes with, and whether it erases.
+RULES = {
+    "erases": ("it erases, then writes", 1.0, True),
+    "half": ("it erases and writes half as much", 0.5, True),
+    "adds": ("it only adds", 1.0, False),
+}
+_PAIRS = (("anna", "red"), ("ben", "blue"), ("clara", "gray"), ("ben", "green"))
+NAMES = tuple(dict.fromkeys(name for name, _ in _PAIRS))
+OPENING = NAMES.index("ben")
+
+
+@dataclass(frozen=True, eq=False)
+class Recalled:
+    """The text with a question about one name, by its place in `NAMES`."""
+
+    scene: Scene
+    name: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The text, word by word."""
+        pairs = [word for pair in _PAIRS for word in (*pair, ",")]
+        return (*pairs[:-1], ".", NAMES[self.name], "?")
+
+    @property
+    def source(self) -> str:
+        """The line below the finding."""
+        return f"{self.called}: how much of each value arrives at the last “?”"
+
+    @property
+    def called(self) -> str:
+        """Who reads it."""
+        return "A delta rule with perpendicular keys, made by hand,"
+
+    @property
+    def colours(self) -> dict[str, int]:
+        """Each colour's position."""
+        return {colour: self.words.index(colour) for _, colour in _PAIRS}
+
+    @property
+    def own(self) -> tuple[str, ...]:
+        """The colours of the name, the latest last."""
+        return tuple(colour for name, colour in _PAIRS if name == NAMES[self.name])
+
+    @once
+    def head(self) -> TokenMixer:
+        """The head that erases."""
+        seen, written = list[int](), list[float]()
+        for word in self.words:
+            seen.append(NAMES.index(word) if word in NAMES else seen[-1])
+            written.append(float(word in self.colours))
+        names, values = torch.eye(len(NAMES))[seen].tolist(), torch.eye(len(seen)).tolist()
+        return delta(names, names, values, written)
+
+    def by_rule(self, rule: str) -> TokenMixer:
+        """Return the head by a rule of `RULES`."""
+        _, part, erases = RULES[rule]
+        assert self.head.write is not None  # a delta rule has a β
+        return replace(self.head, write=part * self.head.write, kind=self.head.kind if erases else "SSD")
+
+    def row(self, rule: str) -> Float[Tensor, " word"]:
+        """Return the question's weights by a rule."""
+        return self.by_rule(rule).weights[-1]
+
+    def got(self, rule: str, colours: Sequence[str] = ()) -> list[float]:
+        """Return what the question gets of each colour, or of some."""
+        row, places = self.row(rule), self.colours
+        return [float(row[places[colour]]) for colour in colours or places]
