@@ -201,7 +201,12 @@ def _show_delta(scene: Scene) -> Shown:
     facts = {
         "formula.delta": _FORMULAS_DELTA.get(scene.notation, _FORMULAS_DELTA["rows"]),
         **texts(text=" ".join(found.words), name=name, old=old, new=new, model=found.called),
-        **texts(other=NAMES[once_written], only=other.own[0], kept=written(other.got(rule, other.own)[0])),
+        **texts(
+            rule=RULES[rule][0],
+            other=NAMES[once_written],
+            only=other.own[0],
+            kept=written(other.got(rule, other.own)[0]),
+        ),
     }
     for one in RULES:
         facts[f"{one}_old"], facts[f"{one}_new"] = map(written, twice.got(one, twice.own))

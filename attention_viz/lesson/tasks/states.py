@@ -42,16 +42,17 @@ def state(scene: Scene, seed: int) -> Exercise:
     """Ask for what a query reads from a decaying state."""
     draw = Draw("state", seed, scene.text)
     words, note = hand_words(scene, draw, most=3, least=2)
+    kept = [_HALF ** (len(words) - 1 - at) for at in range(len(words))]
     while True:
         keys, query = [draw.vector(2, 2) for _ in words], draw.vector(2, 2)
         values = [draw.pick((-3, -2, -1, 1, 2, 3)) for _ in words]
         mixer = running([query] * len(words), keys, [[one] for one in values], _HALF)
         row, right = mixer.weights[-1], float(mixer.output[-1, 0])
-        if int((row != 0).sum()) >= _PARTS and right:
+        entries = [[key[c] for key in keys] for c in range(2)]
+        held = [sum(a * b * part for a, b, part in zip(one, values, kept, strict=True)) for one in entries]
+        # The answer isn't given away by an entry of the state.
+        if int((row != 0).sum()) >= _PARTS and not any(written(one).startswith(written(right)) for one in held):
             break
-    kept = [_HALF ** (len(words) - 1 - at) for at in range(len(words))]
-    entries = [[key[c] for key in keys] for c in range(2)]
-    held = [sum(a * b * part for a, b, part in zip(one, values, kept, strict=True)) for one in entries]
     sums = [f"dimension {c}: {_parts(one, values, kept)} = {written(held[c])}" for c, one in enumerate(entries)]
     return Exercise(
         "state",
