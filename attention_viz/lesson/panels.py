@@ -17,6 +17,8 @@ from attention_viz.views.style.wording import escaped, readable, with_minus
 
 # Pixels: a row of cells, the names around a panel, and the room above the first.
 _ROW, _AROUND, _ABOVE = 26, 70, 44
+# What slanted names need below a panel.
+_SLANTED = 30
 # More columns than this leave a number too little room on a phone.
 _PRINTED_UP_TO = 12
 
@@ -36,14 +38,16 @@ class Panel:
 def panels(grid: Sequence[Sequence[Panel]], theme: ThemeName) -> go.Figure:
     """Draw rows of one or two panels in the colours of plus and minus, each up to its own largest number."""
     colours, high = palette(theme), [max(len(panel.rows) for panel in row) for row in grid]
-    height = _ABOVE + _ROW * sum(high) + _AROUND * len(grid)
+    axes = [labelled_axis(list(panel.columns), "", "", colours, vertical=False) for row in grid for panel in row]
+    around = _AROUND + (_SLANTED if any(axis["tickangle"] for axis in axes) else 0)
+    height = _ABOVE + _ROW * sum(high) + around * len(grid)
     wide = max(map(len, grid))
     figure = make_subplots(
         len(grid),
         wide,
         specs=[[{"colspan": 1 + wide - len(row)}, *([{}] if len(row) > 1 else [None] * (wide - 1))] for row in grid],
         row_heights=high,
-        vertical_spacing=_AROUND / height,
+        vertical_spacing=around / height,
         horizontal_spacing=0.22,
         subplot_titles=[escaped(panel.title) for row in grid for panel in row],
     )

@@ -1,7 +1,8 @@
-"""A text with names and colours, read by a delta rule: what a question gets of each colour."""
+"""A text with names and colours, read by a delta rule: a question's weight for each colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -12,13 +13,22 @@ from attention_viz.lesson.without_softmax import delta
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.once import once
 
-# What a head of a toy does here by rule: which parts of its β it writes with, and whether it erases.
+
+class Rule(NamedTuple):
+    """A layer's rule, as a label and after “if”: the part of its β, and whether it erases before it writes."""
+
+    label: str
+    clause: str
+    part: float
+    erases: bool
+
+
 RULES = {
-    "erases": ("it erases, then writes", 1.0, True),
-    "half": ("it erases and writes half as much", 0.5, True),
-    "adds": ("it only adds", 1.0, False),
+    "adds": Rule("only adds", "it only adds", 1.0, erases=False),
+    "half": Rule("half the β", "it uses half the β", 0.5, erases=True),
+    "erases": Rule("erases", "it erases", 1.0, erases=True),
 }
-_PAIRS = (("anna", "red"), ("ben", "blue"), ("clara", "gray"), ("ben", "green"))
+_PAIRS = (("ben", "blue"), ("anna", "red"), ("ben", "green"))
 NAMES = tuple(dict.fromkeys(name for name, _ in _PAIRS))
 OPENING = NAMES.index("ben")
 
@@ -44,7 +54,7 @@ class Recalled:
     @property
     def called(self) -> str:
         """Who reads it."""
-        return "A delta rule with perpendicular keys, made by hand,"
+        return "A delta rule with perpendicular keys"
 
     @property
     def colours(self) -> dict[str, int]:
@@ -68,7 +78,7 @@ class Recalled:
 
     def by_rule(self, rule: str) -> TokenMixer:
         """Return the head by a rule of `RULES`."""
-        _, part, erases = RULES[rule]
+        _, _, part, erases = RULES[rule]
         assert self.head.write is not None  # a delta rule has a β
         return replace(self.head, write=part * self.head.write, kind=self.head.kind if erases else "SSD")
 
@@ -77,6 +87,6 @@ class Recalled:
         return self.by_rule(rule).weights[-1]
 
     def got(self, rule: str, colours: Sequence[str] = ()) -> list[float]:
-        """Return what the question gets of each colour, or of some."""
+        """Return the question's weight for each colour, or for some."""
         row, places = self.row(rule), self.colours
         return [float(row[places[colour]]) for colour in colours or places]

@@ -70,7 +70,7 @@ def _ask_linear(scene: Scene) -> Ask:
         f"A layer multiplies its memory by {decay} before each new word. How much of the first word is left "
         f"{_LATER} words later?",
         f"{trimmed(left, 6)} of the first word is left",
-        f"computed: {why[left]}",
+        "computed: the weight of the first word in the row of the last",
         tuple(trimmed(one, 6) for one in options),
         tuple(float(one == left) for one in options),
         shown=tuple(why[one] for one in options),
@@ -103,8 +103,16 @@ def _costs() -> dict[str, str]:
     found: dict[str, str] = {}
     for name, count in zip(("short", "middle", "long"), _COUNTED, strict=True):
         pairs, carried = count**2 * _WIDE, count * _WIDE**2
-        found |= {name: f"{count:,}", f"{name}_pairs": f"{pairs:,}", f"{name}_state": f"{carried:,}"}
+        found |= {name: f"{count:,}", f"{name}_pairs": _large(pairs), f"{name}_state": _large(carried)}
     return found
+
+
+def _large(number: int) -> str:
+    """Write a large number in millions or billions, exactly."""
+    for size, name in ((10**9, "billion"), (10**6, "million")):
+        if number >= size:
+            return f"{number / size:,g} {name}"
+    return f"{number:,}"
 
 
 def _vector(numbers: Sequence[float]) -> str:
@@ -141,7 +149,7 @@ def _drawn(small: _Small, scene: Scene) -> go.Figure:
                 ),
                 Panel(
                     f"Output of {word}",
-                    ["by weights", "by state"],
+                    ["weights", "state"],
                     [f"value {c}" for c in entries],
                     [small.by_rows, small.by_state],
                     digits=4,
@@ -182,7 +190,7 @@ def _ask_delta(scene: Scene) -> Ask:
     options = (f"“{old}” alone", f"“{new}” alone", "both")
     shown = f"{written(numbers[0])} of {old}, {written(numbers[1])} of {new}"
     return Ask(
-        f"“{' '.join(found.words)}” A layer without a softmax stores each colour. If {RULES[rule][0]}, what does the "
+        f"“{' '.join(found.words)}” A layer keeps each colour in its state. If {RULES[rule].clause}, what does the "
         "question get?",
         f"The question gets {shown}",
         found.source,
@@ -202,7 +210,7 @@ def _show_delta(scene: Scene) -> Shown:
         "formula.delta": _FORMULAS_DELTA.get(scene.notation, _FORMULAS_DELTA["rows"]),
         **texts(text=" ".join(found.words), name=name, old=old, new=new, model=found.called),
         **texts(
-            rule=RULES[rule][0],
+            rule=RULES[rule].clause,
             other=NAMES[once_written],
             only=other.own[0],
             kept=written(other.got(rule, other.own)[0]),
@@ -211,19 +219,23 @@ def _show_delta(scene: Scene) -> Shown:
     for one in RULES:
         facts[f"{one}_old"], facts[f"{one}_new"] = map(written, twice.got(one, twice.own))
     got = ", ".join(f"{written(one)} of {colour}" for colour, one in zip(found.colours, found.got(rule), strict=True))
-    return Shown(facts, _drawn_delta(found, rule, scene), f"At the question, if {RULES[rule][0]}, arrive {got}.")
+    return Shown(facts, _drawn_delta(found, rule, scene), f"If {RULES[rule].clause}, the question gets {got}.")
 
 
 def _drawn_delta(found: Recalled, rule: str, scene: Scene) -> go.Figure:
     mixer, words = found.by_rule(rule), [*offered(found.words).values()]
     weights = mixer.weights.masked_fill(torch.ones(mixer.shape, dtype=torch.bool).triu(1), torch.nan)
-    rules = [name for name, *_ in RULES.values()]
+    rules = [one.label for one in RULES.values()]
     return panels(
         (
-            (Panel(f"Weights if {RULES[rule][0]}, a row per word", words, words, weights.tolist(), len(words) - 1),),
             (
                 Panel(
-                    f"What the question about {short(NAMES[found.name])} gets",
+                    f"Weights if {RULES[rule].clause}, a row per word", words, words, weights.tolist(), len(words) - 1
+                ),
+            ),
+            (
+                Panel(
+                    f"The question about {short(NAMES[found.name])}: its weight for each colour",
                     rules,
                     [*found.colours],
                     [found.got(one) for one in RULES],
@@ -239,7 +251,7 @@ def _names(scene: Scene) -> tuple[Mapping[str, str], str]:
     return offered(NAMES), str(_recalled(scene).name)
 
 
-_CONTROL_DELTA = Control("Rule", lambda scene: {name: rule[0] for name, rule in RULES.items()}, lambda scene: "erases")
+_CONTROL_DELTA = Control("Rule", lambda scene: {name: one.label for name, one in RULES.items()}, lambda scene: "adds")
 
 LESSONS = {
     "linear": Lesson(

@@ -31,15 +31,15 @@ _RULES = (
 )
 _WRONG = (
     "",
-    "β = 0.5 replaces only half of what the state has for a key, and writes only half of the value.",
+    "β = 0.5 replaces only half of a key's old value, and writes only half of each new one.",
     "without erasing, the second value is added to the first.",
-    "a decay shrinks what is stored for every key, even for one that isn't written.",
+    "a decay shrinks the values of all keys, even of one that isn't written.",
     "a decay shrinks the values of all keys alike, and some of the first is still there.",
 )
 
 
 def state(scene: Scene, seed: int) -> Exercise:
-    """Ask for what a query reads from a decaying state."""
+    """Ask for a query's product with a decaying state."""
     draw = Draw("state", seed, scene.text)
     words, note = hand_words(scene, draw, most=3, least=2)
     kept = [_HALF ** (len(words) - 1 - at) for at in range(len(words))]
@@ -91,7 +91,7 @@ def _state_slips(
 
     row = [fit * part for fit, part in zip(fits, kept, strict=True)]
     found = [
-        Slip(total(fits), "did you forget the decay? Each word halves what the earlier ones left."),
+        Slip(total(fits), "did you forget the decay? Each word halves the state before it adds its part."),
         Slip(_HALF * total(row), "did you halve the last word's part, too? It is added after the halving."),
         Slip(
             total([fit * part for fit, part in zip(fits, kept[::-1], strict=True)]),
@@ -108,7 +108,7 @@ def _state_slips(
 
 
 def erase(scene: Scene, seed: int) -> Exercise:
-    """Ask for the rule, or its β, by which a second value replaces the first."""
+    """Ask for the rule, or the β, that replaces a first value by a second."""
     draw = Draw("erase", seed, scene.text)
     words, note = hand_words(scene, draw, most=2, least=2)
     return (_rule if draw.below(2) else _strength)(draw, words, note)
@@ -139,7 +139,7 @@ def _rule(draw: Draw, words: tuple[str, ...], note: str) -> Exercise:
         OptionAnswer(tuple(rule[0] for rule in order), frozenset({right})),
         (
             f"The first value of “{twice}” has to go, and nothing may happen to “{once}”.",
-            "A decay shrinks everything; erasing takes away only what is stored for the key that is written.",
+            "A decay shrinks everything; erasing only takes away the value of the key that is written.",
             f"If it neither erases nor decays, the state gives back {written(results[_RULES[2][0]][0])} for “{twice}”.",
         ),
         "; ".join(f"{rule[0]}: {reads[rule[0]]}" for rule in order) + ".",
@@ -148,7 +148,7 @@ def _rule(draw: Draw, words: tuple[str, ...], note: str) -> Exercise:
 
 
 def _read(written_values: Sequence[float], strength: float, decay: float, erases: bool) -> tuple[float, float]:
-    """Return what a state gives back for two perpendicular keys, of which the first is written twice."""
+    """Read a state at two perpendicular keys, the first of them written twice."""
     first, second = [1.0, 0.0], [0.0, 1.0]
     keys = [first, second, first]
     values = [[one] for one in written_values]
@@ -194,5 +194,5 @@ def _strength(draw: Draw, words: tuple[str, ...], note: str) -> Exercise:
 
 
 def _after(old: float, new: float, strength: float) -> float:
-    """Return what the state gives back for a key written with β 1 first, then with `strength`."""
+    """Read a state at a key that was written with β 1 first, then with `strength`."""
     return float(delta([[1.0]] * 2, [[1.0]] * 2, [[old], [new]], [1.0, strength]).output[-1, 0])
