@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from attention_viz.views.style.axes import arrange, labelled_axis
 from attention_viz.views.style.blocks import cells, hover_texts
-from attention_viz.views.style.marks import add_numbers
+from attention_viz.views.style.marks import add_numbers, heatmaps
 from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable, with_minus
 
@@ -60,7 +60,7 @@ def panels(grid: Sequence[Sequence[Panel]], theme: ThemeName) -> go.Figure:
     return figure
 
 
-def _add(figure: go.Figure, panel: Panel, colours: Palette, place: dict[str, int]) -> None:
+def _add(figure: go.Figure, panel: Panel, colours: Palette, place: dict[str, Any]) -> None:
     values = numpy.array(panel.numbers, dtype=float)
     largest = float(numpy.nanmax(numpy.abs(values), initial=0.0)) or 1.0
     rows, columns = readable(list(panel.rows)), readable(list(panel.columns))
@@ -68,7 +68,7 @@ def _add(figure: go.Figure, panel: Panel, colours: Palette, place: dict[str, int
     look: dict[str, Any] = {"showscale": False, "hoverongaps": False, "xgap": 1, "ygap": 1}
     figure.add_trace(cells(values, (-largest, largest), colours.differences, texts, **look), **place)
     if len(columns) <= _PRINTED_UP_TO:
-        add_numbers(figure, lambda number: trimmed(number, panel.digits), at=len(figure.data) - 1, **place)
+        add_numbers(figure, lambda number: trimmed(number, panel.digits), at=len(heatmaps(figure)) - 1, **place)
     figure.update_xaxes(**labelled_axis(columns, "", colours.muted, colours, vertical=False), **place)
     figure.update_yaxes(**labelled_axis(rows, "", colours.muted, colours, vertical=True), **place)
     if panel.line is not None:
