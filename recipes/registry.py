@@ -1,6 +1,6 @@
 """Every recipe by the name of its model: a new one is a module with a RECIPE, and a line here."""
 
-from recipes import coreference, induction, lists, translation
+from recipes import coreference, induction, lists, recall, recall_mamba, translation
 from recipes.recipe import Recipe
 
 __all__ = ["RECIPES"]
@@ -10,4 +10,6 @@ RECIPES: dict[str, Recipe] = {
     "induction": induction.RECIPE,
     "translation": translation.RECIPE,
     "lists": lists.RECIPE,
+    "recall": recall.RECIPE,
+    "recall-mamba": recall_mamba.RECIPE,
 }

@@ -120,8 +120,8 @@ def _roles() -> list[str]:
 
 def _models() -> list[str]:
     return [
-        f"`{name}` | {one.layers} × {one.heads} | {', '.join(one.streams)} | {one.description} | "
-        + "".join((*one.examples, *(SAMPLES[sample].shows for sample in one.samples))[:1])
+        f"`{name}` | {one.layers} × {one.heads} | {', '.join([*one.streams, *['mixer'][: len(one.mixers)]])} | "
+        f"{one.description} | " + "".join((*one.examples, *(SAMPLES[sample].shows for sample in one.samples))[:1])
         for name, one in CATALOGUE.items()
     ]
 

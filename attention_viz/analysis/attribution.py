@@ -162,7 +162,7 @@ def norm_weighted(
         TraceError: the layer or stream is missing, the model differs from the trace's by name or size or has changed
             since, or W_O isn't known.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     call = trace.attention(layer, stream)
     check_computed(call, "norm-weighted attention")
     joining = output_matrices(model, trace, layer, stream, call)
@@ -181,7 +181,7 @@ def fetched_lengths(
 
 
 def _own(trace: Trace, stream: str | None, what: str) -> str:
-    name = trace.stream(stream)
+    name = trace.attention_stream(stream)
     queries, keys = trace.query_tokens(name), trace.key_tokens(name)
     if name == "cross" or len(queries) != len(keys):
         fitting = [one for one in trace.attention_streams if one != "cross"]

@@ -78,10 +78,13 @@ def head_table(
         raise ShapeError(f"rows must be a whole number, 1 or more, “all” or None; got {rows!r}")
     several = together(traces, "head_table")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
-    count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
+    count, cells = (
+        len(several) + len(tests),
+        sum(_cells(trace, trace.attention_stream(stream), rows) for trace in several),
+    )
     progress = ahead("head_table", cells, cells / WEIGHTS_A_SECOND, progress, "weights", "rows=… measures fewer rows")
     tables = [
-        _table(trace, trace.stream(stream), rows, _part(progress, number, count))
+        _table(trace, trace.attention_stream(stream), rows, _part(progress, number, count))
         for number, trace in enumerate(several)
     ]
     table = tables[0] if isinstance(traces, Trace) else mean_table(tables)

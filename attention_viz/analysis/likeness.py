@@ -46,7 +46,7 @@ def similarity(
     Raises:
         ShapeError: the pattern has another shape, is negative or not finite, or has only zeros.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     shape = (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tuple(pattern.shape) != shape:
         raise ShapeError(f"the pattern must have the shape (query, key) = {shape}; got {tuple(pattern.shape)}")
@@ -69,7 +69,7 @@ def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "on
 
     Padding and special rows are left out; long texts are sampled evenly. Heads in layer order.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     tokens = trace.query_tokens(stream)
     rows = tokens.counted or range(len(tokens))
     chosen = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]

@@ -48,7 +48,7 @@ def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | No
 
     Source: Yeh et al. 2023, "AttentionViz: A Global View of Transformer Attention", section 4.1.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     one = trace.attention(layer, stream).head(head)
     check_computed(one, "the plane of a head's queries and keys")
     sides = [side.detach().double().cpu().reshape(-1, side.shape[-1]) for side in (one.query, one.key)]

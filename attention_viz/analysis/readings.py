@@ -68,7 +68,7 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
         raise TraceError(
             f"can't apply {name} to a trace that is already read as {trace.provenance.reading}; use the original trace"
         )
-    stream, reading = trace.stream(stream), READINGS[name]
+    stream, reading = trace.attention_stream(stream), READINGS[name]
     if reading.function is None:
         return trace.only(stream)
     layers, of = reading.function(trace, model, stream)

@@ -156,8 +156,8 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     import pandas
 
     several = together(traces, "roles")
-    unit = several[0].query_tokens(several[0].stream(stream)).unit
-    tables = [role_shares(trace, trace.stream(stream)) for trace in several]
+    unit = several[0].query_tokens(several[0].attention_stream(stream)).unit
+    tables = [role_shares(trace, trace.attention_stream(stream)) for trace in several]
     if any(table.keys() != tables[0].keys() for table in tables):
         sizes = sorted({len(table) for table in tables})
         raise TraceError(f"roles need traces with the same heads; got {sizes} heads")

@@ -84,7 +84,7 @@ def find_heads(
     traces = together(traces, "find_heads") if traces else []
     found, missing = list["pandas.DataFrame"](), None
     for trace in traces:
-        trace.stream(stream)
+        trace.attention_stream(stream)
         try:
             found.append(_found(trace, query, key, stream))
         except TraceError as error:
@@ -131,7 +131,7 @@ def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.DataFrame":
     import pandas
 
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     queries = trace.query_tokens(stream).places(query)
     keys = trace.key_tokens(stream).places(key)
     # Of a long text only the rows of the word that is looking are computed.

@@ -50,7 +50,7 @@ def attention_sinks(
     """
     import pandas
 
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     rows = QueryRows.of(trace.query_tokens(stream), trace.key_tokens(stream), alike=stream != "cross")
     found = {
         (number, head): numbers

@@ -68,7 +68,7 @@ def gradient(
             "gradients need a trace with its model, but this one comes from a file or another trace; trace the text "
             "again"
         )
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     _check_layer(trace, stream, layer)
     asked = Along(of.vector, of.position) if isinstance(of, Direction) else of
     found = trace.relevance(asked).layers[stream]

@@ -211,7 +211,7 @@ class OpenNumber:
 
     def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention, Tensor]:
         """Return the stream, the call and the number's gradient, (query, d_v)."""
-        stream = self.trace.stream(stream)
+        stream = self.trace.attention_stream(stream)
         call = self._call(layer, stream)
         if not 0 <= head < call.shape[0]:
             raise ShapeError(f"no head {head}; layer {layer} has heads 0 to {call.shape[0] - 1}")
@@ -228,12 +228,12 @@ class OpenNumber:
         return stream, call, slopes[0, head].detach()
 
     def _call(self, layer: int, stream: str | None) -> Attention:
-        return self.trace.attention(layer, self.trace.stream(stream))
+        return self.trace.attention(layer, self.trace.attention_stream(stream))
 
 
 def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
     """Return a score's query and key, still attached to their leaves, and the scale."""
-    stream = trace.stream(of.stream)
+    stream = trace.attention_stream(of.stream)
     there = trace.attention(of.layer, stream)
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
         if not 0 <= asked < count:

@@ -65,9 +65,9 @@ def writes(
     if run.anatomy.no_words:
         raise UnsupportedModel(f"a head's words need an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
     stream = (
-        ("cross" if "cross" in trace.attention_streams else trace.stream(None))
+        ("cross" if "cross" in trace.attention_streams else trace.attention_stream(None))
         if stream is None
-        else trace.stream(stream)
+        else trace.attention_stream(stream)
     )
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()

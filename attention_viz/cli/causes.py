@@ -97,7 +97,7 @@ def why(arguments: SimpleNamespace) -> int:
     (read,), loaded = given(arguments)
     model, (made,) = model_behind(arguments, [read], loaded)
     if asks_score:
-        stream = made.stream(arguments.stream)
+        stream = made.attention_stream(arguments.stream)
         query = _position(made.query_tokens(stream), arguments.query)
         key = _position(made.key_tokens(stream), arguments.key)
         asked = av.Score(arguments.layer, arguments.head, query, key, arguments.stream, arguments.relative)

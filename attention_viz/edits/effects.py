@@ -50,7 +50,7 @@ def output_table(before: Trace, after: Trace) -> "pandas.DataFrame":
     import pandas
 
     moved = moved_output(before, after).tolist()
-    tokens = before.query_tokens(before.attention_streams[-1])
+    tokens = before.query_tokens(before.streams[-1])
     return pandas.DataFrame(
         {"position": range(len(moved)), "token": tokens.labels, "moved": moved, "written": tokens.written}
     )
@@ -77,9 +77,9 @@ def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list
 
 
 def _same(before: Trace, after: Trace, stream: str | None) -> str:
-    stream = before.stream(stream)
+    stream = before.attention_stream(stream)
     if (
-        after.stream(stream) not in before.attention_streams
+        after.attention_stream(stream) not in before.attention_streams
         or before.query_tokens(stream).ids != after.query_tokens(stream).ids
     ):
         raise TraceError("comparing two runs needs the same tokens; got different ones")

@@ -53,7 +53,7 @@ def concerns_mixer(edit: Placed, place: tuple[str, int], attending: Collection[i
     """
     stream, layer = place
     if edit.stream is None:
-        return edit.layer == layer and layer not in attending
+        return edit.layer in (layer, None if not attending else layer) and layer not in attending
     return edit.stream == stream and edit.layer in (None, layer)
 
 
@@ -69,9 +69,10 @@ def check_places(
             raise ShapeError(f"an edit must be an av.Ablate, av.Block or another edit; got {type(edit).__name__}")
         if edit.stream in mixers or edit.stream is None:
             numbers = mixers.get(edit.stream or next(iter(mixers), ""), ())
-            if edit.layer in numbers or (edit.stream is not None and edit.layer is None):
+            alone = edit.stream is not None or not layers
+            if edit.layer in numbers or (alone and edit.layer is None):
                 continue
-            if edit.stream is not None:
+            if alone:
                 there = ", ".join(map(str, numbers))
                 raise ShapeError(f"{edit.kind} needs a layer of the {edit.stream}, {there}; got {edit.layer!r}")
         if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):

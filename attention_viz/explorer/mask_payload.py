@@ -102,7 +102,7 @@ def run_of(
 ) -> dict[str, Any]:
     """Return effects as plain values; `moved` saves work."""
     moved = moved_of(before, after, stream) if moved is None else moved
-    said = before.query_tokens(before.attention_streams[-1])
+    said = before.query_tokens(before.streams[-1])
     weights = after.attention(layer, stream).head(head).weights.detach().float().cpu().numpy()
     return {
         "weights": _coded(_levels(weights)),
@@ -166,7 +166,7 @@ def _axis(tokens: "Tokens") -> dict[str, Any]:
 
 def _cosine(before: "Trace", after: "Trace") -> float | None:
     """Return the mean outputs' cosine; None if either norm is 0."""
-    real = ~numpy.array(before.query_tokens(before.attention_streams[-1]).padding, dtype=bool)
+    real = ~numpy.array(before.query_tokens(before.streams[-1]).padding, dtype=bool)
     old, new = (
         trace.output.detach().double().cpu().numpy()[real].mean(axis=0)  # the sentence's vector, of such models
         for trace in (before, after)

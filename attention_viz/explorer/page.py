@@ -157,7 +157,7 @@ def explore(
     """
     if theme not in _THEMES:
         raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
-    stream = trace.stream(stream or trace.attention_streams[0])
+    stream = trace.attention_stream(stream or next(iter(trace.attention_streams), None))
     # A table's index has whole numbers of numpy's, which JSON knows nothing of.
     layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
     heads = trace.head_count(layer, stream)

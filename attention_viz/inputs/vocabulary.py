@@ -181,7 +181,7 @@ def _likely(no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: T
     positions = trace.output_shape[0]
     if not -positions <= position < positions:
         raise ShapeError(f"no position {position}; the text has positions {-positions} to {positions - 1}")
-    tokens = trace.query_tokens(trace.attention_streams[-1])
+    tokens = trace.query_tokens(trace.streams[-1])
     if len(tokens) == positions and tokens.padding[position]:
         raise ShapeError(f"position {position} is padding; choose one of the text's own")
     if trace.attention_streams == ("encoder",):

@@ -108,7 +108,9 @@ class SoundRun:
 @once_for_each
 def _picture_place(trace: Trace) -> tuple[int, int]:
     places = [
-        (layer, head) for layer in trace.layer_numbers(trace.stream(None)) for head in range(trace.head_count(layer))
+        (layer, head)
+        for layer in trace.layer_numbers(trace.attention_stream(None))
+        for head in range(trace.head_count(layer))
     ]
     return max(places, key=lambda place: _gathered(trace, place))
 

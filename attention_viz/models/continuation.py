@@ -57,9 +57,9 @@ class Growing:
                 f"{name} needs the keys and values of a run to continue it, but of this trace {stored}"
             )
         if any(not kept.whole for kept in trace.kept.values()):
+            kept = trace.kept[trace.attention_stream()]
             raise UnsupportedModel(
-                f"{name} needs every layer to continue, but the trace keeps {trace.kept[trace.stream()]}; trace "
-                "without layers=…"
+                f"{name} needs every layer to continue, but the trace keeps {kept}; trace without layers=…"
             )
         behind(trace).check()
 

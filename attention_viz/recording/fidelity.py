@@ -63,6 +63,8 @@ class _TwinCheck:
 
     def make(self) -> _Compared:
         """Compare as much as one or two plain runs' time allows."""
+        if not self.recorded.modules:
+            return self._compared(None, self.own.words, None)
         if not self.twin.is_eager:
             self.own.measure()
         for way in self._ways():

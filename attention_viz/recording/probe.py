@@ -1,7 +1,7 @@
 """Decides by a small run whether a model can be shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -15,6 +15,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
+from attention_viz.recording.mixers.unheard import check_all_heard
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
 from attention_viz.recording.recorder import Call
@@ -25,12 +26,12 @@ from attention_viz.recording.towers import (
     layer_numbers,
     layers_without,
     looks_back,
-    mixer_layers,
+    mixer_places,
     numbering_note,
     streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
-from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers, numbers_of
+from attention_viz.trace.kept import KeptLayers, LayerNumber, chosen_layers
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import STREAMS, Provenance
 
@@ -51,7 +52,8 @@ class Anatomy:
         without: by stream, the layers without attention.
         left_out: unrecorded attention, in words; see `parts_left_out`.
         no_words: why output rows aren't logits of tokens; "" if they are.
-        mixers: by stream, the layers that mix tokens without a softmax.
+        mixer_places: the stream and number of each call of a layer that mixes tokens without a softmax, in order.
+        mixer_heads: those calls' heads or channels.
     """
 
     streams: tuple[str, ...]
@@ -64,13 +66,33 @@ class Anatomy:
     biases: tuple[str, ...]
     left_out: tuple[str, ...] = ()
     no_words: str = ""
-    mixers: Mapping[str, tuple[LayerNumber, ...]] = field(default_factory=dict[str, tuple[LayerNumber, ...]])
+    mixer_places: tuple[tuple[str, LayerNumber], ...] = ()
+    mixer_heads: tuple[int, ...] = ()
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
         """All layers."""
         found = self.by_stream(self.numbers)
         return {stream: KeptLayers.all_of(numbers, self.without.get(stream, ())) for stream, numbers in found.items()}
+
+    @once
+    def mixers(self) -> Mapping[str, tuple[LayerNumber, ...]]:
+        """By stream, the layers that mix tokens without a softmax."""
+        streams = dict.fromkeys(stream for stream, _ in self.mixer_places)
+        return {name: tuple(number for stream, number in self.mixer_places if stream == name) for name in streams}
+
+    @property
+    def reading(self) -> tuple[str, ...]:
+        """The streams that have tokens of their own: those of attention, or the first mixers of a model without."""
+        return tuple(self.layers) or tuple(self.mixers)[:1]
+
+    @property
+    def heads_by_stream(self) -> Mapping[str, tuple[int, ...]]:
+        """By stream, each layer's heads; those of mixers only if the model has no softmax attention."""
+        if self.streams:
+            return self.by_stream(self.heads)
+        counts = list(zip(self.mixer_places, self.mixer_heads, strict=True))
+        return {name: tuple(count for (stream, _), count in counts if stream == name) for name in self.mixers}
 
     def described(self, provenance: Provenance) -> Provenance:
         """Add the output's name, omissions and notes to a provenance."""
@@ -90,11 +112,14 @@ class Anatomy:
         return {stream: replace(self.layers[stream], numbers=layers) for stream, layers in found.items()}
 
     def calls_of(self, layers: Sequence[int] | None) -> frozenset[int] | None:
-        """Return layers' calls in all streams; None for all."""
+        """Return layers' calls in all streams; None for all. Calls of mixers are counted after those of attention."""
         if layers is None:
             return None
-        chosen = chosen_layers(layers, self.layers)
-        return frozenset(self.call(stream, one) for stream, kept in chosen.items() for one in kept.numbers)
+        mixers = {stream: KeptLayers.all_of(numbers) for stream, numbers in self.mixers.items()}
+        every = {**self.layers, **mixers}
+        chosen = chosen_layers(layers, every)
+        places = (*self.places, *self.mixer_places)
+        return frozenset(places.index((stream, one)) for stream, kept in chosen.items() for one in kept.numbers)
 
     @once
     def places(self) -> tuple[tuple[str, LayerNumber], ...]:
@@ -180,8 +205,11 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     family = family_of(model)
     with naming(runner, inputs), outside_calls(model) as outside:
         recorded, wirings = listened(model, lambda: runner.record(inputs, proves=True))
-    if not recorded.calls:
+    if not recorded.calls and not recorded.mixers:
         raise _ElsewhereError(refusal_of(family, outside))
+    if not recorded.calls:
+        with naming(runner, inputs):
+            check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
     left_out = parts_left_out(model, outside, recorded, family)
     with naming(runner, inputs):
         twin, own = runner.twin(), runner.run_own(inputs)
@@ -201,6 +229,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         if runner.switch.plan.sites:
             check_heads(model, calls)
         streams = streams_by_tower(runner.model, calls, inputs)
+    elif not calls:
+        streams = ()
     else:
         streams = _pair(family, calls, count, target) if runner.answers else _alone(family, calls, count)
     anatomy = Anatomy(
@@ -214,10 +244,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         tuple(bias_kind(call.attention) for call in calls),
         left_out,
         no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
-        mixers={
-            stream: numbers_of([layer.label for layer in layers])
-            for stream, layers in mixer_layers(recorded.mixers).items()
-        },
+        mixer_places=mixer_places(recorded.mixers),
+        mixer_heads=tuple(call.mixer.shape[-3] for call in recorded.mixers),
     )
     return anatomy, any(one.by == SOFTMAX for one in outside)
 

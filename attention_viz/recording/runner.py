@@ -21,7 +21,7 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.implementation import Switch
-from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
+from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers, hears_mixers
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
@@ -44,6 +44,8 @@ class Pass:
         numbers: the kept calls' numbers.
         named: the output's name in the model's result.
         seconds: 0 if not measured.
+        mixers: the kept calls of layers without a softmax.
+        mixing: all of those calls' modules.
     """
 
     output: Tensor | LateOutput
@@ -53,6 +55,7 @@ class Pass:
     named: str = ""
     seconds: float = 0.0
     mixers: tuple[MixerCall, ...] = ()
+    mixing: tuple[nn.Module, ...] = ()
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
@@ -114,25 +117,33 @@ class Runner:
         """Run with our attention, in the model itself.
 
         Args:
-            keep: the calls to keep; None for all.
+            keep: the calls to keep, those of layers without a softmax counted after all others; None for all.
             rest: file for a long text's record; None for memory.
             proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
         """
         started = time.perf_counter()
-        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
+        recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixers(edits, places, keep, proves)
         with heard_mixers(self.mixing, mixed):
             recorded = None if rest is None else self._record_body(recorder, inputs)
         if recorded is None:
-            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixer_recorder(edits, places, proves)
+            recorder, mixed = Recorder(edits, places, keep, rest, progress), self._mixers(edits, places, keep, proves)
             with heard_mixers(self.mixing, mixed):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
-        recorded = replace(recorded, mixers=tuple(mixed.calls), seconds=time.perf_counter() - started)
+        seconds, mixing = time.perf_counter() - started, tuple(mixed.heard)
+        recorded = replace(recorded, mixers=tuple(mixed.calls), mixing=mixing, seconds=seconds)
         if rest is None or isinstance(recorded.output, LateOutput):
             return recorded
         return replace(recorded, output=rest.put(recorded.output))
 
-    def _mixer_recorder(self, edits: Sequence[Edit], places: Sequence[tuple[str, int]], proves: bool) -> MixerRecorder:
-        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places), proves)
+    def _mixers(
+        self,
+        edits: Sequence[Edit],
+        places: Sequence[tuple[str, int]],
+        keep: Collection[int] | None,
+        proves: bool = False,
+    ) -> MixerRecorder:
+        keep = None if keep is None else frozenset(one - len(places) for one in keep)
+        return MixerRecorder(self.mixing, edits, frozenset(number for _, number in places), proves, keep=keep)
 
     def _record_body(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Pass | None:
         """Record with output rows computed on demand; None if the model can't."""
@@ -225,8 +236,14 @@ class Runner:
     def hearing(self, recorder: Recorder, *, slopes: bool = False) -> Generator[None]:
         """Run with our attention and a recorder; keep gradients only if `slopes`."""
         with heard_by(recorder), self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
-            with torch.set_grad_enabled(slopes), self.switch.ours():
+            with torch.set_grad_enabled(slopes), self.switch.ours(), self._mixers_edited(recorder):
                 yield
+
+    def _mixers_edited(self, recorder: Recorder) -> AbstractContextManager[None]:
+        """Edit layers without a softmax, too, unless they are recorded already."""
+        if not recorder.edits or not self.mixing or hears_mixers():
+            return contextlib.nullcontext()
+        return heard_mixers(self.mixing, self._mixers(recorder.edits, recorder.places, ()))
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         """Run with a recorder and gradients."""

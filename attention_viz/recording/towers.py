@@ -144,6 +144,15 @@ def mixer_layers(calls: Sequence[MixerCall]) -> dict[str, tuple[MixerLayer, ...]
     }
 
 
+def mixer_places(calls: Sequence[MixerCall]) -> tuple[tuple[str, LayerNumber], ...]:
+    """Return the stream and number of each call of a layer without a softmax, in order."""
+    numbers = {
+        stream: iter(numbers_of([call.label for call in calls if call.stream == stream]))
+        for stream in dict.fromkeys(call.stream for call in calls)
+    }
+    return tuple((call.stream, next(numbers[call.stream])) for call in calls)
+
+
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:
     """Return a note if layers are counted by calls, since some modules attend more often."""
     calls = Counter(zip(streams, map(id, modules), strict=True))

@@ -69,7 +69,8 @@ class TokenAxes:
     def real(self, streams: Sequence[str]) -> Real:
         """Return a pass's real rows; `streams` has one per call."""
         calls = [_real(self.queries[stream]) for stream in streams]
-        return Real(_real(self.queries["decoder" if "decoder" in streams else streams[0]]), calls)
+        read = "decoder" if "decoder" in streams else streams[0] if streams else next(iter(self.queries))
+        return Real(_real(self.queries[read]), calls)
 
 
 def _real(tokens: Tokens) -> tuple[bool, ...] | None:
@@ -106,15 +107,15 @@ class Tracer:
         # Tensors of whoever asks, who may write into them while the trace still needs them.
         inputs = {name: tensor.clone() for name, tensor in inputs.items()}
         check_places(edits, anatomy.layers, anatomy.mixers)
-        edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.layers})
-        calls = len(anatomy.streams)
+        edits = snapshots(edits, {stream: unpadded(stream, inputs) for stream in anatomy.reading})
+        calls = len(anatomy.streams) + len(anatomy.mixer_places)
         rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
         report = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
         with self._listener.listening(self.runner.model, inputs) as outside:
             recorded = self.runner.record(
-                inputs, edits, anatomy.places, keep, rest, lambda count: report(count / calls)
+                inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1))
             )
         self._check_calls(recorded)
         found = axes(recorded)
@@ -127,7 +128,7 @@ class Tracer:
         """Return the trace of a text read in steps, to be compared with a whole run."""
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
-        axes, recorded = TokenAxes.of_one(next(iter(self.anatomy.layers)), tokens), grown.record
+        axes, recorded = TokenAxes.of_one(self.anatomy.reading[0], tokens), grown.record
         edits = () if evict is None else (Allow(grown.allowed),)
         whole = self._measure(inputs, recorded if evict is None else None, axes)
         typed = len(tokens) - provenance.generated
@@ -177,24 +178,29 @@ class Tracer:
             check=unchanged.check,
             confirm=unchanged.confirm,
         )
-        kept = anatomy.kept(numbers)
+        kept, mixers = anatomy.kept(numbers), self._mixers(recorded, axes)
+        # With layers of mixers alone, these have the tokens.
+        reading = {
+            stream: stream if stream in axes.queries else next(iter(axes.queries))
+            for stream in kept or list(mixers)[:1]
+        }
         trace = Trace(
             layers=anatomy.by_stream(layers, numbers),
-            queries={stream: axes.queries[stream] for stream in kept},
-            keys={stream: axes.keys[stream] for stream in kept},
+            queries={stream: axes.queries[one] for stream, one in reading.items()},
+            keys={stream: axes.keys[one] for stream, one in reading.items()},
             output=recorded.output,
             provenance=provenance,
             kept=kept,
             seen=seen,
-            mixers=self._mixers(recorded, axes),
+            mixers=mixers,
         )
         return attach(trace, rerun)
 
     def _mixers(self, recorded: Pass, axes: TokenAxes) -> dict[str, tuple[MixerLayer, ...]]:
-        """Return the layers without a softmax, if the model reads one text with them and all layers are kept."""
-        if len(self.anatomy.layers) > 1 or len(recorded.calls) < len(recorded.modules):
+        """Return the kept layers without a softmax, if the model reads one text with them."""
+        if len(self.anatomy.layers) > 1:
             return {}
-        tokens = len(axes.queries[next(iter(self.anatomy.layers))])
+        tokens = len(next(iter(axes.queries.values())))
         found = mixer_layers(recorded.mixers)
         shapes = {layer.mixer.shape[1:] for layers in found.values() for layer in layers}
         return found if shapes == {(tokens, tokens)} else {}
@@ -214,6 +220,8 @@ class Tracer:
     def projections(self, layer: int, stream: str | None) -> Mapping[str, Projection]:
         """Return one layer's learned matrices; see `AttentionModel.projections`."""
         anatomy, streams = self.anatomy, list(self.anatomy.layers)
+        if not streams:
+            raise UnsupportedModel(f"{self.name} has no softmax attention; its layers have no projections to show")
         if stream not in streams and (stream is not None or len(streams) > 1):
             problem = "has several streams" if stream is None else f"has no stream {stream!r}"
             raise ShapeError(f"{self.name} {problem}; choose {', '.join(streams)}")
@@ -269,13 +277,19 @@ class Tracer:
             real = axes.real(self.anatomy.streams)
             if recorded is not None:
                 return compare(recorded, self.runner, inputs, real)
-            unedited = compare(self.runner.record(inputs, keep=keep), self.runner, inputs, real)
+            unedited = self.runner.record(inputs, (), self.anatomy.places, keep)
+            unedited = compare(unedited, self.runner, inputs, real)
             return unedited.before("the edits")
 
         return measure
 
     def _check_calls(self, recorded: Pass) -> None:
         """Refuse a pass whose calls differ from the probe's."""
+        if len(recorded.mixing) != len(self.anatomy.mixer_places):
+            raise UnsupportedModel(
+                f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "
+                f"{len(self.anatomy.mixer_places)} times when probed; its layers can't be identified"
+            )
         if [*map(id, recorded.modules)] != [*map(id, self.anatomy.modules)]:
             raise UnsupportedModel(
                 f"{self.name} made {len(recorded.modules)} attention calls for this text, but "

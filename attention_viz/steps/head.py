@@ -179,7 +179,7 @@ def open_head(
     parts: Mapping[str, Tensor] = MappingProxyType({}),
 ) -> OpenHead:
     """Open one head, as it ran, or recomputed by `attend` with another scale or precision."""
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     entry = trace.layer(layer, stream)
     entry.attention.head(head)  # refuses a head that isn't there
     check_computed(entry.attention, "the steps of a head")

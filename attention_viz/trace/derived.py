@@ -37,8 +37,10 @@ def merge_words(trace: Trace) -> Trace:
     Source: Clark et al. 2019, "What Does BERT Look At?", section 4.1.
 
     Raises:
-        TraceError: the head has an attention sink, so its rows sum to less than 1.
+        TraceError: the head has an attention sink, so its rows sum to less than 1, or the model has no softmax
+            attention.
     """
+    trace.check_attends()
     groups = {name: tokens.pieces for name, tokens in _axes(trace).items()}
     layers = {
         stream: tuple(
@@ -117,7 +119,8 @@ def beginning(trace: Trace, count: int) -> Trace:
 
     Gradients come from a run of the whole text.
     """
-    tokens = trace.query_tokens(trace.attention_streams[0])
+    tokens = trace.query_tokens(trace.streams[0])
+    trace.check_attends()
     if not 1 <= count <= len(tokens):
         raise TraceError(f"the first tokens must be 1 to {len(tokens)}; got {count}")
     if trace.attention_streams != ("decoder",) or any(

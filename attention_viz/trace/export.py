@@ -14,9 +14,11 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.kept import KeptLayers, chosen_layers
+from attention_viz.trace.layers import sizes_in_words
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace_data import TraceData, some_layers
+from attention_viz.trace.trace_data import TraceData
 
 # The tokenizer's own pieces first; as people read them, such as "·bank" for "Ġbank", after what was there before them.
 COLUMNS = (
@@ -52,12 +54,11 @@ def weights_table(
     """Return one row per weight; None selects all; see `Trace.table`."""
     if layer is not None and layers is not None:
         raise ShapeError(f"pass layer or layers, not both; got layer={layer!r} and layers={layers!r}")
-    kept = some_layers(trace, layers)
-    streams = kept if stream is None else (trace.stream(stream),)
+    kept = _numbers(trace, stream, layers)
     chosen = [
         (name, number, one)
-        for name in streams
-        for number in ((kept[name].numbers if name in kept else ()) if layer is None else (layer,))
+        for name, numbers in kept.items()
+        for number in (numbers if layer is None else (layer,))
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
     rows = sum(math.prod(trace.attention(number, name).shape[1:]) for name, number, _ in chosen)
@@ -67,6 +68,28 @@ def weights_table(
         pieces.append(_head_table(trace, number, one, name))
         report(done / len(chosen))
     return pandas.concat(pieces, ignore_index=True) if pieces else pandas.DataFrame(columns=list(COLUMNS))
+
+
+def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
+    """Choose a trace's layers of softmax attention by stream; by default all kept ones."""
+    trace.check_attends()
+    if layers is None:
+        return dict(trace.kept)
+    found = dict(chosen_layers(layers, trace.kept))
+    for stream, wanted in found.items():
+        for number in wanted.numbers:
+            _ = trace.attention(number, stream)
+    return found
+
+
+def _numbers(trace: TraceData, stream: str | None, layers: Sequence[int] | None) -> dict[str, Sequence[int]]:
+    """Return the layers by stream: by default of all softmax attention, or of all mixers if there is none."""
+    if stream in trace.mixers or not trace.layers:
+        names = tuple(trace.mixers) if stream is None else (trace.stream(stream),)
+        every = {name: KeptLayers.all_of(trace.layer_numbers(name)) for name in names}
+        return {name: one.numbers for name, one in (every if layers is None else chosen_layers(layers, every)).items()}
+    kept = {name: one.numbers for name, one in some_layers(trace, layers).items()}
+    return dict(kept) if stream is None else {stream: kept.get(trace.stream(stream), ())}
 
 
 def to_csv(table: pandas.DataFrame) -> str:
@@ -141,7 +164,7 @@ def to_safetensors(
     tensors: Callable[[], Mapping[str, Tensor]] | None = None,
 ) -> bytes:
     """Serialize one head's steps, by default `head_tensors`, with provenance and tokens in the JSON header."""
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
     written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
     origin = {
@@ -177,12 +200,9 @@ def trace_in_html(trace: TraceData) -> str:
         heads, queries, keys = layers[0].attention.shape
         note = f" ({trace.kept[stream].note})" * bool(trace.kept[stream].note)
         rows.append((stream, f"{trace.kept[stream]}{note}, {heads} heads, {queries} × {keys} tokens"))
-        rows.append(
-            (
-                "tokens" if len(trace.attention_streams) == 1 else f"tokens of the {stream}",
-                _named(trace.queries[stream]),
-            )
-        )
+    rows += [(stream, size) for stream, size in sizes_in_words({}, {}, trace.mixers).items()]
+    for stream, tokens in trace.queries.items():
+        rows.append(("tokens" if len(trace.queries) == 1 else f"tokens of the {stream}", _named(tokens)))
     if origin.output:
         rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output_shape))}"))
     fidelity = vars(trace).get("fidelity")

@@ -80,6 +80,21 @@ def labels_of(layers: Iterable[Layer | MixerLayer]) -> list[str]:
     return [layer.label for layer in layers]
 
 
+def sizes_in_words(
+    layers: Mapping[str, tuple[Layer, ...]],
+    kept: Mapping[str, KeptLayers],
+    mixers: Mapping[str, tuple[MixerLayer, ...]],
+) -> dict[str, str]:
+    """Return each stream's count of layers, with the kind of mixers, and of heads or channels."""
+    found = {name: f"{kept[name].counted} × {one[0].attention.shape[0]} heads" for name, one in layers.items()}
+    for name, one in mixers.items():
+        kinds = " and ".join(dict.fromkeys(layer.mixer.kind for layer in one))
+        heads = "/".join(dict.fromkeys(str(layer.mixer.shape[0]) for layer in one))
+        counted = KeptLayers.by_labels(labels_of(one)).counted
+        found[name] = f"{counted} of {kinds} × {heads} {one[0].mixer.per}s"
+    return found
+
+
 # The names of the tensors around a call.
 AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts"))
 
@@ -138,12 +153,14 @@ def check_mixers(mixers: Mapping[str, tuple[MixerLayer, ...]], tokens: int) -> N
                 raise TraceError(f"{name} has weights (head, query, key) = {shape}; there are {tokens} tokens")
 
 
-def check_streams(layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized]) -> None:
-    """Refuse streams with unknown names, no layer, or missing tokens."""
-    if not layers or not set(layers) <= set(STREAMS):
+def check_streams(
+    layers: Mapping[str, Sized], queries: Mapping[str, Sized], keys: Mapping[str, Sized], mixers: Mapping[str, Sized]
+) -> None:
+    """Refuse streams with unknown names, no layer, or missing tokens; mixers alone have those of the first one."""
+    if not (layers or mixers) or not set(layers) <= set(STREAMS):
         raise TraceError(f"a trace needs streams named {', '.join(STREAMS)}; got {', '.join(layers) or 'none'}")
-    if not set(layers) == set(queries) == set(keys):
+    if not (set(layers) or set(list(mixers)[:1])) == set(queries) == set(keys):
         raise TraceError("each stream needs layers, query tokens and key tokens; one of them is missing")
-    empty = [stream for stream, found in layers.items() if not found]
+    empty = [stream for stream, found in (*layers.items(), *mixers.items()) if not found]
     if empty:
         raise TraceError(f"each stream needs at least one layer; the {empty[0]} has none")

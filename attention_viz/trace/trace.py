@@ -41,8 +41,8 @@ class Trace(TraceData):
 
     Attributes:
         layers: by stream ("encoder", "decoder", "cross", "picture" or "sound"), its kept attention layers in running
-            order.
-        queries: by stream, the tokens of the rows.
+            order; empty if the model has no softmax attention.
+        queries: by stream, the tokens of the rows; under "mixer" if there is no softmax attention.
         keys: by stream, the tokens of the columns.
         output: logits (position, vocabulary) if the model has a language-model head, else the last hidden state
             (position, d_model) or an embedding (position, width); `provenance.output` names it. A long text's logits
@@ -160,7 +160,8 @@ class Trace(TraceData):
         Args:
             layer: only this layer; all by default.
             head: only this head; all by default.
-            stream: only this stream; all by default.
+            stream: only this stream, such as "mixer"; by default all of softmax attention, or all mixers if there is
+                none. A mixer's weights are signed.
             layers: only these layers; all by default.
             progress: called after each head with the share done, from 0 to 1, instead of printing; an exception from it
                 stops the work.
@@ -226,8 +227,12 @@ class Trace(TraceData):
             TraceError: the stream is missing.
         """
         stream = self.stream(stream)
-        if self.attention_streams == (stream,):
+        if (stream,) in (self.attention_streams, self.streams):
             return self
+        queries, keys = {stream: self.query_tokens(stream)}, {stream: self.key_tokens(stream)}
+        if stream in self.mixers:
+            mixers, rerun = {stream: self.mixers[stream]}, Rerun(lambda: self.fidelity, check=behind(self).check)
+            return attach(Trace({}, queries, keys, by_row(self), self.provenance, seen=self.seen, mixers=mixers), rerun)
         rerun = Rerun(
             lambda: self.fidelity,
             lambda: {stream: self.whole_layers[stream]},
@@ -235,7 +240,6 @@ class Trace(TraceData):
             behind(self).zero,
             check=behind(self).check,
         )
-        queries, keys = {stream: self.queries[stream]}, {stream: self.keys[stream]}
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
         return attach(
             Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept, seen=self.seen, mixers=self.mixers),
@@ -278,15 +282,17 @@ class Trace(TraceData):
             check=behind(self).check,
         )
         streams = self.attention_streams if layers is None else tuple(layers)
+        rows, columns = queries or self.queries, keys or self.keys
+        lengths = {*map(len, (*rows.values(), *columns.values()))}
         made = Trace(
             self.layers if layers is None else layers,
-            {name: (queries or self.queries)[name] for name in streams},
-            {name: (keys or self.keys)[name] for name in streams},
+            {name: rows[name] for name in streams or rows},
+            {name: columns[name] for name in streams or columns},
             by_row(self) if output is None else output,
             self.provenance if provenance is None else provenance,
             kept={name: self.kept[name].relabelled(labels_of((layers or self.layers)[name])) for name in streams},
             seen=self.seen,
-            mixers=self.mixers if (queries, keys) == (None, None) else None,
+            mixers=self.mixers if lengths == {len(self.query_tokens(self.streams[0]))} else None,
         )
         return attach(made, rerun)
 

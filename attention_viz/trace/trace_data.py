@@ -1,6 +1,6 @@
 """A trace's fields, by stream and layer number, and the run behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, overload
@@ -18,7 +18,6 @@ from attention_viz.trace.kept import (
     LayerIndex,
     LayerNumber,
     check_kept,
-    chosen_layers,
     no_such_layer,
     numbers_of,
 )
@@ -30,6 +29,7 @@ from attention_viz.trace.layers import (
     check_output,
     check_streams,
     labels_of,
+    sizes_in_words,
 )
 from attention_viz.trace.memory import LateOutput, bytes_of
 from attention_viz.trace.once import once
@@ -96,7 +96,7 @@ class TraceData:
         known: dict[str, object] = {} if fidelity is None else {"fidelity": fidelity}
         known[_LATE if isinstance(output, LateOutput) else "output"] = output
         vars(self).update(closed, provenance=provenance, seen=seen, **known)
-        check_streams(self.layers, self.queries, self.keys)
+        check_streams(self.layers, self.queries, self.keys, self.mixers)
         check_output(output)
         check_kept(self.kept, self.layers)
         check_layers(self.layers, self.queries, self.keys, self.kept)
@@ -105,9 +105,8 @@ class TraceData:
     def __repr__(self) -> str:
         """Show model, text, layer and head counts."""
         sizes = ", ".join(
-            f"{stream}: {self.kept[stream].counted} × {layers[0].attention.shape[0]} heads × "
-            f"{len(self.queries[stream])} × {len(self.keys[stream])} tokens"
-            for stream, layers in self.layers.items()
+            f"{stream}: {size} × {len(self.query_tokens(stream))} × {len(self.key_tokens(stream))} tokens"
+            for stream, size in sizes_in_words(self.layers, self.kept, self.mixers).items()
         )
         stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
         text = self.provenance.text
@@ -174,7 +173,7 @@ class TraceData:
     @property
     def differentiable(self) -> bool:
         """Return whether a model behind the trace gives gradients."""
-        return behind(self).differentiate is not None
+        return behind(self).differentiate is not None and bool(self.layers)
 
     def relevance(self, of: tuple[int, int] | Along | None = None) -> Relevance:
         """Return how far each weight raised one number of the output, by another run of the same input.
@@ -188,6 +187,7 @@ class TraceData:
             UnsupportedModel: the model passes no gradient.
             ShapeError: the position or token is missing.
         """
+        self.check_attends()
         return behind(self).relevance(of)
 
     def value_zeroing(self, stream: str | None = None) -> tuple[Float[Tensor, "query key"], ...]:
@@ -206,13 +206,14 @@ class TraceData:
             TraceError: the trace has no pretrained model behind it, it has changed since, or the stream is missing.
             UnsupportedModel: the model's layers can't run by themselves.
         """
-        return behind(self).without_values(self.stream(stream))
+        return behind(self).without_values(self.attention_stream(stream))
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The recorded kinds of attention, such as ("decoder",) or ("encoder", "decoder", "cross"), then the mixers.
 
-        "mixer" has the layers that mix tokens without a softmax; if a layer has several, "mixer 2" has its second.
+        "mixer" has the layers that mix tokens without a softmax; if a layer has several, "mixer 2" has its second. The
+        first stream has the tokens of the text.
         """
         return (*self.layers, *self.mixers)
 
@@ -222,17 +223,40 @@ class TraceData:
         return tuple(self.layers)
 
     def stream(self, name: str | None = None) -> str:
-        """Check a stream's name and return it; None stands for the only stream.
+        """Check a stream's name; None stands for the only one of softmax attention, or else of mixers.
 
         Raises:
             TraceError: the stream is missing, or there are several and none was named.
         """
-        if name is None and len(self.layers) == 1:
-            return self.attention_streams[0]
-        if name is None or name not in self.layers:
+        if name is None and len(named := self.attention_streams or self.streams) == 1:
+            return named[0]
+        if name is None or name not in self.streams:
             asked = "no stream was named" if name is None else f"unknown stream {name!r}"
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")
         return name
+
+    def attention_stream(self, name: str | None = None) -> str:
+        """Check the name of a stream of softmax attention; None stands for the only one.
+
+        Raises:
+            TraceError: as `stream` does, or the stream has no softmax attention.
+        """
+        self.check_attends()
+        if (stream := self.stream(name)) not in self.layers:
+            raise TraceError(f"the {stream} has no softmax attention; choose {', '.join(self.layers)}")
+        return stream
+
+    def check_attends(self) -> None:
+        """Refuse a trace without softmax attention.
+
+        Raises:
+            TraceError: it has none.
+        """
+        if not self.layers:
+            raise TraceError(
+                "the model has no softmax attention; its layers mix tokens by signed weights, "
+                f"trace.weights(layer, head, {self.streams[0]!r})"
+            )
 
     def layer_count(self, stream: str | None = None) -> int:
         """Count the kept layers of a stream; all of the model's by default."""
@@ -243,9 +267,9 @@ class TraceData:
 
         They are 0, 1, 2 …, unless you kept only some layers, or the model has layers without softmax attention.
         """
-        if stream is not None and stream in self.mixers:
+        if (stream := self.stream(stream)) in self.mixers:
             return numbers_of(labels_of(self.mixers[stream]))
-        return self.kept[self.stream(stream)].numbers
+        return self.kept[stream].numbers
 
     def check_every_layer(self, what: str, stream: str | None = None) -> None:
         """Refuse a computation that needs every layer if one is missing.
@@ -257,7 +281,7 @@ class TraceData:
         Raises:
             TraceError: a layer is missing.
         """
-        for name in self.attention_streams if stream is None else (self.stream(stream),):
+        for name in self.attention_streams if stream is None else (self.attention_stream(stream),):
             if not self.kept[name].whole:
                 raise TraceError(
                     f"{what} needs every layer of the {name}, but this trace keeps {self.kept[name]}; trace the "
@@ -316,8 +340,9 @@ class TraceData:
         having = {name: self.layer_numbers(name) for name in self.mixers}
         if stream is None:
             mixing = [name for name, numbers in having.items() if layer in numbers]
-            if not mixing or len(self.layers) > 1:
+            if len(self.layers) > 1 or not (mixing or not self.layers):
                 return None
+            mixing = mixing or [self.stream()]
             attending = [name for name in self.layers if layer in self.kept[name].numbers]
             if len(found := [*attending, *mixing]) > 1:
                 raise TraceError(f"layer {layer} is in {' and '.join(found)}; choose one with stream=")
@@ -329,8 +354,9 @@ class TraceData:
         return self.mixers[stream][having[stream].index(LayerNumber(layer))]
 
     def _tokens_of(self, stream: str | None) -> str:
-        """Return the stream of attention whose tokens are those of a stream; a mixer reads the same text."""
-        return next(iter(self.layers)) if stream in self.mixers else self.stream(stream)
+        """Return the stream whose tokens are those of a stream; all mixers read the same text."""
+        stream = self.stream(stream)
+        return next(iter(self.queries)) if stream in self.mixers else stream
 
     def layer(self, layer: int, stream: str | None = None) -> Layer:
         """Return one layer with the tensors around its attention call.
@@ -342,7 +368,7 @@ class TraceData:
         return self.whole_layers[stream][index]
 
     def _index(self, layer: int, stream: str | None) -> tuple[str, LayerIndex]:
-        stream = self.stream(stream)
+        stream = self.attention_stream(stream)
         kept = self.kept[stream]
         if not is_whole(layer) or layer not in kept.numbers:
             if kept.whole or layer in kept.without:
@@ -366,17 +392,6 @@ def by_row(trace: TraceData) -> Tensor | LateOutput:
     """Return a trace's output without computing all of its rows."""
     found = vars(trace)
     return found["output"] if "output" in found else found[_LATE]
-
-
-def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
-    """Choose a trace's layers by stream; by default all kept ones."""
-    if layers is None:
-        return dict(trace.kept)
-    found = dict(chosen_layers(layers, trace.kept))
-    for stream, wanted in found.items():
-        for number in wanted.numbers:
-            _ = trace.attention(number, stream)
-    return found
 
 
 def _refuse() -> Fidelity:

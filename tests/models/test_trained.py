@@ -47,7 +47,7 @@ def test_the_card_tells_what_was_measured_and_that_it_is_a_toy(name: str) -> Non
     card = (TRAINED / name / "card.md").read_text("utf-8")
     assert card == fill_in(RECIPES[name].card, figures(name))
     assert card.startswith(f"# {name}: a toy\n")
-    assert f"`recipes/{name}.py` makes it again" in " ".join(card.split())
+    assert f"`recipes/{name.replace('-', '_')}.py` makes it again" in " ".join(card.split())
 
 
 def test_the_folder_holds_safetensors_and_text_and_little_of_them(name: str) -> None:
@@ -76,7 +76,7 @@ def test_the_catalogue_knows_the_weights_and_says_that_they_are_a_toy_s(name: st
     assert entry.path == TRAINED / name
     assert entry.size == file.stat().st_size
     assert entry.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert entry.source == f"recipes/{name}.py"
+    assert entry.source == f"recipes/{name.replace('-', '_')}.py"
     assert "toy" in entry.short
     assert "toy, trained here" in entry.description
 

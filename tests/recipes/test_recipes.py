@@ -1,10 +1,12 @@
 """How the small models are made: the same weights from the same seed, and cards that tell what was measured."""
 
+import contextlib
 import json
 import runpy
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +17,9 @@ from recipes import (
     french_sentences,
     induction,
     lists,
+    pairs,
+    recall,
+    recall_mamba,
     repeated_words,
     translation,
 )
@@ -64,6 +69,8 @@ def test_nothing_that_is_held_out_has_run_for_training() -> None:
         assert not any(grammar.draw(chance, unseen=False).held_out for _ in range(300))
         assert all(grammar.draw(chance, unseen=True).held_out for _ in range(100))
     assert not any(lists.is_held_out(lists.draw(chance, unseen=False)) for _ in range(300))
+    assert not any(pairs.draw(chance, unseen=False, first=True).held_out for _ in range(300))
+    assert all(text.held_out for text in pairs.held_out(30, first=True))
 
 
 def test_the_vocabulary_has_every_word_that_can_be_drawn() -> None:
@@ -72,9 +79,41 @@ def test_the_vocabulary_has_every_word_that_can_be_drawn() -> None:
         (coreference.tokenizer(), lambda: coreference_sentences.draw(chance, unseen=False).words),
         (translation.tokenizer(), lambda: (one := french_sentences.draw(chance, unseen=False)).source + one.french),
         (induction.tokenizer(), lambda: repeated_words.row(chance)),
+        (pairs.tokenizer(first=True), lambda: list(pairs.draw(chance, unseen=False, first=True).words)),
+        (pairs.tokenizer(first=False), lambda: list(pairs.draw(chance, unseen=False, first=False).words)),
     ):
         known = words.get_vocab()
         assert {word for _ in range(2000) for word in draw()} <= known.keys()
+
+
+def test_a_question_about_pairs_has_the_answer_that_its_text_gives() -> None:
+    chance = Random(0)
+    for text in (pairs.draw(chance, unseen=False, first=True) for _ in range(300)):
+        said = " ".join(text.words).split(" . ")[0].split(" , ")
+        for question in text.questions:
+            name, asked = text.words[question.at - 1], text.words[question.at]
+            colours = [pair.split()[-1] for pair in said if pair.split()[-2] == name]
+            assert text.words[question.at + 1] == text.words[question.answer] == colours[0 if asked == "first" else -1]
+            assert question.kind == ("once" if len(colours) == 1 else "first" if asked == "first" else "last")
+            assert len(colours) == 1 or text.words[question.other] == colours[-1 if asked == "first" else 0]
+
+
+@pytest.mark.parametrize("recipe", [recall, recall_mamba])
+def test_whole_matrices_train_as_the_model_s_own_kernel_does(recipe: Any) -> None:
+    texts = pairs.held_out(8, first=False)
+    kernel = recall.DELTA if recipe is recall else recall_mamba.SSD
+    found: list[tuple[torch.Tensor, torch.Tensor]] = []
+    for way in (contextlib.nullcontext(), kernel.used()):
+        torch.manual_seed(0)
+        words = pairs.tokenizer(first=False)
+        model = recipe.model_of(words)
+        with way:
+            loss = pairs.loss(model, pairs.batch_of(texts, words))
+            loss.backward()
+        found.append((loss.detach(), torch.cat([weights.grad.flatten() for weights in model.parameters()])))
+    (own, own_slope), (ours, slope) = found
+    assert ours == pytest.approx(float(own), abs=1e-5)
+    assert (slope - own_slope).norm() < 1e-4 * own_slope.norm()
 
 
 def test_moments_that_tell_nothing_new_are_left_out() -> None:

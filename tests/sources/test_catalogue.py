@@ -35,7 +35,9 @@ def test_the_catalogue_says_of_a_model_what_the_model_is(minilm: AttentionModel)
 def test_what_the_catalogue_says_a_model_can_is_what_it_can(name: str) -> None:
     entry, model = av.CATALOGUE[name], shipped(name)
     assert model.reads == entry.reads
-    assert model.heads == {stream: (entry.heads,) * entry.layers for stream in entry.streams}
+    attending = entry.layers - len(entry.mixers)
+    assert model.heads == {stream: (entry.heads,) * attending for stream in entry.streams}
+    assert (model.facts.numbers, model.facts.without) == (entry.facts.numbers, entry.facts.without)
     assert model.streams == entry.streams
     assert model.predicts == entry.predicts
     if entry.reads == "text":

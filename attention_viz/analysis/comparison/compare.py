@@ -200,8 +200,10 @@ def compare(
 
 def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
     """Return each run's compared attention type."""
-    first = one.stream(stream)
-    return first, other.stream(first if other_stream is None and first in other.attention_streams else other_stream)
+    first = one.attention_stream(stream)
+    return first, other.attention_stream(
+        first if other_stream is None and first in other.attention_streams else other_stream
+    )
 
 
 def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:

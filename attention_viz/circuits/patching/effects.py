@@ -77,7 +77,7 @@ def effects(
     need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
-    padding = before.query_tokens(before.attention_streams[-1]).padding
+    padding = before.query_tokens(before.streams[-1]).padding
     number = float(numbers_of(before.output[None], asked, padding)[0])
     found: list[float] = []
     report(0, len(places))
@@ -145,7 +145,7 @@ def _checked(model: "AttentionModel", trace: Trace) -> Trace:
 
 
 def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | None) -> list[Place]:
-    streams = trace.attention_streams if stream is None else (trace.stream(stream),)
+    streams = trace.attention_streams if stream is None else (trace.attention_stream(stream),)
     if isinstance(heads, str):
         if heads != "all":
             raise ShapeError(f'heads must be (layer, head) pairs or "all"; got {heads!r}')

@@ -51,7 +51,11 @@ def calls_together(
 ) -> dict[int, Call]:
     """Return a batch's calls by number, with the batch axis; `keep` has call numbers, None for all."""
     runner, places = tracer.runner, tracer.anatomy.places
-    last, kept = len(places) - 1 if keep is None else max(keep), dict[int, Call]()
+    # Layers without a softmax are counted after the others, and can't be cut out of a batch.
+    last = max((number for number in range(len(places)) if keep is None or number in keep), default=-1)
+    if last < 0:
+        raise UnsupportedModel(f"{tracer.name} has no softmax attention in these layers; trace the texts one by one")
+    kept = dict[int, Call]()
 
     def keep_call(number: int, call: Call) -> Tensor:
         if keep is None or number in keep:

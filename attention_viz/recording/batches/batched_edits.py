@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit, edited, snapshots
-from attention_viz.edits.places import check_places, concerns
+from attention_viz.edits.places import check_places, concerns, concerns_mixer
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
@@ -86,7 +86,7 @@ def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> T
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
     """Return edited runs per batch, for one output position or all (None)."""
-    tokens = len(before.query_tokens(before.attention_streams[0]))
+    tokens = len(before.query_tokens(before.streams[0]))
     if only is not None:
         return max(
             1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // math.prod(before.output_shape)) - 1
@@ -134,8 +134,13 @@ def batch_outputs(
     tracer: Tracer, reading: InputRow, before: Trace, tries: Sequence[Sequence[Edit]], only: int | None = None
 ) -> list[Tensor] | None:
     """Return each edit list's output, at `only` or all; None in half precision or if the unedited row differs."""
+    anatomy = tracer.anatomy
     for edits in tries:
-        check_places(edits, tracer.anatomy.layers)
+        check_places(edits, anatomy.layers, anatomy.mixers)
+    attending = {number for _, number in anatomy.places}
+    each, places = (edit for edits in tries for edit in edits), anatomy.mixer_places
+    if not anatomy.places or any(concerns_mixer(edit, place, attending) for edit in each for place in places):
+        return None  # a batch can't edit layers without a softmax
     if by_row(before).dtype not in (torch.float32, torch.float64):
         return None
     try:

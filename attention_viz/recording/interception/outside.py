@@ -199,8 +199,10 @@ class OutsideListener:
 def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
     """Name attention beside the recorded streams per kind of module; refuse attention in them."""
     paths = {id(module): path for path, module in model.named_modules()}
-    layers = {_layers(paths.get(id(module), "")) for module in recorded.modules} - {""}
+    modules = (*recorded.modules, *(call.module for call in recorded.mixers))
+    layers = {_layers(paths.get(id(module), "")) for module in modules} - {""}
     shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls}
+    shapes = shapes or {call.mixer.shape[1:] for call in recorded.mixers}
     missing = [one for one in outside if _layers(one.path) in layers or one.shape in shapes]
     if missing:
         raise UnsupportedModel(refusal_of(family, missing))

@@ -24,9 +24,10 @@ from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fourier, lightning, mlstm
 from attention_viz.recording.recorder import in_a_batch, of_row
+from attention_viz.recording.wiring import HOOKS
 from attention_viz.trace.layers import MIXER
 
-__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "hears_mixers", "mixing_modules"]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
@@ -74,7 +75,9 @@ class MixerRecorder:
         attending: the layers with softmax attention, which edits without a stream mean.
         proves: whether each kernel also runs on values of one token at a time, which shows its own matrix.
         computes: whether our operation's output goes on into the model in place of the kernel's.
-        entered: the layers whose forward is running, with their inputs.
+        keep: the calls to keep, counted from 0; None for all.
+        heard: each call's layer so far.
+        entered: the layers whose forward is running, with their inputs and how many calls were heard before.
         held: what a layer made before its mixer, by layer.
     """
 
@@ -83,21 +86,31 @@ class MixerRecorder:
     attending: Collection[int] = ()
     proves: bool = False
     computes: bool = False
+    keep: Collection[int] | None = None
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
-    entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
+    heard: list[nn.Module] = field(default_factory=list[nn.Module])
+    entered: list[tuple[nn.Module, tuple[Any, ...], int]] = field(
+        default_factory=list[tuple[nn.Module, tuple[Any, ...], int]]
+    )
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
+        if (rows := call.mixer.value.shape[0]) != 1:
+            raise UnsupportedModel(
+                f"{type(call.module).__name__} mixed {rows} rows in one call; run one text at a time"
+            )
         label = self.labels.get(call.module, "")
-        before = sum(one.label == label for one in self.calls)
+        before = sum(self.labels.get(one, "") == label for one in self.heard)
         call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
         own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
         if own is not None:
             mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
             computes |= mixer is not own
             call = replace(call, mixer=map_terms(mixer, in_a_batch)) if mixer is not own else call
-        self.calls.append(call)
+        if self.keep is None or len(self.heard) in self.keep:
+            self.calls.append(call)
+        self.heard.append(call.module)
         return call.output if computes else call.own_output
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
@@ -105,7 +118,7 @@ class MixerRecorder:
         kernel.check(name, arguments)
         if not self.entered:
             raise UnsupportedModel(f"{name} was called outside of a layer's forward, so its layer is unknown")
-        module, inputs = self.entered[-1]
+        module, inputs, _ = self.entered[-1]
         terms = {"activations": next(iter(inputs), None), **arguments}
         # The kernel may write into its arguments.
         mixer, result = kernel.call(terms), run()
@@ -129,19 +142,46 @@ def mixing_modules(model: nn.Module) -> dict[nn.Module, tuple[str, ...]]:
     return {module: names for module, names in found.items() if names}
 
 
+def hears_mixers() -> bool:
+    """Return whether this thread records token mixers."""
+    return _hearing.get() is not None
+
+
 @contextmanager
 def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Generator[None]:
     """Record the token mixers of these `mixing_modules` in the passes inside."""
     for kind in {type(module) for module in mixing}:
         _install(kind)
-    hooks = [hook for module in mixing for hook in (*_mark(module), *_hook(module))]
+    _take_hooks(mixing)
     token = _hearing.set(recorder)
     try:
         yield
     finally:
         _hearing.reset(token)
-        for hook in hooks:
-            hook.remove()
+        _give_hooks_back(mixing)
+
+
+# Each module's hooks, and how many passes need them: threads that share a model share its hooks.
+_hooks: dict[nn.Module, tuple[list[RemovableHandle], int]] = {}
+
+
+def _take_hooks(mixing: Collection[nn.Module]) -> None:
+    with HOOKS:
+        for module in mixing:
+            # A mixer that is heard as it leaves its layer must come before the check that it was.
+            hooks, count = _hooks.get(module) or ([*_hook(module), *_mark(module)], 0)
+            _hooks[module] = hooks, count + 1
+
+
+def _give_hooks_back(mixing: Collection[nn.Module]) -> None:
+    with HOOKS:
+        for module in mixing:
+            hooks, count = _hooks.pop(module)
+            if count > 1:
+                _hooks[module] = hooks, count - 1
+                continue
+            for hook in hooks:
+                hook.remove()
 
 
 def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
@@ -149,13 +189,22 @@ def _mark(module: nn.Module) -> Iterator[RemovableHandle]:
 
     def enter(entered: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
         if (recorder := _hearing.get()) is not None:
-            recorder.entered.append((entered, (*inputs, *named.values())))
+            recorder.entered.append((entered, (*inputs, *named.values()), len(recorder.heard)))
+
+    def check(left: nn.Module, *_: object) -> None:
+        if (recorder := _hearing.get()) is not None and left not in recorder.heard[recorder.entered[-1][2] :]:
+            where = f"layer {label}" if (label := recorder.labels.get(left, "")) else "a layer"
+            raise UnsupportedModel(
+                f"{type(left).__name__} of {where} called no kernel that attention_viz can hear, such as "
+                f"{', '.join((*_called_by(type(left)), *_hooked_in(left)))}; use the model's own code for it"
+            )
 
     def leave(*_: object) -> None:
         if (recorder := _hearing.get()) is not None and recorder.entered:
             recorder.entered.pop()
 
     yield module.register_forward_pre_hook(enter, with_kwargs=True)
+    yield module.register_forward_hook(check)
     yield module.register_forward_hook(leave, always_call=True)
 
 

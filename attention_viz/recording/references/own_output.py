@@ -81,7 +81,7 @@ class OwnOutput:
             return (
                 f"the same model with transformers' eager attention (its own, {names}, can't run here: {self.cannot})"
             )
-        return f"the same model with its own attention ({names})"
+        return f"the same model with its own attention ({names})" if names else "the same model, not recorded"
 
     def measure(self) -> float:
         """Return the error against the model's own attention, run once."""

@@ -15,6 +15,7 @@ from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.export import some_layers
 from attention_viz.trace.files.entries import pack_kept
 from attention_viz.trace.files.facts import (
     check_facts,
@@ -39,7 +40,7 @@ from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.kept import KeptLayers, LayerNumber
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
+from attention_viz.trace.trace_data import TraceData, behind, by_row
 
 _TERMS = terms_of(Attention)
 # What two cores of 2023 do in a second: bytes that are copied and written, and weights that are computed twice, for the

@@ -147,7 +147,7 @@ def _show_notes(trace: "Trace") -> None:
 
 def _added_words(trace: "Trace") -> str:
     """List the added tokens; "" if none are possible."""
-    origin, tokens = trace.provenance, trace.query_tokens(trace.attention_streams[0])
+    origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
     end = len(tokens) - _own(trace)
     around = _around(tokens, end)
     if not around:
@@ -159,7 +159,7 @@ def _added_words(trace: "Trace") -> str:
 
 def read_otherwise(trace: "Trace") -> list[str]:
     """List the text's replaced or ignored parts in sentences."""
-    origin, tokens = trace.provenance, trace.query_tokens(trace.attention_streams[0])
+    origin, tokens = trace.provenance, trace.query_tokens(trace.streams[0])
     typed = f"{origin.text or ''}{origin.second_text or ''}"
     names = [name for name in dict.fromkeys(tokens.labels) if _RESERVED.fullmatch(name)]
     # A note that names a token with its position already says that the text has it.

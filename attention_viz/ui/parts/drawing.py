@@ -64,7 +64,7 @@ def _stopped_words(trace: "Trace", state: State) -> str:
 
 def unknown_words(trace: "Trace") -> str:
     """Count words unknown to the model; "" if none."""
-    parts = {"sentence": trace.key_tokens(trace.attention_streams[0])}
+    parts = {"sentence": trace.key_tokens(trace.streams[0])}
     if "cross" in trace.attention_streams:
         parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
     found = {where: [label for label in tokens.labels if label in _UNKNOWN] for where, tokens in parts.items()}
@@ -86,7 +86,7 @@ def accent_words(trace: "Trace") -> str:
     accented = {word: left for word, left in bare.items() if left != word.casefold()}
     if not accented:  # as in most texts, whose tokens needn't be merged for this
         return ""
-    tokens = trace.key_tokens(trace.attention_streams[0])
+    tokens = trace.key_tokens(trace.streams[0])
     read = {tokens.text_of(pieces).casefold() for pieces in tokens.pieces}
     lost = [f"“{word}” as “{left}”" for word, left in accented.items() if word.casefold() not in read and left in read]
     if not lost:

@@ -92,7 +92,7 @@ def heatmap_svg(
         AttentionVizError: a length can't be read.
     """
     sheet = Sheet.asked(width, height, title, footer, numbers, font_size)
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     blocks = call_blocks(trace.attention(layer, stream).head(head))
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     full = full_colour(blocks.values, max(blocks.shape))
@@ -273,7 +273,7 @@ def overlay_svg(
     trace: Trace, layer: int, head: int, position: int, *, smooth: bool = True, column: bool = False
 ) -> str:
     """Draw the picture as SVG, with one position's weights, patches blended if smooth, and blocked ones hatched."""
-    stream = trace.stream(None)
+    stream = trace.attention_stream(None)
     tokens = trace.key_tokens(stream)
     picture = trace.seen.picture
     if picture is None or not tokens.patches:
@@ -296,9 +296,9 @@ def _document(
     column: bool,
 ) -> str:
     high, wide, _ = dots.shape
-    tokens = trace.query_tokens(trace.stream(None))
+    tokens = trace.query_tokens(trace.attention_stream(None))
     what = "weights on" if column else "weights of"
-    title = f"{caption(trace, layer, head, trace.stream(None))}: {what} {called(tokens, position)}"
+    title = f"{caption(trace, layer, head, trace.attention_stream(None))}: {what} {called(tokens, position)}"
     phrase = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
     below = [phrase, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
     heading = textwrap.wrap(title, _TITLE_LETTERS * wide // 448) or [title]

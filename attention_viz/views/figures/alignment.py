@@ -57,7 +57,7 @@ def alignment(
         TraceError: the layer or stream is missing.
         ShapeError: the head or position is missing.
     """
-    stream = trace.stream("cross" if stream is None and "cross" in trace.attention_streams else stream)
+    stream = trace.attention_stream("cross" if stream is None and "cross" in trace.attention_streams else stream)
     colours, call = palette(theme), trace.attention(layer, stream).head(head)
     if query is not None:
         trace.query_tokens(stream).require(query)

@@ -43,7 +43,7 @@ def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "li
         TraceError: the stream is missing, there are several and none was named, or a head has weights that aren't
             finite numbers.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     numbers = trace.layer_numbers(stream)
     counts = [trace.head_count(layer, stream) for layer in numbers]
     across, down = max(counts), len(counts)

@@ -47,7 +47,7 @@ def looks(
         TraceError: the layer or stream is missing.
         ShapeError: the head or position is missing.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     queries = trace.query_tokens(stream).written
     trace.query_tokens(stream).require(query)
     row = trace.attention(layer, stream).head(head).rows([query])
@@ -92,7 +92,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     """
     colours = palette(theme)
     blocks = bar_blocks(moved_output(before, after).tolist())
-    tokens = readable(before.query_tokens(before.attention_streams[-1]).written)
+    tokens = readable(before.query_tokens(before.streams[-1]).written)
     bars = go.Bar(
         x=blocks.values[:, 0],
         **bar_places(blocks),
@@ -133,7 +133,7 @@ def shares(
         TraceError: the layer or stream is missing.
         ShapeError: the head or position is missing.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     queries = trace.query_tokens(stream).written
     trace.query_tokens(stream).require(query)
     every = _terms(open_head(trace, layer, head, stream), query)

@@ -39,7 +39,7 @@ def cache(
         TraceError: the layer or stream is missing.
         ShapeError: the head or position is missing.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     read = trace.query_tokens(stream)
     last = read.resolve(position)
     first = max(0, min(len(read) - 1 - trace.provenance.generated, last), last - _STEPS + 1)

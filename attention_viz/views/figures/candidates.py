@@ -45,7 +45,7 @@ def candidates(
         TraceError: the layer or stream is missing.
         ShapeError: the head or position is missing.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     queries = trace.query_tokens(stream)
     row = trace.attention(layer, stream).head(head).rows([queries.resolve(position)])
     weights = row.weights[0].detach().float().cpu()

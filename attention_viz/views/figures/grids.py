@@ -109,7 +109,7 @@ def head_grid(
         TraceError: the stream is missing, or there are several and none was named.
     """
     check_metric(metric)
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     values, numbers = table[metric].unstack("head").to_numpy(), trace.layer_numbers(stream)
     if tuple(table.index.unique("layer")) != numbers:
@@ -141,7 +141,7 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
     Raises:
         TraceError: the traces aren't of the same tokens and layers.
     """
-    stream, colours = before.stream(stream), palette(theme)
+    stream, colours = before.attention_stream(stream), palette(theme)
     moved = moved_weight(before, after, stream).numpy()
     labels = [layer.label for layer in before.layers[stream]]
     return grid_of_heads(
@@ -182,7 +182,7 @@ def head_effects(
     Raises:
         ShapeError: no head was tried, or one that the trace doesn't have.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     tried = dict(zip(cast("list[tuple[int, int]]", list(moved.index)), moved.tolist(), strict=True))
     layers = sorted({layer for layer, _ in tried})
     if not tried or not set(layers) <= set(trace.layer_numbers(stream)):
@@ -236,7 +236,7 @@ def compared_heads(
     Raises:
         ShapeError: the numbers don't fit the second run's heads.
     """
-    stream, colours = other.stream(stream), palette(theme)
+    stream, colours = other.attention_stream(stream), palette(theme)
     layers = other.layer_numbers(stream)
     heads = range(max(other.head_count(layer, stream) for layer in layers))
     if isinstance(apart, pandas.DataFrame):

@@ -59,7 +59,7 @@ def heatmap(
         TraceError: the layer or stream is missing, or the head has weights that aren't finite numbers.
         ShapeError: the head is missing.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     colours = palette(theme)
     blocks = call_blocks(trace.attention(layer, stream).head(head))
     queries = readable(trace.query_tokens(stream).written)
@@ -115,7 +115,7 @@ def difference(
         TraceError: the layer or stream is missing, or the two have different lengths.
         ShapeError: the head is missing.
     """
-    stream, colours = before.stream(stream), palette(theme)
+    stream, colours = before.attention_stream(stream), palette(theme)
     old, new = (trace.attention(layer, stream).head(head) for trace in (before, after))
     if old.shape != new.shape:
         raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
@@ -170,7 +170,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     Raises:
         TraceError: the layer or stream is missing, or a head has weights that aren't finite numbers.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     call = trace.attention(layer, stream)
     heads = [call_blocks(call.head(head), most=MOST_CELLS // call.shape[0]) for head in range(call.shape[0])]
     across = min(_ACROSS, len(heads))
@@ -234,7 +234,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
         ShapeError: the table is empty, or of another text.
     """
     colours = palette(theme)
-    tokens = trace.query_tokens(trace.attention_streams[0])
+    tokens = trace.query_tokens(trace.streams[0])
     positions, layers = (sorted(set(found[name].tolist())) for name in ("position", "layer"))
     if len(found) == 0 or positions != list(range(len(tokens))) or len(found) % (len(positions) * len(layers)):
         raise ShapeError(f"the table must fit the trace's {len(tokens)} tokens; got {len(positions)} positions")

@@ -49,7 +49,7 @@ def roles(
         TraceError: the layer or stream is missing.
         ShapeError: the head is missing.
     """
-    stream, colours, upright = trace.stream(stream), palette(theme), notation == "columns"
+    stream, colours, upright = trace.attention_stream(stream), palette(theme), notation == "columns"
     parts = [steps(trace, layer, head, name, stream, notation=notation, theme=theme) for name in _ROLES]
     call = trace.attention(layer, stream)
     sizes = [int(made.shape[-1]) for made in (call.query, call.key, call.value)]
@@ -108,7 +108,7 @@ def products(
         TraceError: the layer or stream is missing.
         ShapeError: the head or position is missing.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     opened = open_cell(open_head(trace, layer, head, stream), "scores", query, key)
     matrix = steps(trace, layer, head, "scores", stream, notation=notation, cell=(query, key), theme=theme)
     rows = trace.attention(layer, stream).shape[-1 if notation == "keys down" else -2]

@@ -129,7 +129,7 @@ def head_scatter(
     """
     for metric in (across, up):
         check_metric(metric)
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     figure = heads_as_points(table, table[across].tolist(), table[up].tolist(), chosen, colours)
     arrange(figure, f"{METRICS[up].label} against {METRICS[across].label.lower()}", colours)
@@ -164,7 +164,7 @@ def head_map(
         ShapeError: distances of another number of heads.
         TraceError: the stream is missing, or there are several and none was named.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     distances = head_distances(trace, stream) if distances is None else distances
     if distances.shape != (len(table), len(table)):
@@ -207,7 +207,7 @@ def queries_and_keys(
         TraceError: the layer or stream is missing.
         ShapeError: the head is missing.
     """
-    stream, colours = trace.stream(stream), palette(theme)
+    stream, colours = trace.attention_stream(stream), palette(theme)
     plane = queries_and_keys_plane(trace, layer, head, stream)
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     figure = go.Figure()

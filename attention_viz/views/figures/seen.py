@@ -45,7 +45,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
         TraceError: the trace isn't of an image with patches, or the layer is missing.
         ShapeError: the head or position is missing.
     """
-    stream, colours = trace.stream(None), palette(theme)
+    stream, colours = trace.attention_stream(None), palette(theme)
     picture, tokens = trace.seen.picture, trace.key_tokens(stream)
     if picture is None or not tokens.patches:
         raise TraceError("weights over an image need a trace of an image with patches")
@@ -85,7 +85,7 @@ def blocked_patches(
     trace: Trace, layer: int, head: int, position: int, *, column: bool = False
 ) -> Bool[np.ndarray, "row column"]:
     """Return the patches a position may not attend to; by column, those blocked from it."""
-    stream = trace.stream(None)
+    stream = trace.attention_stream(None)
     one, tokens = trace.attention(layer, stream).head(head), trace.key_tokens(stream)
     shut = np.zeros(len(tokens))
     if one.allowed is not None:

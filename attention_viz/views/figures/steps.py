@@ -179,7 +179,7 @@ def steps(
         TraceError: the layer or stream is missing.
         ShapeError: the head or step is missing, or the step isn't known for this trace.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     opened = open_head(trace, layer, head, stream)
     if step not in STEPS:
         raise ShapeError(f"unknown step {step!r}; choose {', '.join(STEPS)}")
@@ -234,7 +234,7 @@ def angles(trace: Trace, layer: int, head: int, stream: str | None = None, *, th
         TraceError: the layer or stream is missing.
         ShapeError: the head is missing, or its trace has no rotation.
     """
-    stream = trace.stream(stream)
+    stream = trace.attention_stream(stream)
     opened = open_head(trace, layer, head, stream)
     found = rotation(opened.unrotated("query"), opened.attention.query) if opened.rotates else None
     if found is None:

@@ -79,7 +79,7 @@ def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: Ma
 def _nothing(after: Trace, choice: MaskChoice) -> str:
     if choice.mask == "drawn" and not choice.cells:
         return "Nothing is drawn yet."
-    if choice.mask == "padding" and not any(after.query_tokens(after.attention_streams[0]).padding):
+    if choice.mask == "padding" and not any(after.query_tokens(after.streams[0]).padding):
         return "This row has no padding, so the mask changes nothing here."
     return "But the model already blocks all these cells, so the mask changes nothing here."
 
@@ -122,7 +122,7 @@ def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
     blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:
         return ""
-    tokens = trace.query_tokens(trace.attention_streams[0])
+    tokens = trace.query_tokens(trace.streams[0])
     named = ", ".join(
         tokens.placed_at(position) or f"“{set_apart(tokens.written[position])}” (row {position})"
         for position in blind[:_MOST_NAMED]

@@ -78,7 +78,7 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
                 f"{allowed.display_name(state.model)} predicts only masked words; add a mask to the text"
             )
         at, likely = next(iter(found.items()))
-    tokens = trace.query_tokens(trace.attention_streams[-1])
+    tokens = trace.query_tokens(trace.streams[-1])
     names = [_plain(tokens.write(label)) or label for label in likely.token]
     # Typed words are options, too.
     offered = list(dict.fromkeys([*names, *filter(None, (choice.token, choice.against))]))
@@ -141,7 +141,7 @@ def _pick_row(run: Run, state: State, row: int) -> None:
 def _other(state: State, trace: Trace, at: int, token: int) -> str:
     others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
     labels = ask(state.request, lambda model: model.labels(others[:1]))
-    return _plain(trace.query_tokens(trace.attention_streams[-1]).write(labels[0])) if labels else ""
+    return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
 
 
 def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:

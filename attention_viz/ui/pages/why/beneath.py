@@ -50,7 +50,7 @@ _NO_COPYING = (
 
 def _show_layers(run: Run, state: State) -> None:
     trace = run.trace
-    count = len(trace.query_tokens(trace.attention_streams[0]))
+    count = len(trace.query_tokens(trace.streams[0]))
     if count > _LONGEST:
         st.caption(f"The logit lens takes texts of up to {_LONGEST} tokens; this one has {count}.")
         return
