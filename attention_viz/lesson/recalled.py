@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn import functional
 
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.without_softmax import delta
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.once import once
+from attention_viz.trace.trace import Trace
+
+MODEL, STREAM = "recall", "mixer"
 
 
 class Rule(NamedTuple):
@@ -35,26 +37,26 @@ OPENING = NAMES.index("ben")
 
 @dataclass(frozen=True, eq=False)
 class Recalled:
-    """The text with a question about one name, by its place in `NAMES`."""
+    """The toy's run on the text with a question about one name, by its place in `NAMES`."""
 
     scene: Scene
     name: int
 
     @property
+    def text(self) -> str:
+        """The toy's input."""
+        pairs = " , ".join(map(" ".join, _PAIRS))
+        return f"{pairs} . {NAMES[self.name]} ?"
+
+    @once
+    def trace(self) -> Trace:
+        """The toy's run."""
+        return self.scene.run(MODEL, self.text)
+
+    @property
     def words(self) -> tuple[str, ...]:
-        """The text, word by word."""
-        pairs = [word for pair in _PAIRS for word in (*pair, ",")]
-        return (*pairs[:-1], ".", NAMES[self.name], "?")
-
-    @property
-    def source(self) -> str:
-        """The line below the finding."""
-        return f"{self.called}: how much of each value arrives at the last “?”"
-
-    @property
-    def called(self) -> str:
-        """Who reads it."""
-        return "A delta rule with perpendicular keys"
+        """The toy's tokens."""
+        return self.trace.query_tokens(STREAM).written
 
     @property
     def colours(self) -> dict[str, int]:
@@ -67,17 +69,28 @@ class Recalled:
         return tuple(colour for name, colour in _PAIRS if name == NAMES[self.name])
 
     @once
+    def place(self) -> tuple[int, int]:
+        """The head (layer, head) with the largest weight for the latest colour of the name that has two."""
+        if self.name != OPENING:
+            return Recalled(self.scene, OPENING).place
+        key = self.colours[self.own[-1]]
+        sizes = {
+            (layer, head): abs(float(self.trace.weights(layer, head, STREAM)[-1, key]))
+            for layer in self.trace.layer_numbers(STREAM)
+            for head in range(self.trace.head_count(layer, STREAM))
+        }
+        return max(sizes, key=sizes.__getitem__)
+
+    @property
     def head(self) -> TokenMixer:
-        """The head that erases."""
-        seen, written = list[int](), list[float]()
-        for word in self.words:
-            seen.append(NAMES.index(word) if word in NAMES else seen[-1])
-            written.append(float(word in self.colours))
-        names, values = torch.eye(len(NAMES))[seen].tolist(), torch.eye(len(seen)).tolist()
-        return delta(names, names, values, written)
+        """That head's call."""
+        layer, head = self.place
+        call = self.trace.attention(layer, STREAM)
+        assert isinstance(call, TokenMixer)  # the stream of layers without a softmax
+        return call.head(head)
 
     def by_rule(self, rule: str) -> TokenMixer:
-        """Return the head by a rule of `RULES`."""
+        """Return the head by a rule of `RULES`, with its queries, keys and decay."""
         _, _, part, erases = RULES[rule]
         assert self.head.write is not None  # a delta rule has a β
         return replace(self.head, write=part * self.head.write, kind=self.head.kind if erases else "SSD")
@@ -90,3 +103,8 @@ class Recalled:
         """Return the question's weight for each colour, or for some."""
         row, places = self.row(rule), self.colours
         return [float(row[places[colour]]) for colour in colours or places]
+
+    def alike(self, one: str, other: str) -> float:
+        """Return the cosine of the keys that two colours are written to."""
+        first, second = (self.head.key[self.colours[colour]] for colour in (one, other))
+        return float(functional.cosine_similarity(first, second, dim=0))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_viz.lesson import EXERCISES, LESSONS, Exercise, Scene
 from attention_viz.lesson.exercise import OptionAnswer
+from attention_viz.lesson.recalled import NAMES, OPENING, RULES, Recalled
 from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.screens.states import small_example
 from attention_viz.lesson.without_softmax import crowded, delta, running, states
@@ -122,20 +123,59 @@ def test_the_mixers_of_the_lessons_are_states_that_are_written_word_by_word(deca
     assert torch.allclose(plain.output, carried)
 
 
-def test_a_second_value_replaces_the_first_only_if_the_layer_erases(scene: Scene) -> None:
+@pytest.mark.parametrize("name", range(len(NAMES)))
+def test_a_second_value_replaces_the_first_only_if_the_trained_head_erases(
+    scene: Scene, run: RunText, name: int
+) -> None:
+    """The matrix by each rule, from the head's own queries, keys, β and decays, state by state."""
+    found = Recalled(scene, name)
+    layer, head = found.place
+    mixer = run("recall", found.text).attention(layer, "mixer").head(head)
+    words, count = found.text.split(), len(mixer.key)
+    start = count - len(words)
+    places = [start + words.index(colour) for colour in found.colours]
+    for rule, (part, erases) in {"erases": (1, True), "half": (0.5, True), "adds": (1, False)}.items():
+        row = []
+        for place in places:
+            state = torch.zeros(mixer.key.shape[-1], dtype=torch.float64)
+            for at in range(count):
+                key, beta = mixer.key[at].double(), part * float(mixer.write[at])
+                state = state * mixer.decay[at].double().exp()
+                old = float(key @ state) if erases else 0.0
+                state = state + beta * key * (float(at == place) - old)
+            row.append(mixer.scale * float(mixer.query[-1].double() @ state))
+        assert found.got(rule) == pytest.approx(row, abs=1e-6)
+    assert found.got("erases") == pytest.approx(
+        run("recall", found.text).weights(layer, head, "mixer")[-1, places].tolist()
+    )
+
+
+def test_the_lesson_states_the_weights_of_the_trained_head(scene: Scene) -> None:
     facts = LESSONS["delta"].show(scene).facts
-    words = facts["text"].split()
-    assert [words[words.index(facts[one]) - 1] for one in ("old", "new")] == [facts["name"]] * 2
+    words, twice = facts["text"].split(), Recalled(scene, OPENING)
+    assert [words[words.index(facts[one]) - 1] for one in ("old", "new", "only")] == [
+        facts["name"],
+        facts["name"],
+        facts["other"],
+    ]
     assert words.index(facts["old"]) < words.index(facts["new"])
-    assert (facts["erases_old"], facts["erases_new"]) == ("0", "1")
-    assert (facts["adds_old"], facts["adds_new"]) == ("1", "1")
-    assert (facts["half_old"], facts["half_new"]) == ("0.25", "0.5")
-    assert facts["kept"] == "1" and words[words.index(facts["only"]) - 1] == facts["other"]
-    assert LESSONS["delta"].show(replace(scene, choice="half")).facts["kept"] == "0.5"
+    numbers = {rule: [_read(facts[f"{rule}_{one}"]) for one in ("old", "new")] for rule in RULES}
+    for rule, pair in numbers.items():
+        assert pair == pytest.approx(twice.got(rule, (facts["old"], facts["new"])), abs=5.1e-4)
+    (gone, latest), (both, added) = numbers["erases"], numbers["adds"]
+    assert abs(gone) < 0.2 * abs(latest) and abs(both) > 0.5 * abs(added)
+    assert _read(facts["same"]) > 0.5 > abs(_read(facts["apart"]))
+    for rule in RULES:
+        told = LESSONS["delta"].show(replace(scene, choice=rule)).facts
+        assert _read(told["kept"]) == pytest.approx(
+            Recalled(scene, 1 - OPENING).got(rule, (facts["only"],))[0], abs=5.1e-4
+        )
 
 
-@pytest.mark.parametrize(("rule", "right"), [("erases", "“green” alone"), ("half", "“green” alone"), ("adds", "both")])
-def test_what_the_question_gets_is_what_is_guessed(scene: Scene, rule: str, right: str) -> None:
+@pytest.mark.parametrize(
+    ("rule", "right"), [("erases", "mostly “green”"), ("half", "mostly “green”"), ("adds", "both alike")]
+)
+def test_a_guess_is_about_the_weights_of_the_trained_head(scene: Scene, rule: str, right: str) -> None:
     ask = LESSONS["delta"].ask(replace(scene, choice=rule))
     assert [ask.options[at] for at in ask.right] == [right]
 

@@ -7,14 +7,13 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from attention_viz.lesson.exercise import written
-from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short
 from attention_viz.lesson.panels import Panel, panels, trimmed
-from attention_viz.lesson.recalled import NAMES, OPENING, RULES, Recalled
+from attention_viz.lesson.recalled import MODEL, NAMES, OPENING, RULES, STREAM, Recalled
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw
 from attention_viz.lesson.without_softmax import crowded, running, states
-from attention_viz.lesson.words import in_words, offered, signed, texts
+from attention_viz.lesson.words import in_words, offered, signed, signs, texts
 from attention_viz.operation.token_mixer import TokenMixer
 
 # Few words and numbers, so that each cell can be worked out by hand.
@@ -168,8 +167,8 @@ def _words(scene: Scene) -> tuple[Mapping[str, str], str]:
 _CONTROL_LINEAR = Control("Decay", lambda scene: {one: one for one in _DECAYS}, lambda scene: "0.5", ordered=True)
 
 
-# A colour that arrives with less than this part of another counts as gone.
-_GONE = 0.5
+# Two colours are alike if the smaller weight is more than this part of the other.
+_ALIKE = 0.5
 _FORMULAS_DELTA = {
     "rows": r"S_i = S_{i-1} + \beta_i\, k_i^{\top} (v_i - k_i S_{i-1})",
     "columns": r"S_i = S_{i-1} + \beta_i\, (v_i - S_{i-1} k_i)\, k_i^{\top}",
@@ -183,43 +182,45 @@ def _recalled(scene: Scene) -> Recalled:
 def _ask_delta(scene: Scene) -> Ask:
     # A name with one colour has nothing to replace.
     found, rule = Recalled(scene, OPENING), _CONTROL_DELTA.value(scene)
-    old, new = found.own
+    (old, new), (layer, head) = found.own, found.place
     numbers = found.got(rule, found.own)
     sizes = [abs(one) for one in numbers]
-    right = 2 if min(sizes) > _GONE * max(sizes) else sizes.index(max(sizes))
-    options = (f"“{old}” alone", f"“{new}” alone", "both")
-    shown = f"{written(numbers[0])} of {old}, {written(numbers[1])} of {new}"
+    right = 2 if min(sizes) > _ALIKE * max(sizes) else sizes.index(max(sizes))
+    options = (f"mostly “{old}”", f"mostly “{new}”", "both alike")
+    shown = f"{old} {trimmed(numbers[0], 3)}, {new} {trimmed(numbers[1], 3)}"
     return Ask(
-        f"“{' '.join(found.words)}” A layer keeps each colour in its state. If {RULES[rule].clause}, what does the "
-        "question get?",
-        f"The question gets {shown}",
-        found.source,
+        f"“{found.text}” A layer keeps each colour in its state. If {RULES[rule].clause}, what does the question get?",
+        f"Weights at the question: {shown}",
+        f"the toy {MODEL}, layer {layer}, head {head}: weight of each colour for “?”",
         options,
         tuple(float(at == right) for at in range(len(options))),
         shown=tuple(shown if at == right else "" for at in range(len(options))),
+        place=CatalogueHead(MODEL, found.text, layer, head, stream=STREAM),
     )
 
 
 def _show_delta(scene: Scene) -> Shown:
     found, rule = _recalled(scene), _CONTROL_DELTA.value(scene)
-    twice = Recalled(scene, OPENING)
+    twice, (layer, head) = Recalled(scene, OPENING), found.place
     (old, new), name = twice.own, NAMES[OPENING]
     once_written = next(at for at in range(len(NAMES)) if at != OPENING)
     other = Recalled(scene, once_written)
     facts = {
         "formula.delta": _FORMULAS_DELTA.get(scene.notation, _FORMULAS_DELTA["rows"]),
-        **texts(text=" ".join(found.words), name=name, old=old, new=new, model=found.called),
+        **texts(text=found.text, name=name, old=old, new=new, model=MODEL, layer=layer, head=head),
         **texts(
             rule=RULES[rule].clause,
             other=NAMES[once_written],
             only=other.own[0],
-            kept=written(other.got(rule, other.own)[0]),
+            kept=trimmed(other.got(rule, other.own)[0], 3),
         ),
     }
+    facts |= signs(2, same=twice.alike(old, new), apart=twice.alike(old, other.own[0]))
     for one in RULES:
-        facts[f"{one}_old"], facts[f"{one}_new"] = map(written, twice.got(one, twice.own))
-    got = ", ".join(f"{written(one)} of {colour}" for colour, one in zip(found.colours, found.got(rule), strict=True))
-    return Shown(facts, _drawn_delta(found, rule, scene), f"If {RULES[rule].clause}, the question gets {got}.")
+        facts[f"{one}_old"], facts[f"{one}_new"] = (trimmed(number, 3) for number in twice.got(one, twice.own))
+    got = ", ".join(f"{colour} {trimmed(one, 3)}" for colour, one in zip(found.colours, found.got(rule), strict=True))
+    says = f"Weights at the question if {RULES[rule].clause}: {got}."
+    return Shown(facts, _drawn_delta(found, rule, scene), says)
 
 
 def _drawn_delta(found: Recalled, rule: str, scene: Scene) -> go.Figure:
@@ -235,11 +236,12 @@ def _drawn_delta(found: Recalled, rule: str, scene: Scene) -> go.Figure:
             ),
             (
                 Panel(
-                    f"The question about {short(NAMES[found.name])}: its weight for each colour",
+                    f"Each colour’s weight for {short(NAMES[found.name])}",
                     rules,
                     [*found.colours],
                     [found.got(one) for one in RULES],
                     [*RULES].index(rule),
+                    digits=3,
                 ),
             ),
         ),
@@ -257,5 +259,5 @@ LESSONS = {
     "linear": Lesson(
         "Attention without a softmax", 7, _ask_linear, _show_linear, _CONTROL_LINEAR, "state", words=_words
     ),
-    "delta": Lesson("Write, keep, erase", 6, _ask_delta, _show_delta, _CONTROL_DELTA, "erase", words=_names),
+    "delta": Lesson("Write, keep, erase", 6, _ask_delta, _show_delta, _CONTROL_DELTA, "erase", ("", "heads"), _names),
 }
