@@ -8,7 +8,20 @@ from typing import NamedTuple
 from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.lesson import Lesson
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.screens import costs, heads, kinds, masks, order, scores, seen, softmax, toy, trained, vectors
+from attention_viz.lesson.screens import (
+    costs,
+    heads,
+    kinds,
+    masks,
+    order,
+    scores,
+    seen,
+    softmax,
+    states,
+    toy,
+    trained,
+    vectors,
+)
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
@@ -16,17 +29,18 @@ from attention_viz.lesson.tasks.looking import head, job, matters, strongest
 from attention_viz.lesson.tasks.mixing import additive, output, plain, temperature
 from attention_viz.lesson.tasks.order import mask, path, permute
 from attention_viz.lesson.tasks.seen import region, stretch
+from attention_viz.lesson.tasks.states import erase, state
 from attention_viz.lesson.tasks.toy import added, part
 from attention_viz.sources import CATALOGUE
 
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
-_SCREENS = (costs, heads, kinds, masks, scores, seen, softmax, toy, trained, vectors, order)
+_SCREENS = (costs, heads, kinds, masks, scores, seen, softmax, states, toy, trained, vectors, order)
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
     "why vectors plain roles scores scaling softmax mixture masks heads jobs together writes "
-    "positions cross picture sound older recurrent cost practice limits"
+    "positions cross picture sound older recurrent cost practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
 
@@ -103,6 +117,10 @@ EXERCISES: dict[str, ExerciseKind] = {
     "stretch": ExerciseKind(
         "Find where a word begins", _clear(stretch), "To see how words get their times.", SOUND_MODEL
     ),
+    "state": ExerciseKind(
+        "Read a state", _clear(state), "To know that a state holds the sum of all words before, and how it decays."
+    ),
+    "erase": ExerciseKind("Replace a value", _clear(erase), "To distinguish erasing one value from letting all decay."),
     "matters": ExerciseKind("Find the head that matters", matters, "To distinguish a head's weights from its effect."),
 }
 

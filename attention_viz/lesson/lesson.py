@@ -51,6 +51,7 @@ class CatalogueHead:
     head: int
     query: int | None = None
     key: int | None = None
+    stream: str | None = None
 
     @classmethod
     def of(cls, trace: Trace, layer: int, head: int, pair: tuple[int, int] | None = None) -> "CatalogueHead | None":

@@ -30,7 +30,7 @@ REAL = ("strongest", "head", "job", "matters", "region", "stretch")
 BY_HAND = tuple(kind for kind in EXERCISES if kind not in REAL)
 # Made from a sample and not from the sentence, and solved from the table that is given.
 SEEN = ("region", "stretch")
-PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "strongest", "head")
+PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "state", "erase", "strongest", "head")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 22
+    assert len(EXERCISES) == 24
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 
@@ -281,6 +281,37 @@ def solve_memory(exercise: Exercise) -> float:
     if "How many such blocks" in exercise.question:
         return (count / block) ** 2
     return count**2 if "whole matrix" in exercise.question else block**2
+
+
+def solve_state(exercise: Exercise) -> float:
+    keys, (values,), (query,) = (numpy.array(one.numbers) for one in exercise.given)
+    state = numpy.zeros(2)
+    for key, value in zip(keys, values, strict=True):
+        state = state / 2 + key * value
+    return float(query @ state)
+
+
+def solve_erase(exercise: Exercise) -> str | float:
+    if isinstance(exercise.answer, NumberAnswer):
+        old, new, wanted = map(
+            _number, re.search(r"back (\S+) for .* with (\S+), by .*back (\S+)\?", exercise.question).groups()
+        )
+        return (wanted - old) / (new - old)
+    ((old, other, new),) = exercise.given[0].numbers
+    found = []
+    for option in exercise.answer.options:
+        beta = _number(re.search(r"β = ([\d.]+)", option)[1])
+        decay = 1 if "no decay" in option else _number(option.rpartition(" ")[2])
+        first, second = 0.0, 0.0
+        for at, value in enumerate((old, other, new)):
+            first, second = first * decay, second * decay
+            erased = beta * (second if at == 1 else first) * (not option.startswith("don't"))
+            change = beta * value - erased
+            first, second = (first, second + change) if at == 1 else (first + change, second)
+        if (first, second) == (new, other):
+            found.append(option)
+    (right,) = found
+    return right
 
 
 def solve_region(exercise: Exercise) -> float:
@@ -499,7 +530,7 @@ def test_words_stay_text_and_repeated_ones_are_told_apart(run: RunText) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "turned"), [("nearest", 1), ("project", 2), ("score", 2), ("output", 1), ("additive", 1)]
+    ("kind", "turned"), [("nearest", 1), ("project", 2), ("score", 2), ("output", 1), ("additive", 1), ("state", 2)]
 )
 def test_vectors_stand_as_the_reader_writes_them_and_the_answer_stays(kind: str, turned: int, run: RunText) -> None:
     rows, columns = (EXERCISES[kind].make(Scene(BANK, run, notation=one), 1) for one in ("rows", "columns"))

@@ -33,7 +33,8 @@ ORDER = [
         "together",
         "writes",
     ),
-    *("positions", "cross", "picture", "sound", "older", "recurrent", "cost", "practice", "limits"),
+    *("positions", "cross", "picture", "sound", "older", "recurrent", "cost", "practice"),
+    *("linear", "delta", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")
 TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")
