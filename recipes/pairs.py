@@ -15,8 +15,18 @@ from recipes.training import UNASKED, Batch, pad
 from recipes.vocabulary import word_tokenizer
 
 __all__ = [
-    *("PAD", "PairText", "Question", "batch_of", "batches", "draw"),
-    *("held_out", "loss", "predictions", "questions", "rates", "tokenizer"),
+    "PAD",
+    "PairText",
+    "Question",
+    "batch_of",
+    "batches",
+    "draw",
+    "held_out",
+    "loss",
+    "predictions",
+    "questions",
+    "rates",
+    "tokenizer",
 ]
 
 NAMES = "anna ben clara david emma felix greta hugo ida jonas karl lena".split()
