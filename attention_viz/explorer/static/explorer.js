@@ -25,7 +25,7 @@ import {createTurns} from "./turns.js";
  * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js" */
 
 /** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
- * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
+ * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "arrived" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
 
 /** What a host says when it shows an explorer.
  * @typedef {object} Hosting
@@ -133,6 +133,7 @@ function firstState(recording, choice, settings) {
     ...placed(recording, choice ?? recording.header.choice ?? {}),
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
+    arrived: false,
     hideSpecial: Boolean(recording.header.seen?.sound),
     ...{blocks: "largest", direction: "from", smooth: true, strength: 100, after: false, aligned: false},
     ...settings,
@@ -145,8 +146,8 @@ function firstState(recording, choice, settings) {
 }
 
 /** @param {Readonly<State>} state @returns {Settings} */
-function settingsOf({hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
-  return {hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
+function settingsOf({arrived, hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
+  return {arrived, hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
 }
 
 /** @param {OwnView} view @param {"light" | "dark"} theme */
