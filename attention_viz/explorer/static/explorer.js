@@ -5,7 +5,7 @@ import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
-import {createGrid} from "./heads/grid.js";
+import {createGrid, rowsWith} from "./heads/grid.js";
 import {numbered, placed, placedRanking} from "./heads/numbers.js";
 import {createHeatmap} from "./parts/heatmap.js";
 import {createLegend, createNotes} from "./parts/legend.js";
@@ -189,14 +189,12 @@ function addParts(view) {
  * @param {Pick<OwnView, "store" | "recording">} view @param {() => boolean} gone */
 async function loadLayers({store, recording}, gone) {
   const {stream, layer} = store.state;
-  const others = recording
-    .stream(stream)
-    .layers.map((_, number) => number)
-    .filter((number) => number !== layer);
-  for (const number of [layer, ...others]) {
+  const all = rowsWith(recording, recording.stream(stream)).map(({at}) => at);
+  const others = all.filter((at) => at.stream !== stream || at.layer !== layer);
+  for (const at of [{stream, layer}, ...others]) {
     if (gone() || store.state.stream !== stream) return;
-    const before = recording.isReady(stream, number);
-    await recording.load(stream, number);
+    const before = recording.isReady(at.stream, at.layer);
+    await recording.load(at.stream, at.layer);
     if (!before && !gone()) store.set({loaded: store.state.loaded + 1});
   }
 }

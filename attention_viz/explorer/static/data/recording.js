@@ -78,10 +78,10 @@ export class Recording {
    * @param {Stream} stream
    * @param {number} layer  its place among those that are here
    * @param {number} head */
-  headName({layers}, layer, head) {
+  headName({layers}, layer, head, withKind = true) {
     const {reading} = this.header;
     const {kind, per} = layers[layer];
-    const parts = [`Layer ${layerNumber(layers, layer)}`, ...(kind ? [kind] : [])];
+    const parts = [`Layer ${layerNumber(layers, layer)}`, ...(kind && withKind ? [kind] : [])];
     const own = per === "channel" ? "all channels" : `Head ${head}`;
     return [...parts, reading?.together && !kind ? reading.label : own].join(" \u00b7 ");
   }

@@ -57,9 +57,7 @@ export const SCALES = {
     place: (weight, maximum) => (1 + signedPlace(weight, maximum)) / 2,
     ticks: (maximum) => [
       [0, significant(-maximum)],
-      [0.25, significant(-maximum / 10 ** (DECADES / 2))],
       [0.5, "0"],
-      [0.75, significant(maximum / 10 ** (DECADES / 2))],
       [1, significant(maximum)],
     ],
   },
@@ -68,8 +66,7 @@ export const SCALES = {
     title: "Equal colour steps for equal factors, from the matrix\u2019s largest down",
     place: signedPlace,
     ticks: (maximum) => [
-      [0, "0"],
-      [0.5, significant(maximum / 10 ** (DECADES / 2))],
+      [0, significant(maximum / 10 ** DECADES)],
       [1, significant(maximum)],
     ],
   },

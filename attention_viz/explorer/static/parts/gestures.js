@@ -94,7 +94,7 @@ function describe(view, head, query, key) {
       ? element("span", {class: "av-quiet"}, `of it ${significant(skip)} by the skip, beside the memory`)
       : null;
     const pair = element("span", {class: "av-pair"}, to, " \u2192 ", from);
-    return [pair, element("span", {}, words, share), ...(beside ? [beside] : []), sums];
+    return [element("div", {class: "av-mixed"}, pair, element("span", {}, words, share), beside, sums)];
   }
   const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key)));
   return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];

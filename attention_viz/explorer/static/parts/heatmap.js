@@ -77,7 +77,7 @@ export function createHeatmap(view) {
     node,
     draw(changed) {
       const {stream, at} = view.now;
-      verb.textContent = stream.signed ? " receive values of " : " attend to ";
+      verb.textContent = stream.signed ? " from " : " attend to ";
       absent.hidden = stream.layers[at.layer].cells !== null;
       absent.textContent = NOT_DRAWN;
       if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);

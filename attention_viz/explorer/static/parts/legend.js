@@ -78,7 +78,9 @@ export function createNotes(view) {
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
     axes.some(({repeats}) => repeats) ? "small number: position of a repeated token" : null,
-    header.long ? null : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+    header.long || streams.every(({signed}) => signed)
+      ? null
+      : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
   const line = element("p", {});

@@ -108,7 +108,7 @@ function rankedHead(view, {layer, head, weight}, most) {
     element(
       "button",
       {type: "button", "data-layer": layer, "data-head": head, "aria-current": chosen ? "true" : null},
-      element("span", {}, view.recording.headName(view.now.stream, layer, head)),
+      element("span", {}, view.recording.headName(stream, layer, head, false)),
       element("span", {class: "av-track"}, fillBar),
       element("span", {class: "av-number"}, stream.signed ? significant(weight) : threeDigits(weight)),
     ),
