@@ -4,6 +4,8 @@ Of a head the browser gets each weight and the length of each value, so that it 
 A layer with a matrix per channel comes as one picture: the length of what arrives in all channels together.
 """
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from attention_viz.operation.token_mixer import TokenMixer
     from attention_viz.trace.layers import MixerLayer
 
-__all__ = ["LONGEST_MATRIX", "add_mixer", "mixer_cells", "pictures_of"]
+__all__ = ["LONGEST_MATRIX", "add_mixer", "longest_matrix", "mixer_cells", "pictures_of"]
 
 # A matrix of more tokens isn't drawn: the browser would hold four bytes for each cell of each head.
 LONGEST_MATRIX = 1024
@@ -34,6 +36,12 @@ def pictures_of(mixer: "TokenMixer") -> int:
 def mixer_cells(layers: "tuple[MixerLayer, ...]") -> int:
     """Return how many cells the layers' matrices have."""
     return sum(pictures_of(one.mixer) * one.mixer.shape[-2] * one.mixer.shape[-1] for one in layers)
+
+
+def longest_matrix(mixers: "Mapping[str, tuple[MixerLayer, ...]]") -> int:
+    """Return up to how many tokens the layers' matrices are drawn."""
+    matrices = sum(pictures_of(layer.mixer) for layers in mixers.values() for layer in layers)
+    return min(LONGEST_MATRIX, math.isqrt(MOST_CELLS // max(1, matrices)))
 
 
 def add_mixer(layer: "MixerLayer", name: str, packet: Packet, masks: Masks, *, drawn: bool) -> dict[str, Any]:

@@ -160,15 +160,15 @@ export function rowSums(head, query, columns) {
  * @param {{body: Uint8Array}} payload @param {PackedMixing & {heads: number}} layer @param {(Uint8Array)[]} masks
  * @param {number} queries @param {number} keys */
 export async function readMixed(payload, {cells, lengths, skip, heads}, masks, queries, keys) {
-  if (!cells) return [];
-  const read = async (/** @type {Place | undefined} */ place) =>
+  const read = async (/** @type {Place | null | undefined} */ place) =>
     place ? new Float32Array((await readPlane(payload, place)).buffer) : null;
   const [all, long, beside] = await Promise.all([cells, lengths, skip].map(read));
+  if (all === null) return [];
   return Array.from(
     {length: heads},
     (_, head) =>
       new MixedHead(
-        /** @type {Float32Array} */ (all).subarray(head * queries * keys, (head + 1) * queries * keys),
+        all.subarray(head * queries * keys, (head + 1) * queries * keys),
         masks[masks.length > 1 ? head : 0] ?? null,
         queries,
         keys,

@@ -70,10 +70,10 @@
  * @typedef {{kind: "runs", queries: number, keys: number, at: Place}} RunMask
  * @typedef {CausalMask | BitMask | RunMask} PackedMask */
 
-/** One kind of attention, or where `signed` the layers without a softmax; `queries` and `keys` are numbers of axes. Of a long text, `sampled` is from how many rows its
+/** One kind of attention, or where `signed` the layers without a softmax; `queries` and `keys` are numbers of axes. Such layers are drawn up to `longest` tokens. Of a long text, `sampled` is from how many rows its
  * pictures were made, and `side` the rows and columns of such a picture.
  * @typedef {{name: string, queries: number, keys: number, layers: PackedLayer[], sampled: number,
- *   side: [number, number], signed?: boolean}} PackedStream */
+ *   side: [number, number], signed?: boolean, longest?: number}} PackedStream */
 
 /** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
  * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,

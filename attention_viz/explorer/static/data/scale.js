@@ -53,7 +53,7 @@ export const SCALES = {
   },
   signed: {
     label: "Signed",
-    title: "Blue below 0, orange above; equal colour steps for equal factors, from the matrix\u2019s largest size down",
+    title: "One colour below 0, one above; equal steps for equal factors, from the matrix\u2019s largest size down",
     place: (weight, maximum) => (1 + signedPlace(weight, maximum)) / 2,
     ticks: (maximum) => [
       [0, significant(-maximum)],
@@ -134,8 +134,7 @@ export function threeDigits(weight) {
 /** Two digits of a weight with a sign, as short as they can be. @param {number} weight */
 export function twoDigits(weight) {
   const size = Math.abs(weight);
-  const text =
-    size >= 100 || size < 0.001 ? size.toExponential(0).replace("e+", "e") : String(Number(size.toPrecision(2)));
+  const text = size >= 100 || size < 0.001 ? size.toExponential(0).replace("e+", "e") : size.toPrecision(2);
   return `${weight < 0 ? "\u2212" : ""}${text.replace(/^0\./, ".")}`;
 }
 

@@ -23,9 +23,6 @@ const TO_FULL_SCREEN = ["Full screen", "Full screen: the matrix alone"];
 /** @type {[text: string, label: string]} */
 const FROM_FULL_SCREEN = ["Close", "Exit full screen"];
 
-const NOT_DRAWN =
-  "This layer\u2019s matrix isn\u2019t drawn, because the text is too long or has too many heads; shorten it, or record fewer layers.";
-
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
@@ -79,7 +76,7 @@ export function createHeatmap(view) {
       const {stream, at} = view.now;
       verb.textContent = stream.signed ? " from " : " attend to ";
       absent.hidden = stream.layers[at.layer].cells !== null;
-      absent.textContent = NOT_DRAWN;
+      absent.textContent = `This layer\u2019s matrix is drawn up to ${stream.longest} tokens, and this text has ${stream.queries.count}; shorten it.`;
       if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);
       if ([...changed].some((name) => !LIES_OVER.includes(name))) drawBase(map);
       drawOver(map);

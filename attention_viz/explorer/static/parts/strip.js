@@ -72,9 +72,9 @@ function buildLines(strip) {
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
   if (stream.signed) {
     strip.hint.replaceChildren(
-      element("span", {class: "av-plus"}, "Orange arcs carry"),
-      " a token\u2019s value to a query, ",
-      element("span", {class: "av-minus"}, "blue ones take it away"),
+      element("strong", {class: "av-plus"}, "Carried"),
+      " to a query, or ",
+      element("strong", {class: "av-minus"}, "taken away"),
       "; the width is the size. Point at a token or press Enter on it: above, what it receives; below, where its value goes.",
     );
     return;
