@@ -52,6 +52,7 @@ def add_mixer(layer: "MixerLayer", name: str, packet: Packet, masks: Masks, *, d
         "kind": mixer.kind,
         "per": mixer.per,
         "heads": pictures_of(mixer),
+        "convolved": layer.convolved,
         "channels": mixer.shape[0] if mixer.per == "channel" else 0,
     }
     if not drawn:

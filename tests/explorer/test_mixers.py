@@ -40,6 +40,7 @@ def test_the_browser_gets_the_signed_weights_that_ran_and_the_lengths_of_values(
     layer, numbers = read(delta)
     call = delta.attention(0, "mixer")
     assert (layer["kind"], layer["per"], layer["heads"], layer["number"]) == ("gated delta", "head", 4, 0)
+    assert layer["convolved"] == build("qwen3_next").config.linear_conv_kernel_dim
     cells = numbers(layer["cells"]).reshape(4, 25, 25)
     assert (cells < 0).any() and np.array_equal(cells, call.weights.numpy())
     arrived = np.abs(cells) * numbers(layer["lengths"]).reshape(4, 1, 25)

@@ -12,6 +12,7 @@ import {Strongest} from "./strongest.js";
  * @property {string} kind  its rule, such as "gated delta"
  * @property {"head" | "channel"} per  whose matrices there are
  * @property {number} channels  how many; 0 where there are heads
+ * @property {number} convolved  over how many tokens a convolution mixed the values before; 0 where none did
  * @property {Place | null} cells  (head, query, key); null where the text is too long to be drawn
  * @property {Place} [lengths]  of each value (head, key), where the cells are weights
  * @property {Place} [skip]  (head, query), what the diagonal has beside the layer's memory */

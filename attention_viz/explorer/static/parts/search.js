@@ -76,7 +76,8 @@ function rank(view, list) {
   const total = layers.reduce((sum, {heads}) => sum + heads, 0);
   // The list keeps its height, so that nothing below it jumps.
   while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
-  const asking = pair && !complete && view.recording.header.long ? askForAll(view, total) : null;
+  const asking =
+    pair && !complete && view.recording.header.long && !view.now.stream.signed ? askForAll(view, total) : null;
   const first = asking ?? (pair && !complete && ranked.length ? element("li", {class: "av-quiet"}, ARRIVING) : null);
   list.replaceChildren(...(first ? [first, ...entries.slice(0, -1)] : entries));
 }
