@@ -4,6 +4,7 @@ Of a head the browser gets each weight and the length of each value, so that it 
 A layer with a matrix per channel comes as one picture: the length of what arrives in all channels together.
 """
 
+import hashlib
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,9 @@ from attention_viz.explorer.planes import Masks
 if TYPE_CHECKING:
     from attention_viz.operation.token_mixer import TokenMixer
     from attention_viz.trace.layers import MixerLayer
+    from attention_viz.trace.trace import Trace
 
-__all__ = ["LONGEST_MATRIX", "add_mixer", "longest_matrix", "mixer_cells", "pictures_of"]
+__all__ = ["LONGEST_MATRIX", "add_mixer", "channels_id", "longest_matrix", "mixer_cells", "pack_channel", "pictures_of"]
 
 # A matrix of more tokens isn't drawn: the browser would hold four bytes for each cell of each head.
 LONGEST_MATRIX = 1024
@@ -73,6 +75,35 @@ def add_mixer(layer: "MixerLayer", name: str, packet: Packet, masks: Masks, *, d
         skip = mixer.skip.expand(mixer.shape[0])[:, None].expand(*mixer.shape[:2])
         entry["skip"] = packet.add(_float32(skip if mixer.gate is None else skip * mixer.gate[..., 0]).tobytes())
     return entry
+
+
+def pack_channel(trace: "Trace", stream: str, layer: int, channel: int) -> bytes | None:
+    """Pack one channel's signed matrix, with the length of each value; None if its layer isn't drawn."""
+    mixer, packet = trace.attention(layer, stream), Packet()
+    if len(trace.query_tokens(stream)) > longest_matrix(trace.mixers):
+        return None
+    one = mixer.head(channel)
+    lengths = torch.linalg.vector_norm(one.value.float(), dim=-1)
+    skip = (
+        None if one.skip is None else one.skip * torch.ones(len(lengths)) * (1 if one.gate is None else one.gate[:, 0])
+    )
+    header = {
+        "of": channels_id(trace),
+        "channel": {"stream": stream, "layer": layer, "head": channel},
+        "cells": packet.add(_float32(one.weights).tobytes()),
+        "lengths": packet.add(_float32(lengths).tobytes()),
+        **({} if skip is None else {"skip": packet.add(_float32(skip).tobytes())}),
+    }
+    return packet.pack(header)
+
+
+def channels_id(trace: "Trace") -> str:
+    """Return a name of the trace's mixers: of others a channel isn't taken."""
+    found = hashlib.blake2b(digest_size=8)
+    for layers in trace.mixers.values():
+        for layer in layers:
+            found.update(_float32(layer.mixer.value).tobytes())
+    return found.hexdigest()
 
 
 def _unreached(mixer: "TokenMixer") -> Bool[np.ndarray, "heads query key"] | None:

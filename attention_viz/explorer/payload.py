@@ -21,7 +21,7 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
 from attention_viz.explorer.axes import PackedAxes, generated_by, in_sight
 from attention_viz.explorer.limits import refuse_large
-from attention_viz.explorer.mixers import add_mixer, longest_matrix
+from attention_viz.explorer.mixers import add_mixer, channels_id, longest_matrix
 from attention_viz.explorer.packet import Packet, read_packet
 from attention_viz.explorer.planes import ERROR, LEVELS, Masks, split_numbers, steps_of
 from attention_viz.explorer.seen import packed_seen
@@ -112,6 +112,8 @@ def pack(
         "masks": masks.entries,
         "streams": streams,
     }
+    if any(layer.mixer.per == "channel" for layers in trace.mixers.values() for layer in layers):
+        header["channels"] = channels_id(trace)
     if seen := packed_seen(trace, packet):
         header["seen"] = seen
     if terms is not None:

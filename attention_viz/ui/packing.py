@@ -74,6 +74,15 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
     return packed
 
 
+def channel_of(run: "Run", stream: str, layer: int, channel: int) -> bytes | None:
+    """Return one channel of a layer without a softmax; None where the browser has all heads."""
+    from attention_viz.explorer.mixers import pack_channel
+
+    if stream not in run.trace.mixers or run.trace.attention(layer, stream).per != "channel":
+        return None
+    return pack_channel(run.trace, stream, layer, channel)
+
+
 def maps_in(packed: bytes) -> bytes:
     """Return the first bytes, the head's maps, drawable before the rest."""
     from attention_viz.explorer import beginning_of

@@ -25,7 +25,7 @@ import {createTurns} from "./turns.js";
  * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js" */
 
 /** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
- * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "arrived" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
+ * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "arrived" | "single" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
 
 /** What a host says when it shows an explorer.
  * @typedef {object} Hosting
@@ -134,6 +134,7 @@ function firstState(recording, choice, settings) {
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
     arrived: false,
+    single: false,
     hideSpecial: Boolean(recording.header.seen?.sound),
     ...{blocks: "largest", direction: "from", smooth: true, strength: 100, after: false, aligned: false},
     ...settings,
@@ -146,8 +147,17 @@ function firstState(recording, choice, settings) {
 }
 
 /** @param {Readonly<State>} state @returns {Settings} */
-function settingsOf({arrived, hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
-  return {arrived, hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
+function settingsOf({arrived, single, hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
+  return {
+    arrived,
+    single,
+    hideSpecial,
+    blocks,
+    direction,
+    smooth,
+    strength,
+    ...(scaleChosen ? {scale, scaleChosen} : {}),
+  };
 }
 
 /** @param {OwnView} view @param {"light" | "dark"} theme */

@@ -109,12 +109,17 @@ function isPointing({store: {state}}) {
   return state.overQuery !== null || state.overKey !== null || state.preview !== null;
 }
 
+/** @param {ClaimView["store"]["state"]} state @param {number} channel */
+function channelOf({single, preview}, channel) {
+  return single && preview === null ? `channel ${channel}` : "all channels";
+}
+
 /** @param {ClaimView} view */
-function whereOf({recording, now: {stream, at}}) {
+function whereOf({recording, now: {stream, at}, store: {state}}) {
   const {label, number = at.layer} = stream.layers[at.layer];
   const {reading} = recording.header;
   const {kind, per} = stream.layers[at.layer];
-  const own = per === "channel" ? "all channels" : `head ${at.head}`;
+  const own = per === "channel" ? channelOf(state, at.head) : `head ${at.head}`;
   const head = reading?.together && !kind ? "all heads together" : own;
   return `layer ${number}${kind ? ` \u00b7 ${kind}` : ""}, ${head}${label === String(number) ? "" : ` (layer ${label} of the model)`}`;
 }

@@ -17,6 +17,10 @@ import {Strongest} from "./strongest.js";
  * @property {Place} [lengths]  of each value (head, key), where the cells are weights
  * @property {Place} [skip]  (head, query), what the diagonal has beside the layer's memory */
 
+/** What stands before one channel of a layer, as `pack_channel` in mixers.py writes it.
+ * @typedef {Pick<PackedMixing, "cells" | "lengths" | "skip"> & {channel: {stream: string, layer: number, head: number}}}
+ *   ChannelHeader */
+
 // Colours go by the logarithm of a size, from the largest of the matrix down so many decades, in so many steps.
 export const DECADES = 4;
 const SIGNED_STEPS = 2000;
@@ -158,7 +162,7 @@ export function rowSums(head, query, columns) {
 }
 
 /** A layer's heads; none where they aren't drawn.
- * @param {{body: Uint8Array}} payload @param {PackedMixing & {heads: number}} layer @param {(Uint8Array)[]} masks
+ * @param {{body: Uint8Array}} payload @param {Pick<PackedMixing, "cells" | "lengths" | "skip"> & {heads: number}} layer @param {(Uint8Array)[]} masks
  * @param {number} queries @param {number} keys */
 export async function readMixed(payload, {cells, lengths, skip, heads}, masks, queries, keys) {
   const read = async (/** @type {Place | null | undefined} */ place) =>

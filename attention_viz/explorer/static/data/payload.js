@@ -94,6 +94,7 @@
  * @property {PackedMask[]} masks
  * @property {PackedStream[]} streams
  * @property {{picture?: PackedPicture, sound?: PackedSound}} [seen]  what was read, where it was no text
+ * @property {string} [channels]  what a host says with a channel of a layer without a softmax: of this trace
  * @property {{id: string, codes: number, faintest: number}} [long]  where heads come as pictures and terms */
 
 /** @template H @typedef {{header: H, body: Uint8Array}} Payload */

@@ -11,7 +11,7 @@ import {readAxis} from "./tokens.js";
 
 /** @import {HeadMap} from "./blockmap.js"
  * @import {ComputedHead} from "./computed.js"
- * @import {MixedHead, PackedMixing} from "./mixing.js"
+ * @import {ChannelHeader, MixedHead, PackedMixing} from "./mixing.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "./ranking.js"
  * @import {HeadHeader} from "./terms.js"
@@ -63,6 +63,8 @@ export class Recording {
     this.ranking = null;
     /** @type {Map<string, Thumbnail[]>} */
     this.thumbnails = new Map();
+    /** The channel that was handed over last. @type {Map<string, MixedHead>} */
+    this.channels = new Map();
     /** @type {Map<string, ComputedHead>} */
     this.computed = new Map();
     /** The head whose maps came last, ahead of its numbers. @type {{place: string, maps: HeadMap} | null} */
@@ -93,7 +95,8 @@ export class Recording {
     const inside = (/** @type {unknown} */ number, /** @type {number} */ count) =>
       Math.min(Math.max(Math.trunc(Number(number)) || 0, 0), count - 1);
     const nearestLayer = inside(layer, layers.length);
-    return {stream: name, layer: nearestLayer, head: inside(head, layers[nearestLayer].heads)};
+    const {heads, channels} = layers[nearestLayer];
+    return {stream: name, layer: nearestLayer, head: inside(head, channels || heads)};
   }
 
   /** Read a layer's weights, once. @param {string} name @param {number} layer */
@@ -119,9 +122,28 @@ export class Recording {
 
   /** A head that has been read, else null. @param {HeadChoice} choice @returns {AnyHead | null} */
   head({stream, layer, head}) {
+    if (this.stream(stream).layers[layer].channels) return this.layers.get(`${stream} ${layer}`)?.ready?.[0] ?? null;
     return (
       this.computed.get(`${stream} ${layer} ${head}`) ?? this.layers.get(`${stream} ${layer}`)?.ready?.[head] ?? null
     );
+  }
+
+  /** The matrix of one channel, if a host handed it over; elsewhere, of a layer's heads, null.
+   * @param {HeadChoice} choice @returns {MixedHead | null} */
+  channel({stream, layer, head}) {
+    return this.channels.get(`${stream} ${layer} ${head}`) ?? null;
+  }
+
+  /** Take a channel that a host hands over. @param {Payload<HeadHeader & ChannelHeader>} payload */
+  async receiveChannel({header, body}) {
+    if (header.of !== this.header.channels) return false;
+    const {stream, layer, head} = placed(this, header.channel);
+    const place = this.stream(stream);
+    const masks = await Promise.all((place.layers[layer].blocked ?? []).map((mask) => this.mask(mask)));
+    const [found] = await readMixed({body}, {...header, heads: 1}, masks, place.queries.count, place.keys.count);
+    this.channels.clear();
+    this.channels.set(`${stream} ${layer} ${head}`, found);
+    return true;
   }
 
   /** What can be drawn of a head in small: of a long text a picture, else the head itself; null before it is read.
@@ -168,8 +190,9 @@ export class Recording {
   /** Take a head, or the beginning of its bytes, that the host hands over; tells whether it is one of this trace.
    * @param {Uint8Array} bytes */
   async receive(bytes) {
-    /** @type {Payload<HeadHeader>} */
+    /** @type {Payload<HeadHeader & ChannelHeader>} */
     const {header, body} = readPayload(bytes);
+    if (header.channel) return this.receiveChannel({header, body});
     if (header.of !== this.header.long?.id) return false;
     const at = placed(this, header);
     if (this.head(at)) return true;

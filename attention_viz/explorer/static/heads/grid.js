@@ -73,7 +73,8 @@ export function createGrid(view, painter = null) {
       if (hasAny(changed, "stream", "layer", "head"))
         grid.mark({
           ...rows.find(({at}) => at.stream === stream && at.layer === layer),
-          ...{layer: layerNumber(view.now.stream.layers, layer), head},
+          layer: layerNumber(view.now.stream.layers, layer),
+          head: Math.min(head, view.now.stream.layers[layer].heads - 1), // of channels there is one picture
         });
     },
   };

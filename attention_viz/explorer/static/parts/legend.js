@@ -31,7 +31,10 @@ export function createLegend(view) {
     draw(changed) {
       // Another head has the same colours, unless they begin anew with each head's largest weight.
       const {maximum} = view.now;
-      if (maximum === drawnFor && !hasAny(changed, "stream", "layer", "head", "arrived", "scale", "theme", "loaded"))
+      if (
+        maximum === drawnFor &&
+        !hasAny(changed, "stream", "layer", "head", "arrived", "single", "scale", "theme", "loaded")
+      )
         return;
       drawnFor = maximum;
       const {scale: name} = view.now;

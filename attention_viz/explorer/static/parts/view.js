@@ -31,6 +31,7 @@ import {positions} from "../data/tokens.js";
  * @property {number} layer
  * @property {number} head
  * @property {ScaleName} scale
+ * @property {boolean} single  whether one channel of such a layer is shown, not all together
  * @property {boolean} arrived  whether a layer without a softmax shows what arrives, not its weights
  * @property {boolean} scaleChosen  by the reader, not by the length of the text
  * @property {boolean} hideSpecial
@@ -183,11 +184,12 @@ export function look(state, recording, soon = false) {
     layer: state.preview?.layer ?? state.layer,
     head: state.preview?.head ?? state.head,
   };
-  const head = readAs(recording.head(at), state);
+  const whole = state.preview !== null || !(state.single && stream.layers[at.layer].channels);
+  const head = readAs(whole ? recording.head(at) : recording.channel(at), state);
   const rows = positions(stream.queries, state.hideSpecial);
   const columns = positions(stream.keys, state.hideSpecial);
   const maps = head ? null : recording.maps(at);
-  const picture = head ?? (maps?.shows(rows, columns) ? maps : recording.picture(at));
+  const picture = head ?? (maps?.shows(rows, columns) ? maps : whole ? recording.picture(at) : null);
   const scale = picture instanceof MixedHead ? picture.scale : state.scale;
   const largest = scale === "maximum" || picture instanceof MixedHead;
   const maximum = largest ? (picture?.maximum(rows, columns) ?? 0) : 1;
