@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 
 from attention_viz.errors import TraceError
 from attention_viz.explorer.packet import Packet
@@ -79,14 +80,13 @@ def add_mixer(layer: "MixerLayer", name: str, packet: Packet, masks: Masks, *, d
 
 def pack_channel(trace: "Trace", stream: str, layer: int, channel: int) -> bytes | None:
     """Pack one channel's signed matrix, with the length of each value; None if its layer isn't drawn."""
-    mixer, packet = trace.attention(layer, stream), Packet()
+    mixer, packet = trace.mixers[stream][trace.layer_numbers(stream).index(layer)].mixer, Packet()
     if len(trace.query_tokens(stream)) > longest_matrix(trace.mixers):
         return None
     one = mixer.head(channel)
     lengths = torch.linalg.vector_norm(one.value.float(), dim=-1)
-    skip = (
-        None if one.skip is None else one.skip * torch.ones(len(lengths)) * (1 if one.gate is None else one.gate[:, 0])
-    )
+    gate = torch.ones(len(lengths)) if one.gate is None else one.gate[:, 0]
+    skip = None if one.skip is None else one.skip * gate
     header = {
         "of": channels_id(trace),
         "channel": {"stream": stream, "layer": layer, "head": channel},
@@ -109,11 +109,11 @@ def channels_id(trace: "Trace") -> str:
 def _unreached(mixer: "TokenMixer") -> Bool[np.ndarray, "heads query key"] | None:
     """Return True where no value can arrive; one slice if heads agree, None if there is no such cell."""
     heads, queries, keys = mixer.shape
-    blocked = np.zeros((1, queries, keys), bool)
+    blocked: NDArray[np.bool_] = np.zeros((1, queries, keys), np.bool_)
     if mixer.is_causal:
-        blocked |= ~np.tri(queries, keys, dtype=bool)
+        blocked = ~np.tri(queries, keys, dtype=np.bool_)[None]
     if mixer.allowed is not None:
-        shut = ~mixer.allowed.detach().cpu().numpy()
+        shut: NDArray[np.bool_] = ~mixer.allowed.detach().cpu().numpy()
         shut = shut[None] if shut.ndim == 2 else shut
         # All channels are one picture: a cell is shut where each of them shuts it.
         shut = shut.all(axis=0, keepdims=True) if mixer.per == "channel" else shut

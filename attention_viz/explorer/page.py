@@ -159,7 +159,8 @@ def explore(
     """
     if theme not in _THEMES:
         raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
-    stream = stream if stream in trace.mixers else trace.stream(stream or trace.streams[0])
+    stream = stream or trace.streams[0]
+    stream = stream if stream in trace.mixers else trace.stream(stream)
     # A table's index has whole numbers of numpy's, which JSON knows nothing of.
     layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
     call = trace.attention(layer, stream)

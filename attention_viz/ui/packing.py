@@ -77,8 +77,10 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
 def channel_of(run: "Run", stream: str, layer: int, channel: int) -> bytes | None:
     """Return one channel of a layer without a softmax; None where the browser has all heads."""
     from attention_viz.explorer.mixers import pack_channel
+    from attention_viz.operation.token_mixer import TokenMixer
 
-    if stream not in run.trace.mixers or run.trace.attention(layer, stream).per != "channel":
+    call = run.trace.attention(layer, stream)
+    if not isinstance(call, TokenMixer) or call.per != "channel":
         return None
     return pack_channel(run.trace, stream, layer, channel)
 

@@ -1,5 +1,6 @@
 """Layers without a softmax in the explorer: the browser gets a mixer's own numbers, and draws them with their signs."""
 
+import dataclasses
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 import attention_viz as av
 from attention_viz.explorer import explore, mixers, pack
+from attention_viz.explorer.mixers import pack_channel
 from attention_viz.explorer.packet import read_packet
 from attention_viz.trace.trace import Trace
 from tests.recording.mixers.hybrids import build
@@ -54,6 +56,22 @@ def test_channels_come_as_one_picture_of_all_that_arrives(scan: Trace) -> None:
     each = [(call.weights[one].double() * call.value[one, :, 0].double()) ** 2 for one in range(call.shape[0])]
     expected = torch.stack(each).sum(dim=0).sqrt()
     assert np.allclose(numbers(layer["cells"]).reshape(25, 25), expected.numpy(), rtol=1e-4, atol=1e-7)
+
+
+def test_a_channel_comes_alone_with_its_signs_and_its_skip(scan: Trace) -> None:
+    packed = pack_channel(scan, "mixer", 0, 17)
+    assert packed is not None
+    header, body = read_packet(packed)
+    cells, lengths, skip = (
+        np.frombuffer(zlib.decompress(body[at : at + count]), "<f4")
+        for at, count in (header["cells"], header["lengths"], header["skip"])
+    )
+    call = scan.attention(0, "mixer").head(17)
+    without = dataclasses.replace(call, skip=None)
+    assert np.array_equal(cells.reshape(25, 25), call.weights.numpy()) and (cells < 0).any()
+    assert np.allclose(lengths, call.value[:, 0].abs().numpy())
+    assert np.allclose(np.diag(cells.reshape(25, 25)) - skip, without.weights.diagonal().numpy(), atol=1e-5)
+    assert header["of"] == read_packet(pack(scan))[0]["channels"]
 
 
 def test_a_trace_that_is_too_large_keeps_its_layers_without_their_matrices(

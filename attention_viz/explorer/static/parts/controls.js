@@ -91,7 +91,7 @@ function headWords({recording, now: {stream}, store: {state}}, layer, head) {
 function createChannels(view) {
   const {store, recording} = view;
   const kinds = segments("Channels", CHANNELS, (which) => store.set({single: which === "one"}));
-  const number = element("input", {type: "number", min: "0", step: "1", "aria-label": "Channel"});
+  const number = element("input", {type: "number", class: "av-channel", min: "0", step: "1", "aria-label": "Channel"});
   number.onchange = () => view.choose({head: Number(number.value)});
   const node = element("span", {class: "av-check"}, kinds.node, number);
   return {
