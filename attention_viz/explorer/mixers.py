@@ -1,6 +1,6 @@
 """Layers without a softmax for the browser: signed weights as they were computed, in float32.
 
-Of a head the browser gets each weight and the length of each value, so that it knows what arrives: |weight| × length.
+The browser gets each weight of a head and the length of each value; |weight| × length is how much arrives.
 A layer with a matrix per channel comes as one picture: the length of what arrives in all channels together.
 """
 
@@ -107,11 +107,11 @@ def channels_id(trace: "Trace") -> str:
 
 
 def _unreached(mixer: "TokenMixer") -> Bool[np.ndarray, "heads query key"] | None:
-    """Return True where no value can arrive; one slice if heads agree, None if there is no such cell."""
+    """Return True if a value can't arrive; one slice if heads agree, None if all can."""
     heads, queries, keys = mixer.shape
     blocked: NDArray[np.bool_] = np.zeros((1, queries, keys), np.bool_)
     if mixer.is_causal:
-        blocked = ~np.tri(queries, keys, dtype=np.bool_)[None]
+        blocked = np.triu(np.ones((1, queries, keys), np.bool_), 1)
     if mixer.allowed is not None:
         shut: NDArray[np.bool_] = ~mixer.allowed.detach().cpu().numpy()
         shut = shut[None] if shut.ndim == 2 else shut

@@ -52,7 +52,9 @@ def without_words(trace: "Trace") -> str:
 
 def _other_way(trace: "Trace", without: Sequence[int]) -> str:
     shown = {number for stream in trace.mixers for number in trace.layer_numbers(stream)}
-    return "without a softmax: choose the mixer on Explore" if shown.issuperset(without) else "in another way"
+    return (
+        "in another way: choose the mixer on Explore" if shown.issuperset(without) else "in another way, not shown here"
+    )
 
 
 def _stopped_words(trace: "Trace", state: State) -> str:

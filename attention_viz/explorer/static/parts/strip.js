@@ -75,7 +75,7 @@ function buildLines(strip) {
       element("strong", {class: "av-plus"}, "Carried"),
       " to a query, or ",
       element("strong", {class: "av-minus"}, "taken away"),
-      "; the width is the size. Point at a token or press Enter on it: above, what it receives; below, where its value goes.",
+      "; the width is the size. Point at a token or press Enter on it: above, its sources; below, the tokens that get its value.",
     );
     return;
   }
