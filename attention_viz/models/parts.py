@@ -18,7 +18,6 @@ from attention_viz.recording.runner import Runner, versions
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
@@ -111,9 +110,8 @@ class ModelParts:
 
 
 def _numbers(anatomy: Anatomy) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of layers that aren't 0, 1, 2 and so on."""
-    mixers = {} if anatomy.streams else {name: KeptLayers.all_of(one) for name, one in anatomy.mixers.items()}
-    return {stream: kept.every for stream, kept in {**anatomy.layers, **mixers}.items() if not kept.counts}
+    """Return the numbers of mixers, and of attention layers that aren't 0, 1, 2 and so on."""
+    return {stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts} | dict(anatomy.mixers)
 
 
 def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", reader: Reader | None) -> ModelFacts:
@@ -123,6 +121,7 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
         adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
         numbers=_numbers(anatomy),
+        mixers=anatomy.heads_of_mixers,
         without=anatomy.without,
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,

@@ -89,8 +89,11 @@ class Anatomy:
     @property
     def heads_by_stream(self) -> Mapping[str, tuple[int, ...]]:
         """By stream, each layer's heads; those of mixers only if the model has no softmax attention."""
-        if self.streams:
-            return self.by_stream(self.heads)
+        return self.by_stream(self.heads) if self.streams else self.heads_of_mixers
+
+    @property
+    def heads_of_mixers(self) -> Mapping[str, tuple[int, ...]]:
+        """By stream, the heads or channels of each layer without a softmax."""
         counts = list(zip(self.mixer_places, self.mixer_heads, strict=True))
         return {name: tuple(count for (stream, _), count in counts if stream == name) for name in self.mixers}
 

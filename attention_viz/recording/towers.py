@@ -22,6 +22,9 @@ _PICTURES = ("vision", "visual", "image", "pixel", "vit", "video", "segmentation
 _SOUNDS = ("audio", "speech", "sound", "acoustic")
 _TEXTS = ("text", "language", "decoder")
 
+# Kinds whose layers pass their values through their short convolution, if they have one.
+_CONVOLVED = ("gated delta", "Kimi delta", "SSD", "selective scan", "RG-LRU")
+
 
 def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     """Return each call's stream."""
@@ -140,7 +143,9 @@ def mixer_layers(calls: Sequence[MixerCall]) -> dict[str, tuple[MixerLayer, ...]
     """Return the layers without a softmax by stream."""
     streams = dict.fromkeys(call.stream for call in calls)
     return {
-        stream: tuple(MixerLayer(call.of_row(), call.label) for call in calls if call.stream == stream)
+        stream: tuple(
+            MixerLayer(call.of_row(), call.label, _convolved(call)) for call in calls if call.stream == stream
+        )
         for stream in streams
     }
 
@@ -152,6 +157,14 @@ def mixer_places(calls: Sequence[MixerCall]) -> tuple[tuple[str, LayerNumber], .
         for stream in dict.fromkeys(call.stream for call in calls)
     }
     return tuple((call.stream, next(numbers[call.stream])) for call in calls)
+
+
+def _convolved(call: MixerCall) -> int:
+    """Return over how many tokens a convolution mixes the values before the call; 0 if none does."""
+    if call.mixer.kind not in _CONVOLVED:
+        return 0
+    sizes = [int(one.kernel_size[0]) for one in call.module.modules() if isinstance(one, nn.Conv1d)]
+    return max(sizes, default=0)
 
 
 def numbering_note(streams: Sequence[str], modules: Sequence[nn.Module]) -> tuple[str, ...]:

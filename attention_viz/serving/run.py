@@ -86,7 +86,7 @@ class Run:
 
     def stream(self, name: str | None) -> str:
         """Return the stream of that name, else the first."""
-        return name if name in self.trace.attention_streams else self.trace.streams[0]
+        return name if name in self.trace.streams else self.trace.streams[0]
 
     def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
         """Return the nearest layer, by number, and head."""

@@ -63,10 +63,16 @@ class Layer(ShortRepr):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MixerLayer(ShortRepr):
-    """One layer that mixes tokens without a softmax: the recorded call, head first, and the model's number for it."""
+    """One layer that mixes tokens without a softmax: the recorded call, head first, and the model's number for it.
+
+    Attributes:
+        convolved: over how many tokens, itself included, a convolution mixed each value before; 0 if none did, or if
+            this isn't known.
+    """
 
     mixer: TokenMixer
     label: str
+    convolved: int = 0
 
     @property
     def tensors(self) -> Iterator[Tensor]:

@@ -65,13 +65,24 @@ def _packed(run: "Run") -> _Packed:
 
 
 def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
-    """Return a head's terms; None if the browser has all weights."""
-    if long_id_of(run) is None:
+    """Return a head's terms; None if the browser has all weights, as of a mixer."""
+    if long_id_of(run) is None or stream in run.trace.mixers:
         return None
     packed = _made(run, stream, layer, head)
     if not run.trace.seen.tensors:
         AHEAD.begin(_HeadInSight(weakref.ref(run), stream, layer, head, len(packed)))
     return packed
+
+
+def channel_of(run: "Run", stream: str, layer: int, channel: int) -> bytes | None:
+    """Return one channel of a layer without a softmax; None where the browser has all heads."""
+    from attention_viz.explorer.mixers import pack_channel
+    from attention_viz.operation.token_mixer import TokenMixer
+
+    call = run.trace.attention(layer, stream)
+    if not isinstance(call, TokenMixer) or call.per != "channel":
+        return None
+    return pack_channel(run.trace, stream, layer, channel)
 
 
 def maps_in(packed: bytes) -> bytes:
@@ -88,6 +99,8 @@ def ranking_of(run: "Run", asked: dict[str, Any] | None) -> dict[str, Any] | Non
     if asked is None or (long_id := long_id_of(run)) is None or asked.get("of") != long_id:
         return None
     stream, query, key = run.stream(asked["stream"]), int(asked["query"]), int(asked["key"])
+    if stream in run.trace.mixers:
+        return None
     with ANALYSES:
         found = rank_heads(run.trace, stream, query, key)[:_MOST_RANKED]
     ranked = [{"layer": layer, "head": head, "weight": weight} for layer, head, weight in found]

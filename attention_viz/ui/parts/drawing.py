@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,9 +44,16 @@ def without_words(trace: "Trace") -> str:
     several = len(trace.attention_streams) > 1
     return " ".join(
         f"{kept.note.capitalize()}{f' in the {stream}' * several}; "
-        f"{'it mixes' if len(kept.without) == 1 else 'they mix'} tokens in another way, not shown here."
+        f"{'it mixes' if len(kept.without) == 1 else 'they mix'} tokens {_other_way(trace, kept.without)}."
         for stream, kept in trace.kept.items()
         if kept.without
+    )
+
+
+def _other_way(trace: "Trace", without: Sequence[int]) -> str:
+    shown = {number for stream in trace.mixers for number in trace.layer_numbers(stream)}
+    return (
+        "in another way: choose the mixer on Explore" if shown.issuperset(without) else "in another way, not shown here"
     )
 
 

@@ -12,7 +12,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import beginning_source, channel_source, component_source, packet_source
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.packing import head_of, long_id_of, maps_in, payload_of, ranking_of
+from attention_viz.ui.packing import channel_of, head_of, long_id_of, maps_in, payload_of, ranking_of
 from attention_viz.ui.parts.markdown import as_sentence
 
 _KEY = "explorer"
@@ -91,6 +91,8 @@ def show_explorer(
     head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}
     message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
+    if isinstance(shown, Run) and (channel := channel_of(shown, stream, layer, head)) is not None:
+        _packet(key=f"{_KEY}-channel-packet", data=channel)
     if isinstance(shown, Run) and long_id_of(shown) is not None:
         visit.memory(_Handed).shown = weakref.ref(shown)
         try:

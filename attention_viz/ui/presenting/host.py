@@ -124,5 +124,7 @@ def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | No
 
 def _slides(run: Run, state: State) -> tuple[Slide, ...]:
     trace, stream = run.trace, run.stream(state.stream)
+    if stream in trace.mixers:
+        return found_slides(trace, run.findings)
     chosen = (stream, *run.place(stream, state.layer, state.head), *pair_of(run, state))
     return found_slides(trace, run.findings, chosen)

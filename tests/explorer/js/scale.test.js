@@ -38,7 +38,8 @@ test("the logarithmic scale goes in equal steps down to a thousandth, and no fur
 
 test("the ticks of each scale stand where their weights lie", () => {
   for (const {ticks, place} of Object.values(SCALES))
-    for (const [at, text] of ticks(0.5)) close(place(Number(text), 0.5), at);
+    for (const [at, text] of ticks(0.5))
+      close(place(Number(text.replace("\u2212", "-").replace(" \u00d7 10\u207b\u2075", "e-5")), 0.5), at);
 });
 
 test("lengths are proportions on every scale", () => {

@@ -2,16 +2,18 @@
 
 import {element, within} from "../parts/element.js";
 import {headingPlaces, layHeads, mostHeads, placeOf, tracksOf} from "./layout.js";
-import {layerNumber, layerPlace} from "./numbers.js";
+import {layerNumber} from "./numbers.js";
 
 /** @import {Layout, Place} from "./layout.js" */
 
-/** @typedef {{layer: number, head: number}} HeadPlace */
+/** A head by its layer's number, or its name where numbers come twice.
+ * @typedef {{layer: number, head: number, name?: string}} HeadPlace */
 
-/** @typedef {{heads: number, label: string, number?: number}} HeadLayer */
+/** `name` tells layers with one number apart; `called` is what stands beside the layer in place of its number.
+ * @typedef {{heads: number, label: string, number?: number, name?: string, called?: string}} HeadLayer */
 
-/** The cell of a head, its layer by its number; `place` is where it stands among all heads.
- * @typedef {HeadPlace & {place: number, node: HTMLElement}} HeadCell */
+/** The cell of a head, its layer by its number and by its `row`; `place` is where it stands among all heads.
+ * @typedef {HeadPlace & {row: number, place: number, node: HTMLElement}} HeadCell */
 
 /**
  * What follows what a reader does: `press` a click or Enter, `reach` an arrow key that leads to a head, `point` a pointer
@@ -56,7 +58,7 @@ export class HeadGrid {
     };
     table.addEventListener("focusin", (event) => {
       const cell = this.cellOf(event);
-      if (cell) this.reached = `${cell.layer} ${cell.head}`;
+      if (cell) this.reached = cellName(cell);
       this.mark();
     });
     table.onkeydown = (event) => this.walk(event);
@@ -78,9 +80,11 @@ export class HeadGrid {
     this.cells.clear();
     const build = (/** @type {number} */ row, /** @type {number} */ head) => {
       const layer = layerNumber(layers, row);
-      const named = {"data-layer": layer, "data-head": head, tabindex: -1, "aria-selected": "false"};
+      const {name} = layers[row];
+      const named = {"data-layer": name ?? layer, "data-head": head, tabindex: -1, "aria-selected": "false"};
       const node = element("div", {class: "av-cell", role: "gridcell", ...named});
-      this.cells.set(`${layer} ${head}`, fill({layer, head, place: this.cells.size, node}));
+      const place = {layer, head, ...(name === undefined ? {} : {name})};
+      this.cells.set(cellName(place), fill({...place, row, place: this.cells.size, node}));
       return node;
     };
     this.table.replaceChildren(...rowsOf(layers, build));
@@ -97,7 +101,7 @@ export class HeadGrid {
   /** Mark the chosen head; the Tab key comes to it, or to the one that was reached since.
    * @param {HeadPlace | null} chosen */
   mark(chosen = null) {
-    const name = chosen ? `${chosen.layer} ${chosen.head}` : this.chosen;
+    const name = chosen ? cellName(chosen) : this.chosen;
     const moves = name !== this.chosen && !this.table.matches(":focus-within");
     if (moves || !this.cells.has(this.reached)) this.reached = name;
     this.chosen = name;
@@ -117,17 +121,29 @@ export class HeadGrid {
   walk(event) {
     const [cell, {layers, hearing}] = [this.cellOf(event), this];
     if (!cell) return;
-    const from = {layer: layerPlace(layers, cell.layer), head: cell.head};
+    const from = {layer: cell.row, head: cell.head};
     const to = headByKey(layers, from, event.key, this.layout.turned);
     if (event.key === "Enter" || event.key === " ") hearing.press(cell, event);
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
-      const there = /** @type {C} */ (this.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`));
+      const there = /** @type {C} */ (
+        this.cells.get(cellName({layer: layerNumber(layers, to.layer), head: to.head, ...givenName(layers[to.layer])}))
+      );
       there.node.focus();
       hearing.reach?.(there);
     }
     event.preventDefault();
   }
+}
+
+/** @param {HeadPlace} place */
+function cellName({layer, head, name}) {
+  return `${name ?? layer} ${head}`;
+}
+
+/** @param {HeadLayer} layer */
+function givenName({name}) {
+  return name === undefined ? {} : {name};
 }
 
 /** The rows of the grid, its heading first; `layers` tell how many heads each has, what the model calls it, and its
@@ -142,9 +158,9 @@ function gridRows(layers, buildCell) {
       element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
     ),
   );
-  const rows = layers.map(({heads, label, number}, layer) => {
-    const called = String(number ?? layer);
-    const title = label === called ? null : `Layer ${label} of the model`;
+  const rows = layers.map(({heads, label, number, called: own}, layer) => {
+    const called = own ?? String(number ?? layer);
+    const title = label === String(number ?? layer) ? null : `Layer ${label} of the model`;
     const name = element(
       "span",
       {role: "rowheader", "aria-label": `Layer ${called}`, title, "data-called": called},

@@ -7,27 +7,32 @@ import {SCALES, SCALE_NAMES} from "../data/scale.js";
  * @import {Axis} from "../data/tokens.js" */
 
 let groups = 0;
+/** @type {readonly {value: "all" | "one", label: string, title: string}[]} */
+const CHANNELS = [
+  {value: "all", label: "All", title: "How much arrives in all channels together"},
+  {value: "one", label: "One", title: "One channel\u2019s own matrix, with its signs"},
+];
+/** @type {readonly {value: "weight" | "arrived", label: string, title: string}[]} */
+const MIXED_READINGS = [
+  {value: "weight", label: "Weight", title: "How much of each value is carried to a query, or, below 0, taken away"},
+  {value: "arrived", label: "What arrived", title: "How long the vector is that arrives: the weight times the value"},
+];
 
 /** The controls and the readout.
- * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "hideSpecial">} view
+ * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "arrived" | "single" | "hideSpecial">} view
  * @returns {Part} */
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
   const matters = createMatters(view);
-  const streams =
-    recording.streams.length > 1
-      ? segments(
-          "Attention",
-          recording.streams.map(({name}) => ({value: name, label: name, title: `Show the ${name} attention`})),
-          (stream) => view.choose({stream}),
-        )
-      : null;
+  const streams = recording.streams.length > 1 ? createStreams(view) : null;
   const scales = segments(
     "Colour",
     SCALE_NAMES.map((value) => ({value, label: SCALES[value].label, title: SCALES[value].title})),
     (scale) => store.set({scale, scaleChosen: true}),
   );
+  const mixed = segments("Reading", MIXED_READINGS, (reading) => store.set({arrived: reading === "arrived"}));
+  const channels = createChannels(view);
   const special = element("input", {type: "checkbox"});
   special.onchange = () => store.set({hideSpecial: special.checked});
   const hiding = element(
@@ -44,6 +49,8 @@ export function createControls(view) {
     view.open ? matters : null,
     streams?.node,
     scales.node,
+    channels.node,
+    mixed.node,
     anySpecial ? hiding : null,
   );
   return {
@@ -52,19 +59,62 @@ export function createControls(view) {
       const {stream} = store.state;
       const {layer, head} = view.now.at;
       const {label, number = layer} = view.now.stream.layers[layer];
-      readout.replaceChildren(element("strong", {}, recording.headName(view.now.stream, layer, head)));
+      readout.replaceChildren(element("strong", {}, headWords(view, layer, head)));
       const {reading} = recording.header;
       if (reading && !reading.together)
         readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
       if (label !== String(number))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
       // All heads together can't be ablated as one.
-      matters.hidden = Boolean(reading?.together);
+      matters.hidden = Boolean(reading?.together) || Boolean(view.now.stream.signed);
       streams?.select(stream);
       scales.select(store.state.scale);
+      const {signed, layers} = view.now.stream;
+      scales.node.hidden = Boolean(signed);
+      mixed.node.hidden = layers[layer].per !== "head" && !(layers[layer].channels && store.state.single);
+      channels.draw();
+      mixed.select(store.state.arrived ? "arrived" : "weight");
       special.checked = store.state.hideSpecial;
     },
   };
+}
+
+/** What the head on the screen is called, or the channel.
+ * @param {Pick<View, "recording" | "now" | "store">} view @param {number} layer @param {number} head */
+function headWords({recording, now: {stream}, store: {state}}, layer, head) {
+  const name = recording.headName(stream, layer, head);
+  return state.single && state.preview === null ? name.replace("all channels", `Channel ${head}`) : name;
+}
+
+/** Of a layer with a matrix per channel: all of them together, or one by its number; only where a host hands it over.
+ * @param {Pick<View, "recording" | "now" | "choose"> & Writes<"single">} view */
+function createChannels(view) {
+  const {store, recording} = view;
+  const kinds = segments("Channels", CHANNELS, (which) => store.set({single: which === "one"}));
+  const number = element("input", {type: "number", class: "av-channel", min: "0", step: "1", "aria-label": "Channel"});
+  number.onchange = () => view.choose({head: Number(number.value)});
+  const node = element("span", {class: "av-check"}, kinds.node, number);
+  return {
+    node,
+    draw() {
+      const {channels = 0} = view.now.stream.layers[view.now.at.layer];
+      const {single, head} = store.state;
+      node.hidden = !channels || recording.ask === null;
+      number.hidden = !single;
+      number.max = String(channels - 1);
+      number.value = String(head);
+      kinds.select(single ? "one" : "all");
+    },
+  };
+}
+
+/** The switch between the kinds of attention. @param {Pick<View, "recording" | "choose">} view */
+function createStreams({recording, choose}) {
+  const entries = recording.streams.map(({name, signed}) => ({
+    ...{value: name, label: name},
+    title: signed ? "Show the layers without a softmax" : `Show the ${name} attention`,
+  }));
+  return segments("Attention", entries, (stream) => choose({stream}));
 }
 
 /** A button that leads to what becomes of the output without the head on the screen.

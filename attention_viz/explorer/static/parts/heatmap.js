@@ -12,6 +12,7 @@ import {isWhole, wholeWindow} from "../data/viewport.js";
 
 /** @import {MatrixMap, MapView} from "./gestures.js"
  * @import {Part, State} from "./view.js"
+ * @import {Stream} from "../data/recording.js"
  * @import {Viewport} from "../data/viewport.js" */
 
 // What only lies over the matrix: pointing and choosing leave the matrix itself as it is.
@@ -38,13 +39,15 @@ export function createHeatmap(view) {
     base,
     over,
   );
+  const verb = element("span", {}, " attend to ");
   const title = element(
     "h2",
     {},
     element("span", {class: "av-query"}, "Queries \u2193"),
-    " attend to ",
+    verb,
     element("span", {class: "av-keys"}, "keys \u2192"),
   );
+  const aside = element("p", {class: "av-quiet", "data-testid": "explorer-mixing", hidden: true});
   const whole = button("Whole", "Show the whole matrix", () => map.show(null));
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
   const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
@@ -57,6 +60,7 @@ export function createHeatmap(view) {
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
     element("header", {}, title, element("div", {class: "av-zoom"}, zoom, full)),
     stage,
+    aside,
     blocks.node,
   );
   /** @type {MatrixMap} */
@@ -70,11 +74,23 @@ export function createHeatmap(view) {
   return {
     node,
     draw(changed) {
+      const {stream, at} = view.now;
+      verb.textContent = stream.signed ? " from " : " attend to ";
+      aside.textContent = asideOfMixing(stream, at.layer);
+      aside.hidden = aside.textContent === "";
       if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);
       if ([...changed].some((name) => !LIES_OVER.includes(name))) drawBase(map);
       drawOver(map);
     },
   };
+}
+
+/** What has to be known of the matrix of a layer without a softmax. @param {Stream} stream @param {number} layer */
+function asideOfMixing({layers, longest, queries}, layer) {
+  const {cells, convolved = 0} = layers[layer];
+  if (cells === null)
+    return `This layer\u2019s matrix is drawn up to ${longest} tokens, and this text has ${queries.count}; shorten it.`;
+  return convolved > 1 ? `The values already mix the last ${convolved} tokens, by a convolution before.` : "";
 }
 
 /** @param {string} text @param {string} label @param {() => void} act */

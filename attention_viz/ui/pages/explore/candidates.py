@@ -55,8 +55,9 @@ def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
     if not back or not _stays_whole(run, state):
         return None
     position, keys = _position(run, back), run.trace.key_tokens()
-    layer, head = run.place(None, state.layer, state.head)
-    row = run.trace.attention(layer).head(head).rows([position]).weights[0]
+    stream = run.stream(state.stream)
+    layer, head = run.place(stream, state.layer, state.head)
+    row = run.trace.attention(layer, stream).head(head).rows([position]).weights[0].abs()
 
     def looked_at(key: int) -> tuple[bool, float]:
         return key > 0 and not keys.special[key], float(row[key])
@@ -76,15 +77,21 @@ def _stays_whole(run: Run, state: State) -> bool:
     return is_raw(state) and is_long(run.trace)
 
 
+def _attending(run: Run, state: State) -> tuple[int, int] | None:
+    """Return the nearest layer with a softmax, and head; None if there is none."""
+    streams = run.trace.attention_streams
+    return run.place(streams[0], state.layer, state.head) if streams else None
+
+
 def _position(run: Run, back: int) -> int:
     return len(run.trace.query_tokens()) - 1 - back
 
 
-def _show_cache(trace: Trace, state: State, position: int) -> None:
+def _show_cache(trace: Trace, place: tuple[int, int] | None, position: int) -> None:
     """Show the KV cache once the model generates from it."""
-    if not trace.provenance.generated:
+    if not trace.provenance.generated or place is None:
         return
-    figure = views.cache(trace, state.layer, state.head, position, theme=theme_name())
+    figure = views.cache(trace, *place, position, theme=theme_name())
     words = _cache_words(trace, position)
     show_picture(figure, "cache", f"The KV cache, one row per recent step. {words}")
     st.caption(plain(words))
@@ -155,16 +162,19 @@ def show_candidates(
                 if uncut:
                     st.caption(plain(uncut))
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
-            figure = views.candidates(trace, state.layer, state.head, likely, position, theme=theme_name())
             words = ", ".join(
                 f"{set_apart(trace.query_tokens().write(token))} {share:.3f}"
                 for token, share in zip(likely.token, likely.probability, strict=True)
             )
-            show_picture(figure, f"candidates-{position}", f"{title}: {words}")
+            if (place := _attending(run, state)) is None:
+                st.caption(plain(words))
+            else:
+                figure = views.candidates(trace, *place, likely, position, theme=theme_name())
+                show_picture(figure, f"candidates-{position}", f"{title}: {words}")
             if position == next(iter(found)):
                 writes = hold_writes(run, state)
             if decoder:
-                _show_cache(trace, state, position)
+                _show_cache(trace, place, position)
                 _show_eviction(state)
                 if position == len(trace.query_tokens()) - 1 and not state.own:
                     _offer_why(trace, likely)
