@@ -59,23 +59,31 @@ class _Stretch(NamedTuple):
 def carry_back(terms: Recurrence, places: Int[Tensor, " row"], first: int, after: int) -> Float[Tensor, "... row key"]:
     """Return the weights of the rows at `places` for the keys from `first` to before `after`."""
     key, lead = terms.key, terms.lead
-    rows = len(places)
-    last = int(places.max()) + 1 if rows else 0
-    carried = key.new_zeros(*lead, rows, key.shape[-1])
-    pieces = [key.new_zeros(*lead, rows, max(after - max(first, last), 0))]
-    for chunk in reversed(list(_starts(terms, last))):
+    order = places.argsort()
+    rows, query = places[order], terms.query
+    if not (rising := bool((rows == places).all())):
+        query = query[..., order, :]
+    weights = key.new_zeros(*lead, len(rows), after - first)
+    carried = key.new_zeros(*lead, 0, key.shape[-1])
+    begun = len(rows)
+    for chunk in reversed(list(_starts(terms, int(rows[-1]) + 1 if len(rows) else 0))):
         if chunk[1] <= first:
             break
         part = _chunk(terms, *chunk)
+        # Rows before the chunk have nothing in it.
+        from_here = int(torch.searchsorted(rows, chunk[0]))
         cells = carried @ part.into
         carried = carried @ part.through if part.erased is not None else carried * part.through
-        inside = ((places >= chunk[0]) & (places < chunk[1])).nonzero()[:, 0]
-        if len(inside):
-            found, reach = _begin(part, terms.query[..., inside, :], places[inside] - chunk[0])
-            cells = cells.index_copy(-2, inside, found.expand(*lead, *found.shape[-2:]))
-            carried = carried.index_copy(-2, inside, reach.expand(*lead, *reach.shape[-2:]))
-        pieces.append(cells[..., max(first - chunk[0], 0) : max(after - chunk[0], 0)])
-    return torch.cat(pieces[::-1], dim=-1)
+        if from_here < begun:
+            inside = slice(from_here, begun)
+            found, reach = _begin(part, query[..., inside, :], rows[inside] - chunk[0])
+            cells = torch.cat([found.expand(*lead, *found.shape[-2:]), cells], dim=-2)
+            carried = torch.cat([reach.expand(*lead, *reach.shape[-2:]), carried], dim=-2)
+            begun = from_here
+        start, stop = max(chunk[0], first), min(chunk[1], after)
+        if start < stop:
+            weights[..., begun:, start - first : stop - first] = cells[..., start - chunk[0] : stop - chunk[0]]
+    return weights if rising else weights[..., order.argsort(), :]
 
 
 def carry_values(terms: Recurrence, values: Float[Tensor, "... key d_v"]) -> Float[Tensor, "... key d_v"]:

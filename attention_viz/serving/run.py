@@ -82,11 +82,11 @@ class Run:
     @property
     def tokens(self) -> int:
         """The first stream's query count."""
-        return len(self.trace.query_tokens(self.trace.attention_streams[0]))
+        return len(self.trace.query_tokens(self.trace.streams[0]))
 
     def stream(self, name: str | None) -> str:
         """Return the stream of that name, else the first."""
-        return name if name in self.trace.attention_streams else self.trace.attention_streams[0]
+        return name if name in self.trace.streams else self.trace.streams[0]
 
     def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
         """Return the nearest layer, by number, and head."""

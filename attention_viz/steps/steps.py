@@ -40,6 +40,8 @@ AXES = {
     "d_model": ("dimensions", r"d_{\text{model}}"),
     "d_k": ("dimensions", "d_k"),
     "d_v": ("dimensions", "d_v"),
+    "decays": ("dimensions", "d"),
+    "one": ("numbers", "1"),
 }
 
 
