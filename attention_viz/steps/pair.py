@@ -332,8 +332,8 @@ def _probability(cosine: float) -> float:
     return 1 - math.acos(max(-1.0, min(1.0, cosine))) / math.pi
 
 
-def _written(pair: MixerPair) -> tuple[str, ...] | list[str]:
-    return pair.opened.trace.key_tokens(pair.opened.stream).written
+def _written(pair: MixerPair) -> list[str]:
+    return [f"{at} · {one}" for at, one in enumerate(pair.opened.trace.key_tokens(pair.opened.stream).written)]
 
 
 def _one_decay(pair: MixerPair) -> bool:
@@ -372,7 +372,9 @@ PAIR_STEPS: dict[str, PairStep] = {
         lambda pair: _decays(pair) and pair.opened.has_vectors,
         _decayed,
     ),
-    "erased": PairStep("Erased", "what later keys take from the reading", lambda pair: pair.call.erases, _erased),
+    "erased": PairStep(
+        "Erased", "what later keys' erasing adds to the reading", lambda pair: pair.call.erases, _erased
+    ),
     "kept": PairStep("Still read", "after decays and erasing", lambda pair: pair.call.erases, _kept),
     "write": PairStep("Write", "how strongly the token writes", lambda pair: pair.call.write is not None, _write),
     "divisor": PairStep("Divisor", "divides the whole row", lambda pair: pair.call.floor is not None, _divisor),

@@ -141,17 +141,12 @@ def show_mixer_pipeline(opened: MixerHead, choice: StepChoice) -> None:
     """Draw the way from the chosen key to the chosen query."""
     pair = open_pair(opened, choice.query, choice.key)
     colours = palette(theme_name())
-    parts = (
-        _title(pair),
-        _chain(pair),
-        _eraser_part(pair),
-        _arrival(pair),
-        _row_part(pair),
-        _sum(pair, choice.dimension),
-    )
+    left = f"{_chain(pair)}{_eraser_part(pair)}"
+    right = f"{_row_part(pair)}{_arrival(pair)}{_sum(pair, choice.dimension)}"
     # The colours of differences: plus and minus.
     style = f"--plus: {colours.more}; --minus: {colours.less}"
-    st.html(f'<div class="mixer" data-testid="mixer-pipeline" style="{style}">{"".join(parts)}</div>')
+    content = f"{_title(pair)}<div>{left}</div><div>{right}</div>"
+    st.html(f'<div class="mixer" data-testid="mixer-pipeline" style="{style}">{content}</div>')
 
 
 def _title(pair: MixerPair) -> str:
