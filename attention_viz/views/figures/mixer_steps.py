@@ -12,12 +12,14 @@ from attention_viz.errors import ShapeError
 from attention_viz.steps.mixer_steps import MIXER_STEPS
 from attention_viz.steps.mixing import MixerHead
 from attention_viz.views.figures.steps import Matrix, axis_labels, draw, family, numbers
+from attention_viz.views.style.marks import heatmaps
 from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import with_minus
 
 # From the largest number down to what looks like 0: four decades.
 _DECADES = 4
 _WORDS = {"query": "query", "key": "key", "one": "", "decays": "dimension"}
+_LATER = "later: nothing arrives from there"
 _LOGARITHMIC = ("read", "weights")
 
 
@@ -36,13 +38,14 @@ def mixer_step(
     colours, one = palette(theme), MIXER_STEPS[step]
     values = numbers(found)
     ahead = numpy.triu(numpy.ones(values.shape, dtype=bool), 1) & (one.axes == ("query", "key") and _causal(opened))
-    blocks = matrix_blocks(values, ahead)
+    blocks = matrix_blocks(numpy.where(ahead, numpy.nan, values), ahead)
     labels = [
         axis_labels(opened.trace, opened.stream, axis, count)
         for axis, count in zip(one.axes, blocks.shape, strict=True)
     ]
     titles = (_WORDS.get(one.axes[0], "dimension"), _WORDS.get(one.axes[1], "dimension"))
     figure = draw(Matrix(blocks, *labels, titles, one.label, family(step, colours)), colours, cell)
+    figure.for_each_trace(lambda one: one.update(name=_LATER), lambda one: str(one.name).startswith("blocked"))
     if step in _LOGARITHMIC:
         _by_decades(figure, blocks)
     return figure
@@ -62,9 +65,20 @@ def _by_decades(figure: go.Figure, blocks: Blocks) -> None:
     cells.colorbar.update(
         tickvals=sorted(ticks), ticktext=[with_minus(ticks[at]) for at in sorted(ticks)], title_text=""
     )
+    for part in heatmaps(figure):
+        if part.text is not None:
+            numbered = [
+                [_short(value) if any(map(str.isdigit, text)) else text for text, value in zip(*row, strict=True)]
+                for row in zip(part.text, blocks.values.tolist(), strict=True)
+            ]
+            part.update(text=numbered)
     if cells.text is None:
         cells.update(customdata=blocks.values)
         cells.update(hovertemplate="row %{y}, column %{x}: %{customdata:.6f}<extra></extra>")
+
+
+def _short(number: float) -> str:
+    return with_minus(f"{number:.2g}")
 
 
 def _places(values: Float[ndarray, "row column"], largest: float) -> Float[ndarray, "row column"]:
