@@ -78,10 +78,10 @@ def _kept(opened: MixerHead, row: int, column: int) -> Arithmetic:
         return Arithmetic("given", "The key is 0, so nothing was written.", 0.0)
     numbers = enumerate(zip(key.tolist(), rest.tolist(), strict=True))
     terms = tuple(
-        ProductTerm(f"dimension {d}", (("key", a), ("what is left", b), ("1 ÷ ‖key‖²", 1 / size)), a * b / size)
+        ProductTerm(f"dimension {d}", (("key", a), ("rest", b), ("1 ÷ ‖key‖²", 1 / size)), a * b / size)
         for d, (a, b) in numbers
     )
-    said = "The key times what is left of it in the state, over the key's own square: 1 as it is written."
+    said = "The key times its rest in the state, over the key's own square: 1 as it is written."
     return Arithmetic("sum", said, math.fsum(term.product for term in terms), terms)
 
 
@@ -177,7 +177,7 @@ MIXER_STEPS: dict[str, Step] = {
     "value": _step(
         "value",
         "Value",
-        "What each token writes.",
+        "Each token's content, which it writes into the state.",
         ("V", "V"),
         ("key", "d_v"),
         lambda opened: opened.mixer.value,
@@ -195,7 +195,7 @@ MIXER_STEPS: dict[str, Step] = {
     "decay": _step(
         "decay",
         "Decay",
-        "What each token leaves of the state before it writes: 1 leaves all, 0 nothing.",
+        "The part of the state that each token leaves before it writes: 1 is all, 0 is nothing.",
         (r"e^{g_j}", r"e^{g_j}"),
         ("key", "decays"),
         _rows("decay"),
@@ -222,8 +222,8 @@ MIXER_STEPS: dict[str, Step] = {
     "kept": _step(
         "kept",
         "Kept",
-        "How much of each token's write is still there: what its own key would read of it, over what it wrote. Decays "
-        "and, for delta rules, later keys make it less.",
+        "How much of each token's write is still there: the part that its own key would still read. Decays and, for "
+        "delta rules, later keys make it less.",
         (r"\frac{k_j^{\top} \Phi_{ij}\, k_j}{k_j^{\top} k_j}", r"\frac{k_j^{\top} \Phi_{ij}\, k_j}{k_j^{\top} k_j}"),
         ("query", "key"),
         lambda opened: opened.kept,

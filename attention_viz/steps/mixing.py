@@ -4,10 +4,11 @@ All numbers of a pair are computed in float64 from the recorded terms, token by 
 whole matrices.
 
 Source: the rules in `operation.token_mixer`. A reading vector walks back from the query: at each token a delta rule
-takes away what the token erases, then the decay shrinks it.
+subtracts the erased part, then the decay shrinks it.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -33,7 +34,7 @@ class MixerHead:
     @once
     def mixer(self) -> TokenMixer:
         """This head's call, as recorded."""
-        return self.trace.attention(self.layer, "mixer" if self.stream == "mixer" else self.stream).head(self.head)
+        return cast("TokenMixer", self.trace.attention(self.layer, self.stream)).head(self.head)
 
     @once
     def exact(self) -> TokenMixer:
@@ -71,8 +72,8 @@ class Walk:
         reading: the key's reading, before its write strength.
         later: positions of the tokens after the key, up to the query.
         weights: (later,) each later token's own weight for the query, before gate and divisor.
-        overlaps: (later,) what each later key would read of this key if nothing were erased.
-        found: (later,) what each later token found and erased of this key, in an order of one token after the other.
+        overlaps: (later,) each later key's reading of this key if nothing were erased.
+        found: (later,) each later key's reading of this key after all erasing before it.
     """
 
     between: Float[Tensor, " d_k"]

@@ -76,7 +76,7 @@ class MixerPair:
 
     @once
     def divisor(self) -> float:
-        """What the row is divided by, for mLSTM; otherwise 1."""
+        """The row's divisor, for mLSTM; otherwise 1."""
         if self.call.floor is None:
             return 1.0
         return max(abs(self.row_sum), lone(self.call.floor, self.query) or 0.0) + self.call.epsilon
@@ -106,7 +106,7 @@ class MixerPair:
         return (self.reading * self.write / self.divisor + self.skip) * self.gate
 
     def letter(self, name: str) -> str:
-        """Return what this kind's paper calls a term."""
+        """Return a term's name in this kind's paper."""
         return LETTERS.get(self.call.kind, {}).get(name, name)
 
 
@@ -201,7 +201,7 @@ def _decayed(pair: MixerPair) -> Arithmetic:
     if len(between) == 1:
         before, factor = _read(pair).total, float(between.exp())
         term = ProductTerm("read × decay", (("read", before), ("decay", factor)), before * factor)
-        return Arithmetic("sum", "What the query would read of this key if nothing were erased.", term.product, (term,))
+        return Arithmetic("sum", "The query's reading of this key if nothing were erased.", term.product, (term,))
     names = (pair.letter("query"), pair.letter("key"))
     columns = (call.query[pair.query] * call.scale, call.key[pair.key], between.exp())
     terms = tuple(
@@ -232,7 +232,7 @@ def _erased(pair: MixerPair) -> Arithmetic:
 def _kept(pair: MixerPair) -> Arithmetic:
     found = pair.walk
     terms = (ProductTerm("after decay", (), found.decayed), ProductTerm("erased", (), -found.erased))
-    return Arithmetic("sum", "What the query still reads of this key.", found.reading, terms)
+    return Arithmetic("sum", "The query's reading of this key after decays and erasing.", found.reading, terms)
 
 
 def _write(pair: MixerPair) -> Arithmetic:

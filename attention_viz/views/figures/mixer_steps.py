@@ -44,8 +44,11 @@ def mixer_step(
         for axis, count in zip(one.axes, blocks.shape, strict=True)
     ]
     titles = (_WORDS.get(one.axes[0], "dimension"), _WORDS.get(one.axes[1], "dimension"))
-    figure = draw(Matrix(blocks, *labels, titles, one.label, family(step, colours)), colours, cell)
-    figure.for_each_trace(lambda one: one.update(name=_LATER), lambda one: str(one.name).startswith("blocked"))
+    figure = draw(Matrix(blocks, labels[0], labels[1], titles, one.label, family(step, colours)), colours, cell)
+    parts: Any = figure.data
+    for part in parts:
+        if str(part.name).startswith("blocked"):
+            part.update(name=_LATER)
     if step in _LOGARITHMIC:
         _by_decades(figure, blocks)
     return figure

@@ -60,7 +60,7 @@ def pair_in(opened: MixerHead, state: State) -> tuple[int, int]:
 
 
 def known_choices(opened: MixerHead) -> Possible:
-    """Return what the page can choose for this head."""
+    """Return the page's choices for this head."""
     queries, keys = opened.mixer.shape
     widest = max(opened.mixer.value.shape[-1], opened.mixer.query.shape[-1])
     only = {
@@ -168,7 +168,7 @@ def _chain(pair: MixerPair) -> str:
     note = ""
     if pair.opened.has_state and pair.reached and pair.opened.has_vectors:
         left = open_mixer_cell(pair.opened, "kept", pair.query, pair.key)
-        note = _opening("Still there", "what the key itself would read of its write, over what it wrote", left)
+        note = _opening("Still there", "the part that the key itself would still read", left)
         note = f'<p class="mixer-note">How much of this write is left in the state:</p>{note}'
     return f'<div class="mixer-chain">{"".join(lines)}</div>{note}'
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-import attention_viz as av
+from attention_viz.models.loading.load_folder import load_folder
 from tests.inputs.test_text import byte_tokenizer
 from tests.models.families import build
 from tests.ui.screens import Screen
@@ -29,7 +29,7 @@ def number(written: str) -> float:
 
 def test_a_pair_of_a_mixer_opens_from_the_address(address: str, tmp_path: Path) -> None:
     screen = Screen().open(f"{address}&query=5&key=2")
-    trace = av.load_folder(str(tmp_path / "hybrid")).trace("abcdefgh")
+    trace = load_folder(tmp_path / "hybrid", "mine").trace("abcdefgh")
     weights = trace.weights(0, 3, stream="mixer")
     page = screen.part("mixer-pipeline")
     assert "Layer 0 · selective scan · channel 3" in page
