@@ -4,7 +4,7 @@ A new step is an entry in `MIXER_STEPS`; a kind takes the steps whose terms it h
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 from torch import Tensor
 
@@ -103,7 +103,7 @@ def exact_row(opened: MixerHead, query: int) -> Tensor:
     return opened.exact.rows([query]).weights[0]
 
 
-def _rows(name: str, count: Any = None) -> Any:
+def _rows(name: str) -> Callable[[MixerHead], Tensor | None]:
     """Return a function for a recorded term with one row per token."""
 
     def function(opened: MixerHead) -> Tensor | None:
@@ -123,7 +123,7 @@ def _read(opened: MixerHead) -> Tensor:
     return product.tril() if call.is_causal else product
 
 
-def _changed(name: str) -> Any:
+def _changed(name: str) -> Callable[[MixerHead], str]:
     def change(opened: MixerHead) -> str:
         found = MIXER_STEPS[name].function(opened)
         if found is None:
@@ -142,12 +142,19 @@ def _number(number: float) -> str:
     return f"{number:.3g}".replace("-", "−")
 
 
-def _has(name: str) -> Any:
+def _has(name: str) -> Callable[[MixerHead], bool]:
     return lambda opened: getattr(opened.mixer, name) is not None
 
 
-def _step(name: str, label: str, says: str, formula: tuple[str, str], axes: tuple[str, str], *more: Any) -> Step:
-    function, applies = more
+def _step(
+    name: str,
+    label: str,
+    says: str,
+    formula: tuple[str, str],
+    axes: tuple[str, str],
+    function: Callable[[MixerHead], Tensor | None],
+    applies: Callable[[MixerHead], bool],
+) -> Step:
     return Step(label, says, *formula, axes, function, _changed(name), applies=applies)
 
 

@@ -8,28 +8,25 @@ from urllib.parse import quote
 import pytest
 
 from attention_viz.models.loading.load_folder import load_folder
-from tests.inputs.test_text import byte_tokenizer
-from tests.models.families import build
+from attention_viz.serving import permissions
+from attention_viz.serving.settings import Settings
 from tests.ui.screens import Screen
 
 
 @pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def address(models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A hybrid whose layer 0 is a selective scan."""
-    folder = tmp_path / "hybrid"
-    build("jamba", vocab_size=300, eos_token_id=None, bos_token_id=None).save_pretrained(folder)
-    byte_tokenizer().save_pretrained(folder)
-    monkeypatch.setenv("ATTENTION_VIZ_MODELS", str(tmp_path))
-    return f"/steps?model={quote(str(folder), safe='')}&text=abcdefgh&stream=mixer&layer=0&head=3"
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(models,)))
+    return f"/steps?model={quote(str(models / 'hybrid'), safe='')}&text=abcdefgh&stream=mixer&layer=0&head=3"
 
 
 def number(written: str) -> float:
     return float(written.replace("−", "-"))
 
 
-def test_a_pair_of_a_mixer_opens_from_the_address(address: str, tmp_path: Path) -> None:
+def test_a_pair_of_a_mixer_opens_from_the_address(address: str, models: Path) -> None:
     screen = Screen().open(f"{address}&query=5&key=2")
-    trace = load_folder(tmp_path / "hybrid", "mine").trace("abcdefgh")
+    trace = load_folder(models / "hybrid", "mine").trace("abcdefgh")
     weights = trace.weights(0, 3, stream="mixer")
     page = screen.part("mixer-pipeline")
     assert "Layer 0 · selective scan · channel 3" in page
