@@ -3,8 +3,8 @@
 All numbers of a pair are computed in float64 from the recorded terms, token by token, without the chunks that compute
 whole matrices.
 
-Source: the rules in `operation.token_mixer`. A reading vector walks back from the query: at each token a delta rule
-subtracts the erased part, then the decay shrinks it.
+Source: the rules in `operation.token_mixer`. A reading vector walks back from the query. At each token, a
+delta rule subtracts the erased part; then the decay shrinks the rest.
 """
 
 from dataclasses import dataclass
