@@ -32,11 +32,11 @@ class Arithmetic:
     """A cell's computation.
 
     Attributes:
-        rule: "sum" of products; "share" of one product; "given" without known parts.
+        rule: "sum" of products; "product" of the terms; "share" of one product; "given" without known parts.
         chosen: a share's term.
     """
 
-    rule: Literal["sum", "share", "given"]
+    rule: Literal["sum", "product", "share", "given"]
     sentence: str
     total: float
     terms: tuple[ProductTerm, ...] = ()
@@ -52,6 +52,8 @@ class Arithmetic:
         """The terms' result, up to the precision's last digits."""
         if self.rule == "given":
             return self.total
+        if self.rule == "product":
+            return math.prod(term.product for term in self.terms)
         return self.terms[self.chosen].product / self.sum if self.rule == "share" else self.sum
 
 

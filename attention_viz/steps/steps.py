@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from torch import Tensor
 
@@ -40,6 +41,8 @@ AXES = {
     "d_model": ("dimensions", r"d_{\text{model}}"),
     "d_k": ("dimensions", "d_k"),
     "d_v": ("dimensions", "d_v"),
+    "decays": ("dimensions", "d"),
+    "one": ("numbers", "1"),
 }
 
 
@@ -64,10 +67,10 @@ class Step:
     rows: str
     columns: str
     axes: tuple[str, str]
-    function: Callable[[OpenHead], Tensor | None]
-    change: Callable[[OpenHead], str]
+    function: Callable[[Any], Tensor | None]
+    change: Callable[[Any], str]
     keys_down: str = ""
-    applies: Callable[[OpenHead], bool] = lambda opened: True
+    applies: Callable[[Any], bool] = lambda opened: True
 
     def formula(self, notation: str) -> str:
         """Return the formula in one of `NOTATIONS`."""

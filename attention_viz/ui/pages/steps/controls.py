@@ -153,7 +153,7 @@ def show_cell_pickers(as_run: OpenHead) -> None:
 
 def _show_axes(step: Step, matrix: Tensor, as_run: OpenHead) -> None:
     for axis, count in zip(step.axes, matrix.shape, strict=True):
-        _show_cell_picker(axis, as_run.trace, as_run.stream, count)
+        show_picker(axis, as_run.trace, as_run.stream, count)
 
 
 def chosen_cell(step: Step) -> tuple[int, int]:
@@ -162,7 +162,8 @@ def chosen_cell(step: Step) -> tuple[int, int]:
     return row, column
 
 
-def _show_cell_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
+def show_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
+    """Draw the picker of one axis: a token or a dimension."""
     if axis in _NAMES:
         tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
         widgets.show(

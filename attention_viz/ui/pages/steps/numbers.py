@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attention_viz.steps.arithmetic import Arithmetic
 from attention_viz.steps.head import OpenHead, row_statistics
+from attention_viz.steps.mixing import MixerHead
 from attention_viz.steps.steps import Step, transposed
 from attention_viz.views.style.wording import shortened
 
@@ -21,7 +22,7 @@ _NEAR = 2
 _WHOLE = 17
 
 
-def label_of(opened: OpenHead, axis: str, place: int) -> str:
+def label_of(opened: OpenHead | MixerHead, axis: str, place: int) -> str:
     """Return an axis position's token or dimension number."""
     if axis not in ("token", "query", "key"):
         return str(place)
@@ -38,7 +39,9 @@ def _column(found: re.Match[str]) -> str:
     return f"{'C' if found[1] == 'R' else 'c'}olumn{found[2]}"
 
 
-def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, int], *, turned: bool) -> None:
+def show_window(
+    opened: OpenHead | MixerHead, step: Step, matrix: Tensor, cell: tuple[int, int], *, turned: bool
+) -> None:
     """Show numbers around the chosen cell; a small matrix whole."""
     rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
     down, across = [(step.axes[0], rows), (step.axes[1], columns)]
@@ -53,17 +56,19 @@ def show_window(opened: OpenHead, step: Step, matrix: Tensor, cell: tuple[int, i
     near = _near(at[1], len(names[1]), _NEAR)
     far = ["" if place in near else "far" for place in range(len(names[1]))]
     lines = [
-        [_cell(name, "th"), *(_number(value, (i, j) == at, 3, far[j]) for j, value in enumerate(line))]
+        [cell_html(name, "th"), *(number_html(value, (i, j) == at, 3, far[j]) for j, value in enumerate(line))]
         for i, (name, line) in enumerate(zip(names[0], values, strict=True))
     ]
-    head = [_cell("", "th"), *(_cell(name, "th", far[j]) for j, name in enumerate(names[1]))]
+    head = [cell_html("", "th"), *(cell_html(name, "th", far[j]) for j, name in enumerate(names[1]))]
     _show_table(head, lines, "window")
 
 
-def show_arithmetic(opened: OpenHead, step: Step, cell: tuple[int, int], found: Arithmetic, notation: str) -> None:
+def show_arithmetic(
+    opened: OpenHead | MixerHead, step: Step, cell: tuple[int, int], found: Arithmetic, notation: str
+) -> None:
     """Show the products that make a cell."""
     where = ", ".join(label_of(opened, axis, place) for axis, place in zip(step.axes, cell, strict=True))
-    total = f'<b data-testid="total">{_rounded(found.total)}</b>'
+    total = f'<b data-testid="total">{rounded(found.total)}</b>'
     st.html(
         f'<p class="steps-said">{html.escape(step.label)} at <code>{html.escape(where)}</code> = {total}<br>'
         f"<span>{html.escape(in_notation(found.sentence, step, notation))}</span></p>"
@@ -76,28 +81,30 @@ def show_arithmetic(opened: OpenHead, step: Step, cell: tuple[int, int], found: 
         for i, name in enumerate(names)
     ]
     last = "exp" if found.rule == "share" else "product" if names else "number"
-    head = [_cell(name, "th") for name in ("", *plain_names, last)]
+    head = [cell_html(name, "th") for name in ("", *plain_names, last)]
     lines = [_term(opened, found, place, len(names)) for place in range(len(found.terms))]
     _show_table(head, lines, "arithmetic", _closing(found, len(names)))
     if found.rule == "share":
         _share(found)
 
 
-def _term(opened: OpenHead, found: Arithmetic, place: int, factors: int) -> list[str]:
+def _term(opened: OpenHead | MixerHead, found: Arithmetic, place: int, factors: int) -> list[str]:
     term, picked = found.terms[place], found.rule == "share" and place == found.chosen
-    cells = [_number(number, False) for _, number in term.factors]
-    cells += [_cell("", "td")] * (factors - len(cells))
-    return [_cell(shortened(term.label, 32), "th"), *cells, _number(term.product, picked)]
+    cells = [number_html(number, False) for _, number in term.factors]
+    cells += [cell_html("", "td")] * (factors - len(cells))
+    return [cell_html(shortened(term.label, 32), "th"), *cells, number_html(term.product, picked)]
 
 
 def _closing(found: Arithmetic, factors: int) -> list[str]:
-    empty = [_cell("", "td")] * factors
-    return [_cell("sum", "th"), *empty, _number(found.sum, found.rule == "sum")]
+    empty = [cell_html("", "td")] * factors
+    if found.rule == "product":
+        return [cell_html("product", "th"), *empty, number_html(found.computed, True)]
+    return [cell_html("sum", "th"), *empty, number_html(found.sum, found.rule == "sum")]
 
 
 def _share(found: Arithmetic) -> None:
     part = found.terms[found.chosen].product
-    caption = " / ".join(_rounded(number, 7) for number in (part, found.sum)) + f" = {_rounded(found.computed)}"
+    caption = " / ".join(rounded(number, 7) for number in (part, found.sum)) + f" = {rounded(found.computed)}"
     st.html(f'<p class="steps-said steps-quotient">{caption}</p>')
 
 
@@ -105,21 +112,21 @@ def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, no
     """Show the softmax's sharpness, beside the model's."""
     sides = {"": opened} if not opened.switched else {", now": opened, ", as the model did": as_run}
     names = {"entropy": "entropy (nats)", "largest": "largest", "gradient": "gradient"}
-    head, lines = [_cell(name, "th") for name in ("weights of", *names.values())], list[list[str]]()
+    head, lines = [cell_html(name, "th") for name in ("weights of", *names.values())], list[list[str]]()
     for caption, one in sides.items():
         found = row_statistics(one.weights)
         columns = [getattr(found, name) for name in names]
         token = label_of(opened, "query", row)
         lines.append(
             [
-                _cell(in_notation(f"row {token}{caption}", step, notation), "th"),
-                *(_number(float(c[row]), False) for c in columns),
+                cell_html(in_notation(f"row {token}{caption}", step, notation), "th"),
+                *(number_html(float(c[row]), False) for c in columns),
             ]
         )
         lines.append(
             [
-                _cell(in_notation(f"all rows, mean{caption}", step, notation), "th"),
-                *(_number(float(c.mean()), False) for c in columns),
+                cell_html(in_notation(f"all rows, mean{caption}", step, notation), "th"),
+                *(number_html(float(c.mean()), False) for c in columns),
             ]
         )
     _show_table(head, lines, "statistics")
@@ -135,7 +142,8 @@ def _near(place: int, count: int, around: int = _AROUND) -> range:
     return range(start, min(count, start + 2 * around + 1))
 
 
-def _rounded(number: float, digits: int = 5) -> str:
+def rounded(number: float, digits: int = 5) -> str:
+    """Write a number with a true minus."""
     if math.isinf(number):
         return "−∞" if number < 0 else "∞"
     if 0 < abs(number) < 10 ** (1 - digits):
@@ -144,21 +152,27 @@ def _rounded(number: float, digits: int = 5) -> str:
     return (f"{number + 0.0:.{digits}f}" if abs(number) < 1000 else f"{number:.6g}").replace("-", "−")
 
 
-def _number(number: float, marked: bool, digits: int = 5, kind: str = "") -> str:
+def number_html(number: float, marked: bool = False, digits: int = 5, kind: str = "") -> str:
+    """Write a table's number."""
     kinds = " ".join(["steps-number", *["steps-chosen"] * marked, *[kind] * bool(kind)])
-    return f'<td class="{kinds}">{_rounded(number, digits)}</td>'
+    return f'<td class="{kinds}">{rounded(number, digits)}</td>'
 
 
-def _cell(text: str, tag: str, kind: str = "") -> str:
+def cell_html(text: str, tag: str, kind: str = "") -> str:
+    """Write a table's text."""
     return f'<{tag} class="{kind}">{html.escape(text)}</{tag}>'
 
 
 def _show_table(head: list[str], lines: list[list[str]], name: str, closing: Sequence[str] = ()) -> None:
-    """Draw a keyboard-scrollable table, its head and closing line in sight."""
+    st.html(table_html(head, lines, name, closing))
+
+
+def table_html(head: Sequence[str], lines: Sequence[Sequence[str]], name: str, closing: Sequence[str] = ()) -> str:
+    """Write a keyboard-scrollable table, its head and closing line in sight."""
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
     kind = "steps-table" if len(lines) <= _WHOLE else "steps-table steps-long"
     foot = f"<tfoot><tr>{''.join(closing)}</tr></tfoot>" if closing else ""
-    st.html(
+    return (
         f'<div class="{kind}" data-testid="{name}" role="region" aria-label="{name}" tabindex="0"><table>'
         f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody>{foot}</table></div>"
     )

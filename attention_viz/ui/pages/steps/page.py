@@ -100,7 +100,7 @@ def _layout(_state: State, row: ControlRow) -> Slots:
 PAGE = Page(
     "Step by step",
     "steps",
-    row=functools.partial(pickers.choose, "Step by step"),
+    row=functools.partial(pickers.choose, "Step by step", mixers=True),
     layout=_layout,
     groups=(STEP_CHOICES,),
     address_follows_run=True,

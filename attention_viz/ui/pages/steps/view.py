@@ -29,6 +29,16 @@ from attention_viz.ui.pages.steps.controls import (
     variants,
 )
 from attention_viz.ui.pages.steps.matrix import show_all_steps, show_step
+from attention_viz.ui.pages.steps.mixing import (
+    head_of,
+    known_choices,
+    mixes,
+    pair_in,
+    show_mixer_controls,
+    show_mixer_exports,
+    show_mixer_pipeline,
+    show_mixer_step,
+)
 from attention_viz.ui.pages.steps.page import STEP_CHOICES, Possible, StepChoice, is_pipeline
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
@@ -75,6 +85,8 @@ class OpenRun:
 
 def _open_run(run: Run, state: State, variant: str) -> OpenRun:
     """Return the run, or our own module's chosen variant."""
+    if mixes(run, state):
+        return OpenRun(run.trace)
     if run.fit is None:
         return OpenRun(run.alone(state.stream).trace)
     if state.own:
@@ -118,8 +130,12 @@ def settle(selection: Selection, study: StepsStudy) -> Selection:
     if isinstance(study.opens, AttentionVizError):
         return selection
     state, unread = selection.shared, bool(selection.part(STEP_CHOICES).unread)
-    as_run, pair = study.opens.head(state), pair_of(study.run, state)
-    known = Possible(possible(as_run), as_the_model(as_run), study.own(state))
+    if mixes(study.run, state):
+        mixer = head_of(study.run, state)
+        pair, known = pair_in(mixer, state), known_choices(mixer)
+    else:
+        as_run, pair = study.opens.head(state), pair_of(study.run, state)
+        known = Possible(possible(as_run), as_the_model(as_run), study.own(state))
     default = StepChoice(query=pair[0], key=pair[1])
     selection = answer(_with_variant(selection, own=known.own), STEP_CHOICES, known, default=default)
     choice = selection.of(STEP_CHOICES)
@@ -134,6 +150,8 @@ def settle(selection: Selection, study: StepsStudy) -> Selection:
 def view(study: StepsStudy, selection: Selection) -> Parts:
     """Return the pipeline or a step's matrix."""
     state, choice = selection.shared, selection.of(STEP_CHOICES)
+    if mixes(study.run, state) and not isinstance(study.opens, AttentionVizError):
+        return _view_mixer(study, state, choice)
     notes = Part("notes", functools.partial(show_notes, study.run.alone(state.stream), state))
     if isinstance(study.opens, AttentionVizError):
         return Parts([notes, Part("picture", functools.partial(raise_again, study.opens))])
@@ -160,6 +178,19 @@ def view(study: StepsStudy, selection: Selection) -> Parts:
         runs=[("", Run(as_run.trace, study.run.fit))],
         switched=bool(opened.switched),
     )
+
+
+def _view_mixer(study: StepsStudy, state: State, choice: StepChoice) -> Parts:
+    """Return a layer's parts that has no softmax; its head has no scale or precision to change."""
+    opened, whole = head_of(study.run, state), is_pipeline(choice)
+    parts = [
+        Part("notes", functools.partial(show_notes, study.run, state)),
+        Part("controls", functools.partial(show_mixer_controls, opened, choice)),
+        Part("pipeline", functools.partial(show_mixer_pipeline, opened, choice) if whole else st.empty),
+    ]
+    if not whole:
+        parts.append(Part("picture", functools.partial(show_mixer_step, opened, choice)))
+    return Parts(parts, exports=functools.partial(show_mixer_exports, opened), runs=[("", study.run)])
 
 
 def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:

@@ -1,0 +1,49 @@
+"""The Step by step page of a layer without a softmax: a real hybrid in a folder, its numbers against the library's."""
+
+import html
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from attention_viz.models.loading.load_folder import load_folder
+from attention_viz.serving import permissions
+from attention_viz.serving.settings import Settings
+from tests.ui.screens import Screen
+
+
+@pytest.fixture
+def address(models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A hybrid whose layer 0 is a selective scan."""
+    monkeypatch.setattr(permissions, "SETTINGS", Settings(models=(models,)))
+    return f"/steps?model={quote(str(models / 'hybrid'), safe='')}&text=abcdefgh&stream=mixer&layer=0&head=3"
+
+
+def number(written: str) -> float:
+    return float(written.replace("−", "-"))
+
+
+def test_a_pair_of_a_mixer_opens_from_the_address(address: str, models: Path) -> None:
+    screen = Screen().open(f"{address}&query=5&key=2")
+    trace = load_folder(models / "hybrid", "mine").trace("abcdefgh")
+    weights = trace.weights(0, 3, stream="mixer")
+    page = screen.part("mixer-pipeline")
+    assert "Layer 0 · selective scan · channel 3" in page
+    names = re.findall(r'mixer-name">(.*?)</span>', page)
+    assert names == ["Read", "After decay", "Write", "Gate", "Weight", "Still there", "‖weight · value‖", "Output"]
+    totals = dict(zip(names, map(number, re.findall(r'-ink">(.*?)</b>', page)), strict=True))
+    assert totals["Weight"] == pytest.approx(float(weights[5, 2]), rel=1e-3)
+    assert totals["Output"] == pytest.approx(float(trace.attention(0, "mixer").head(3).output[5, 0]), rel=1e-3)
+    row = [number(one) for one in re.findall(r"Σ(?:\|·\|)? = <b>(.*?)</b>", html.unescape(page))]
+    assert row == pytest.approx([float(weights[5].sum()), float(weights[5].abs().sum())], rel=1e-3)
+
+
+def test_a_step_of_a_mixer_has_its_matrix_and_its_cells(address: str) -> None:
+    screen = Screen().open(f"{address}&step=weights&query=5&key=2")
+    assert screen.address["stream"] == "mixer" and not screen.alerts
+    assert "Rows don't sum to 1" in screen.words
+    screen.pick("Step", "kept")
+    assert "How much of each token's write is still there" in screen.words and not screen.alerts
+    screen.pick("Step", "write").pick("Step", "output")
+    assert not screen.alerts
