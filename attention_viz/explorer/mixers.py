@@ -116,7 +116,7 @@ def _unreached(mixer: "TokenMixer") -> Bool[np.ndarray, "heads query key"] | Non
         shut: NDArray[np.bool_] = ~mixer.allowed.detach().cpu().numpy()
         shut = shut[None] if shut.ndim == 2 else shut
         # All channels are one picture: a cell is shut where each of them shuts it.
-        shut = shut.all(axis=0, keepdims=True) if mixer.per == "channel" else shut
+        shut = np.logical_and.reduce(shut, axis=0)[None] if mixer.per == "channel" else shut
         blocked = blocked | (np.repeat(shut, heads // len(shut), axis=0) if 1 < len(shut) < heads else shut)
     return blocked if blocked.any() else None
 
