@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.measured import asked_rows, measured
+from attention_viz.analysis.measured import asked_rows, measured, names_of
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
@@ -15,7 +15,7 @@ from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.trace_data import behind
+from attention_viz.trace.trace_data import any_stream, behind
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +49,8 @@ def head_table(
     Args:
         traces: one text's trace, or those of several texts and one model. Several are averaged over the texts that have
             the metric; a column ending in "_spread" has the standard deviation (population).
-        stream: the attention type; None for the only one.
+        stream: the attention type; None for the only one. "mixer" has the layers without a softmax: their metrics are of
+            shares of size, |A| over the row's Σ|A|, and a few of signed weights (see `Metric.in_mixers`).
         rows: how many queries of each text to use, spread over it and the same each time; "all" for all. By default
             all, or 256 if a text has more than 2²⁹ weights in all heads together.
         repeated_random: also run the standard test of induction: the model behind the (first) trace reads 50 random
@@ -63,7 +64,8 @@ def head_table(
         Cross-attention has no metric that compares positions, because its axes are different texts. A column ending in
         "_n" has the number of queries behind each mean, over all texts; means of fewer than 5 are weak evidence.
         `attrs["missing"]` has the reason, by metric, if the input can't have it: image patches and audio frames have no
-        ids, and a text has nothing above a word. `attrs["rows"]` has the number of queries used, `attrs["queries"]` of
+        ids, and a text has nothing above a word. Layers without a softmax have no column for a metric that makes no
+        sense for signed rows, and the reason is there, too. `attrs["rows"]` has the number of queries used, `attrs["queries"]` of
         those there are. If fewer were used, a column ending in "_error" has each mean's standard error, NaN below two
         queries. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking one query from each stretch of the
         text makes the true error no larger, usually smaller. If a few queries make up nearly all of a number, a sample
@@ -78,15 +80,16 @@ def head_table(
         raise ShapeError(f"rows must be a whole number, 1 or more, “all” or None; got {rows!r}")
     several = together(traces, "head_table")
     tests = [behind(several[0]).repeated_random()] if repeated_random else []
-    count, cells = len(several) + len(tests), sum(_cells(trace, trace.stream(stream), rows) for trace in several)
+    count, cells = len(several) + len(tests), sum(_cells(trace, any_stream(trace, stream), rows) for trace in several)
     progress = ahead("head_table", cells, cells / WEIGHTS_A_SECOND, progress, "weights", "rows=… measures fewer rows")
     tables = [
-        _table(trace, trace.stream(stream), rows, _part(progress, number, count))
+        _table(trace, any_stream(trace, stream), rows, _part(progress, number, count))
         for number, trace in enumerate(several)
     ]
     table = tables[0] if isinstance(traces, Trace) else mean_table(tables)
     for test in tests:
-        found = _table(test, test.stream(), "all", _part(progress, count - 1, count)).reindex(table.index)
+        own = any_stream(test, stream if stream in test.mixers else None)
+        found = _table(test, own, "all", _part(progress, count - 1, count)).reindex(table.index)
         table = table.assign(**{RANDOM + ending: found["induction" + ending] for ending in ("", COUNT)})
     return table
 
@@ -116,7 +119,7 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
         raise TraceError(
             f"averaging needs traces with the same heads; got {sorted({len(table) for table in tables})} heads"
         )
-    names = list(METRICS)
+    names = [name for name in METRICS if name in tables[0]]
     numbers = torch.stack([torch.tensor(table[names].to_numpy(copy=True)) for table in tables])
     mean = numbers.nanmean(dim=0)
     columns = {"": mean, "_spread": (numbers - mean).square().nanmean(dim=0).sqrt()}
@@ -160,7 +163,8 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
     rows, counted = asked_rows(trace, stream, asked), trace.query_tokens(stream).counted
     layers = trace.layer_numbers(stream)
     heads = [(layer, head) for layer in layers for head in range(trace.head_count(layer, stream))]
-    sums = torch.zeros(3, len(METRICS), len(heads), dtype=torch.float64)
+    names = names_of(trace, stream)
+    sums = torch.zeros(3, len(names), len(heads), dtype=torch.float64)
     done, work = 0, len(rows) * len(heads)
     for some in measured(trace, stream, rows):
         start = heads.index(some.heads[0])
@@ -168,7 +172,7 @@ def _table(trace: Trace, stream: str, asked: int | Literal["all"] | None, progre
         done += len(some.rows.positions) * len(some.heads)
         progress(done / work)
     index = pandas.MultiIndex.from_tuples(heads, names=["layer", "head"])
-    columns = _columns(sums, len(rows) / max(1, len(counted)))
+    columns = _columns(names, sums, len(rows) / max(1, len(counted)))
     table = pandas.DataFrame({name: column.numpy() for name, column in columns.items()}, index=index)
     table.attrs.update(rows=len(rows), queries=len(counted), missing=_missing(trace, stream))
     return table
@@ -181,15 +185,18 @@ def _missing(trace: Trace, stream: str) -> dict[str, str]:
         "ids": "" if tokens.ids is not None or not alike else "its tokens have no ids, so no two are the same",
         "patches": "" if patches and alike else "its input has no image patches",
     }
-    return {name: reasons[metric.of] for name, metric in METRICS.items() if metric.of and reasons[metric.of]}
+    there = names_of(trace, stream)
+    known = {name: reasons[METRICS[name].of] for name in there if METRICS[name].of and reasons[METRICS[name].of]}
+    never = {name: one.mixers for name, one in METRICS.items() if name not in there} if stream in trace.mixers else {}
+    return {name: why for name in METRICS if (why := known.get(name) or never.get(name))}
 
 
-def _columns(sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:
+def _columns(names: Sequence[str], sums: Float[Tensor, "3 metric head"], share: float) -> dict[str, Tensor]:
     count, total, squares = sums
     mean = torch.where(count > 0, total / count, torch.nan)
-    columns = dict(zip(METRICS, mean, strict=True))
+    columns = dict(zip(names, mean, strict=True))
     if share < 1:
         variance = ((squares - count * mean.square()) / (count - 1)).clamp_min(0)
         error = torch.where(count > 1, (variance / count * (1 - share)).sqrt(), torch.nan)
-        columns |= {name + ERROR: one for name, one in zip(METRICS, error, strict=True)}
-    return columns | {name + COUNT: one for name, one in zip(METRICS, count.long(), strict=True)}
+        columns |= {name + ERROR: one for name, one in zip(names, error, strict=True)}
+    return columns | {name + COUNT: one for name, one in zip(names, count.long(), strict=True)}

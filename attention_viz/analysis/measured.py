@@ -9,7 +9,15 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_in
+from attention_viz.analysis.mixing import (
+    by_heads,
+    carries_back,
+    mixers_of,
+    open_cells,
+    shares_of_size,
+    signed_rows,
+)
 from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.operation.attention import Attention
@@ -28,7 +36,10 @@ MANY_WEIGHTS, SAMPLED_ROWS = 2**29, 256
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Some rows' weights in several heads (layer, head), 0 for NaN, with each row's number of open keys."""
+    """Some rows' weights in several heads (layer, head), 0 for NaN, with each row's number of open keys.
+
+    Without a softmax, the weights are shares of size.
+    """
 
     heads: Sequence[tuple[int, int]]
     weights: Float[Tensor, "head row key"]
@@ -72,6 +83,8 @@ def row_weights(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowW
 
 def looks_back(trace: Trace, stream: str) -> bool:
     """Return whether no query of a stream looks ahead."""
+    if stream in trace.mixers:
+        return all(carries_back(mixer) for mixer in mixers_of(trace, stream).values())
     first = trace.attention(trace.layer_numbers(stream)[0], stream)
     return stream == "decoder" or (stream != "cross" and is_causal(first.allowed, first.shape[-2:]))
 
@@ -82,6 +95,9 @@ def _joined(parts: Sequence[RowWeights]) -> RowWeights:
 
 
 def _parts(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
+    if stream in trace.mixers:
+        yield from _shares(trace, stream, rows)
+        return
     for layer in trace.layer_numbers(stream):
         call = trace.attention(layer, stream)
         some = call if len(rows) == call.shape[-2] else call.rows(rows)
@@ -91,6 +107,14 @@ def _parts(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeight
         else:
             ones = ((head, some.head(head[1])) for head in heads)
             yield from (RowWeights([head], _numbers(one)[None], _open_keys(one)[None]) for head, one in ones)
+
+
+def _shares(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
+    for layer, mixer in mixers_of(trace, stream).items():
+        room = open_cells(mixer, torch.tensor(rows)).sum(dim=-1)
+        for heads, weights in by_heads(signed_rows(mixer, rows)):
+            shares = shares_of_size(weights).nan_to_num(0)
+            yield RowWeights([(layer, head) for head in heads], shares, room.expand(shares.shape[:2]))
 
 
 def _numbers(call: Attention) -> Float[Tensor, "*head row key"]:
@@ -104,7 +128,10 @@ def _open_keys(call: Attention) -> Int[Tensor, "*head row"]:
 
 
 class MeasuredQueries(NamedTuple):
-    """Measured queries of layers with one mask: heads are (layer, head), an undefined metric is 0."""
+    """Measured queries of layers with one mask: heads are (layer, head), an undefined metric is 0.
+
+    Metrics are those of `names_of`. Without a softmax, the weights are shares of size.
+    """
 
     heads: tuple[tuple[int, int], ...]
     rows: QueryRows
@@ -117,6 +144,11 @@ class MeasuredQueries(NamedTuple):
         return torch.stack([self.having.sum(dim=-1), self.values.sum(dim=-1), self.values.square().sum(dim=-1)])
 
 
+def names_of(trace: Trace, stream: str) -> tuple[str, ...]:
+    """Return the metrics that a stream's layers have."""
+    return metrics_in("mixer" if stream in trace.mixers else "softmax")
+
+
 def asked_rows(trace: Trace, stream: str, asked: int | Literal["all"] | None) -> tuple[int, ...]:
     """Return the counted queries, or a sample of `asked`; by default of 256 above 2²⁹ weights over all heads."""
     counted = trace.query_tokens(stream).counted
@@ -127,6 +159,9 @@ def measured(
     trace: Trace, stream: str, rows: Sequence[int], known: QueryRows | None = None
 ) -> Iterator[MeasuredQueries]:
     """Yield queries' metrics in parts that stay in the processor's caches."""
+    if stream in trace.mixers:
+        yield from _mixed(trace, stream, rows, known)
+        return
     calls = {layer: trace.attention(layer, stream) for layer in trace.layer_numbers(stream)}
     groups = list(_groups(calls, len(rows)))
     for some in _blocks(rows, max(call.shape[0] * call.shape[2] for call in calls.values())):
@@ -137,6 +172,25 @@ def measured(
         for layers in groups:
             heads = tuple((layer, head) for layer in layers for head in range(calls[layer].shape[0]))
             yield _measured(heads, [_for_rows(calls[layer], some, last) for layer in layers], known)
+
+
+def _mixed(trace: Trace, stream: str, rows: Sequence[int], known: QueryRows | None) -> Iterator[MeasuredQueries]:
+    """Yield the metrics of layers without a softmax: a row costs least together with all others of its head."""
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    metrics = [METRICS[name] for name in names_of(trace, stream)]
+    of_shares = torch.tensor(["softmax" in metric.layers for metric in metrics])
+    for layer, mixer in mixers_of(trace, stream).items():
+        for some in signed_rows(mixer, rows):
+            if known is None or known.positions.tolist() != list(some.rows):
+                known = QueryRows.of(queries, keys, alike=True, positions=some.rows)
+            shares = shares_of_size(some.weights)
+            rowwise = [(shares if shared else some.weights) for shared in of_shares.tolist()]
+            found = torch.stack([one.function(two, known).double() for one, two in zip(metrics, rowwise, strict=True)])
+            # A row of zeros has a sum but no shares, and one with a number that is none makes its means so.
+            empty, broken = (some.weights == 0).all(dim=-1), some.weights.isnan().any(dim=-1)
+            having = ~found.isnan() & ~(empty & of_shares[:, None, None])
+            values = torch.where(having, found, 0.0).masked_fill(broken, torch.nan)
+            yield MeasuredQueries(tuple((layer, head) for head in some.heads), known, shares, values, having)
 
 
 def _groups(calls: Mapping[int, Attention], rows: int) -> Iterator[tuple[int, ...]]:
@@ -176,7 +230,7 @@ def _blocks(rows: Sequence[int], cells: int) -> Iterator[Sequence[int]]:
 
 def _measured(heads: tuple[tuple[int, int], ...], calls: Sequence[Attention], rows: QueryRows) -> MeasuredQueries:
     weights, looking = _weights(calls)
-    found = torch.stack([metric.function(weights, rows) for metric in METRICS.values()])
+    found = torch.stack([METRICS[name].function(weights, rows) for name in metrics_in("softmax")])
     having = ~found.isnan()
     having &= looking
     values = torch.where(having, found, 0).double()

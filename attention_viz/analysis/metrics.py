@@ -2,12 +2,15 @@
 
 Each is a mean over a text's queries, without padding, special tokens or fully blocked rows. Position 0 is not special
 by itself. Without torch, because pages list metrics before any computation.
+
+Layers without a softmax have signed weights, whose rows don't sum to 1. There a metric is of shares of size: the size
+of each weight over the sum of its row's sizes, |A| over Σ|A|. A few metrics are of the signed weights themselves.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from jaxtyping import Float
 
@@ -18,7 +21,13 @@ if TYPE_CHECKING:
 
 from attention_viz.trace.kind import Unit
 
-__all__ = ["METRICS", "Metric", "metrics_for"]
+__all__ = ["METRICS", "SHARE", "LayerKind", "Metric", "metrics_for", "metrics_in"]
+
+LayerKind = Literal["softmax", "mixer"]
+# The unit of a metric of a layer without a softmax, and the ending of its label.
+SHARE = "share of size"
+# A share in a formula.
+_SHARE = r"\frac{|A_{ij}|}{\sum_j|A_{ij}|}"
 
 # How many numbers side by side processors compare at once, at most.
 _SIDE_BY_SIDE = 32
@@ -39,6 +48,8 @@ class Metric:
         function: returns each query's number, (…, row), from weights (…, row, key) and the tokens' facts; NaN for
             queries without one. Trailing keys that no row looks at may be left out.
         of: the input's requirement: "ids", if two tokens can be the same, or "patches" of an image; empty for anything.
+        layers: the kinds of layers that have it: "softmax", "mixer" for layers without a softmax, or both.
+        mixers: its meaning in layers without a softmax; if they don't have it, the reason.
     """
 
     label: str
@@ -48,6 +59,21 @@ class Metric:
     source: str
     function: "Callable[[Tensor, QueryRows], Tensor]"
     of: str = ""
+    layers: tuple[LayerKind, ...] = ("softmax",)
+    mixers: str = ""
+
+    @property
+    def in_mixers(self) -> "Metric":
+        """The metric with its label, meaning, formula and unit for layers without a softmax.
+
+        If its unit is a weight, its label ends in "share of size", and S in the formula is that share.
+        """
+        if self.layers == ("mixer",) or "mixer" not in self.layers:
+            return self
+        formula = f"{self.formula.replace('A_', 'S_')},\\quad S_{{ij}}={_SHARE}"
+        weight = self.unit == "weight"
+        label, unit = (f"{self.label}, {SHARE}", SHARE) if weight else (self.label, self.unit)
+        return replace(self, label=label, meaning=self.mixers, formula=formula, unit=unit)
 
     def mean(self, weights: "Float[Tensor, 'row key']", rows: "QueryRows") -> float:
         """Return one head's metric: the mean over the rows that count, NaN without any."""
@@ -98,6 +124,25 @@ def _variance(weights: "Tensor", rows: "QueryRows") -> "Tensor":
     return (squares / rows.count - (whole / rows.count) ** 2).clamp_min(0)
 
 
+def _sizes(weights: "Tensor") -> "tuple[Tensor, Tensor]":
+    """Return the sizes and each row's sum of them; NaN for 0, in which there are no shares."""
+    sizes = weights.double().abs()
+    whole = sizes.sum(dim=-1)
+    return sizes, whole.masked_fill(whole == 0, nan)
+
+
+def _negative(weights: "Tensor", _rows: "QueryRows") -> "Tensor":
+    return weights.double().clamp_max(0).sum(dim=-1).neg() / _sizes(weights)[1]
+
+
+def _reach(weights: "Tensor", rows: "QueryRows") -> "Tensor":
+    if not rows.alike:
+        return weights.new_full(weights.shape[:-1], nan)
+    distance = rows.distance[:, : weights.shape[-1]].double()
+    sizes, whole = _sizes(weights * (distance != 0))
+    return (sizes * distance).sum(dim=-1) / whole
+
+
 _PATTERNS = "Clark et al. 2019, What Does BERT Look At?, section 3"
 _INDUCTION = "Olsson et al. 2022, In-context Learning and Induction Heads"
 
@@ -109,6 +154,7 @@ METRICS: dict[str, Metric] = {
         "nats",
         f"{_PATTERNS} (3.3)",
         _entropy,
+        mixers="a signed row is no distribution, so it has no entropy; reach and confidence measure its spread",
     ),
     "previous": Metric(
         "Previous token",
@@ -117,6 +163,8 @@ METRICS: dict[str, Metric] = {
         "weight",
         f"{_PATTERNS}.1",
         lambda weights, rows: rows.weight_at(weights, rows.before),
+        layers=("softmax", "mixer"),
+        mixers="The share of size on the token before each token.",
     ),
     "next": Metric(
         "Next token",
@@ -125,6 +173,8 @@ METRICS: dict[str, Metric] = {
         "weight",
         f"{_PATTERNS}.1",
         lambda weights, rows: rows.weight_at(weights, rows.after),
+        layers=("softmax", "mixer"),
+        mixers="The share of size on the token after each token.",
     ),
     "above": Metric(
         "Patch above",
@@ -134,6 +184,7 @@ METRICS: dict[str, Metric] = {
         "Cordonnier et al. 2020, On the Relationship between Self-Attention and Convolutional Layers, section 3",
         lambda weights, rows: rows.weight_at(weights, rows.above),
         of="patches",
+        mixers="its input has no image patches",
     ),
     "self": Metric(
         "The token itself",
@@ -142,6 +193,8 @@ METRICS: dict[str, Metric] = {
         "weight",
         f"{_PATTERNS}.1",
         lambda weights, rows: rows.weight_at(weights, rows.itself),
+        layers=("softmax", "mixer"),
+        mixers="The share of size on the diagonal: what each token carries to itself, its skip included.",
     ),
     "first": Metric(
         "First position",
@@ -150,6 +203,8 @@ METRICS: dict[str, Metric] = {
         "weight",
         "Xiao et al. 2024, Efficient Streaming Language Models with Attention Sinks",
         lambda weights, rows: weights[..., rows.first],
+        layers=("softmax", "mixer"),
+        mixers="The share of size on the first position.",
     ),
     "distance": Metric(
         "Mean distance",
@@ -158,6 +213,8 @@ METRICS: dict[str, Metric] = {
         "tokens",
         "Vig and Belinkov 2019, Analyzing the Structure of Attention, section 4.2",
         _distance,
+        layers=("softmax", "mixer"),
+        mixers="The mean distance, in tokens, from a query to the keys, by shares of size.",
     ),
     "duplicate": Metric(
         "Earlier same token",
@@ -167,6 +224,8 @@ METRICS: dict[str, Metric] = {
         "Wang et al. 2022, Interpretability in the Wild, section 3",
         _duplicate,
         of="ids",
+        layers=("softmax", "mixer"),
+        mixers="The share of size on earlier occurrences of the same token, if there are any.",
     ),
     "induction": Metric(
         "Induction",
@@ -176,6 +235,8 @@ METRICS: dict[str, Metric] = {
         _INDUCTION,
         lambda weights, rows: rows.weight_at(weights, rows.following),
         of="ids",
+        layers=("softmax", "mixer"),
+        mixers="The share of size on the token that followed the same token last time.",
     ),
     "special": Metric(
         "Special tokens",
@@ -184,6 +245,8 @@ METRICS: dict[str, Metric] = {
         "weight",
         f"{_PATTERNS}.2",
         _special,
+        layers=("softmax", "mixer"),
+        mixers="The share of size on tokens that the tokenizer added, such as [CLS].",
     ),
     "confidence": Metric(
         "Confidence",
@@ -192,6 +255,8 @@ METRICS: dict[str, Metric] = {
         "weight",
         "Voita et al. 2019, Analyzing Multi-Head Self-Attention, section 4",
         _confidence,
+        layers=("softmax", "mixer"),
+        mixers="The largest share of size in each token's row.",
     ),
     "variance": Metric(
         "Variance",
@@ -200,6 +265,43 @@ METRICS: dict[str, Metric] = {
         "weight²",
         "the variance of a row's m weights, on keys that aren't padding",
         _variance,
+        mixers="its scale is that of weights that sum to 1; row_size and confidence are the measures here",
+    ),
+    "negative": Metric(
+        f"Negative, {SHARE}",
+        "The share of size that is negative: values that are taken away, not carried.",
+        r"\frac{1}{n}\sum_i\frac{\sum_j\max(-A_{ij},0)}{\sum_j|A_{ij}|}",
+        SHARE,
+        "the negative part of a signed row",
+        _negative,
+        layers=("mixer",),
+    ),
+    "row_sum": Metric(
+        "Sum of the row",
+        "The sum of a row's signed weights; a softmax makes it 1.",
+        r"\frac{1}{n}\sum_i\sum_j A_{ij}",
+        "signed weight",
+        "the sum of a signed row",
+        lambda weights, _rows: weights.double().sum(dim=-1),
+        layers=("mixer",),
+    ),
+    "row_size": Metric(
+        "Size of the row",
+        "The sum of the sizes of a row's weights, signs aside.",
+        r"\frac{1}{n}\sum_i\sum_j |A_{ij}|",
+        "size of weight",
+        "the sum of a signed row's sizes",
+        lambda weights, _rows: weights.double().abs().sum(dim=-1),
+        layers=("mixer",),
+    ),
+    "reach": Metric(
+        "Reach",
+        "The mean distance, in tokens, of the size off the diagonal: how far the layer's memory reaches.",
+        r"\frac{1}{n}\sum_i\frac{\sum_{j\ne i}|A_{ij}|\,|i-j|}{\sum_{j\ne i}|A_{ij}|}",
+        "tokens",
+        "the mean distance of a row's other tokens, by size",
+        _reach,
+        layers=("mixer",),
     ),
 }
 
@@ -207,6 +309,11 @@ METRICS: dict[str, Metric] = {
 _OWNERS = {"ids": Unit.WORD, "patches": Unit.PATCH}
 
 
-def metrics_for(unit: Unit) -> tuple[str, ...]:
+def metrics_in(layers: LayerKind) -> tuple[str, ...]:
+    """Return the names of the metrics that a kind of layer has, in `METRICS` order."""
+    return tuple(name for name, metric in METRICS.items() if layers in metric.layers)
+
+
+def metrics_for(unit: Unit, layers: LayerKind = "softmax") -> tuple[str, ...]:
     """Return applicable metric names in `METRICS` order."""
-    return tuple(name for name, metric in METRICS.items() if _OWNERS.get(metric.of, unit) == unit)
+    return tuple(name for name in metrics_in(layers) if _OWNERS.get(METRICS[name].of, unit) == unit)

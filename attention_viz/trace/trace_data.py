@@ -379,6 +379,28 @@ def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, Kep
     return found
 
 
+def any_stream(trace: TraceData, name: str | None = None) -> str:
+    """Return a stream's name, with a softmax or without; None stands for the only one of attention, else of mixers.
+
+    Raises:
+        TraceError: the stream is missing, or there are several and none was named.
+    """
+    if name is None and not trace.attention_streams and len(trace.mixers) == 1:
+        return next(iter(trace.mixers))
+    return name if name is not None and name in trace.mixers else trace.stream(name)
+
+
+def softmax_stream(trace: TraceData, name: str | None, what: str) -> str:
+    """Return a stream's name; refuse one without a softmax for a computation that needs it.
+
+    Raises:
+        TraceError: the stream has no softmax, is missing, or there are several and none was named.
+    """
+    if any_stream(trace, name) in trace.mixers:
+        raise TraceError(f"{what} needs a softmax, whose rows sum to 1; the layers of {name or 'this trace'} have none")
+    return trace.stream(name)
+
+
 def _refuse() -> Fidelity:
     raise TraceError(
         "fidelity needs a model behind the trace, and this one was put together without; pass Trace(…, fidelity=…)"

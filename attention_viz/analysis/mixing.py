@@ -1,0 +1,88 @@
+"""Rows of layers without a softmax: signed weights, and their shares of size."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.trace import Trace
+
+# Weights that are made at a time, and heads or channels whose recurrence runs together: 32 MiB.
+_AT_ONCE, _TOGETHER = 2**23, 128
+
+
+class SignedRows(NamedTuple):
+    """Some rows of some heads or channels of one layer."""
+
+    heads: tuple[int, ...]
+    rows: tuple[int, ...]
+    weights: Float[Tensor, "head row key"]
+
+
+def signed_rows(mixer: TokenMixer, rows: Sequence[int]) -> Iterator[SignedRows]:
+    """Yield rows' signed weights in float32, some heads and rows at a time: all rows of a head before the next."""
+    heads, queries, keys = mixer.shape
+    step = max(1, _AT_ONCE // max(1, keys))
+    together = max(1, min(_TOGETHER, _AT_ONCE // max(1, min(len(rows), step) * keys)))
+    for first in range(0, heads, together):
+        some = mixer.heads(slice(first, first + together))
+        for start in range(0, len(rows), step):
+            chosen = tuple(rows[start : start + step])
+            call = some if chosen == tuple(range(queries)) else some.rows(chosen)
+            weights = call.weights.detach().float().cpu()
+            yield SignedRows(tuple(range(first, first + len(weights))), chosen, weights)
+
+
+def signed_weights(mixer: TokenMixer, rows: Sequence[int]) -> Float[Tensor, "head row key"]:
+    """Return rows' signed weights in all heads."""
+    return torch.cat([weights for _, weights in by_heads(signed_rows(mixer, rows))])
+
+
+def by_heads(parts: Iterable[SignedRows]) -> Iterator[tuple[tuple[int, ...], Float[Tensor, "head row key"]]]:
+    """Join the rows of each head."""
+    for heads, some in groupby(parts, key=lambda part: part.heads):
+        yield heads, torch.cat([part.weights for part in some], dim=1)
+
+
+def shares_of_size(weights: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
+    """Return each weight's size over its row's sum of sizes; a row of zeros stays, one with NaN becomes NaN."""
+    sizes = weights.abs()
+    whole = sizes.sum(dim=-1, keepdim=True)
+    return sizes / whole.masked_fill(whole == 0, 1)
+
+
+def signed_shares(weights: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows two_key"]:
+    """Return shares of size with each key twice: once if its value is carried, once if it is taken away."""
+    parts = torch.cat([weights.clamp_min(0), (-weights).clamp_min(0)], dim=-1)
+    return shares_of_size(parts)
+
+
+def carries_back(mixer: TokenMixer) -> bool:
+    """Return whether no token's value reaches an earlier token."""
+    if mixer.is_causal:
+        return True
+    # Weights that were made of a causal layer's, as of merged words, are a fixed factor.
+    factor = mixer.factor
+    return factor is not None and factor.shape[-1] == factor.shape[-2] and not bool(factor.triu(1).any())
+
+
+def open_cells(mixer: TokenMixer, rows: Int[Tensor, " row"], keys: int | None = None) -> Bool[Tensor, "row key"]:
+    """Mark the keys that each row can have in any head."""
+    count = mixer.shape[-1] if keys is None else keys
+    found = torch.ones(len(rows), count, dtype=torch.bool)
+    if carries_back(mixer):
+        found &= torch.arange(count) <= rows[:, None]
+    if mixer.allowed is not None:
+        allowed = mixer.allowed.cpu()
+        allowed = allowed.flatten(0, -3).any(dim=0) if allowed.ndim > 2 else allowed
+        found &= allowed.expand(mixer.shape[-2:])[rows][:, :count]
+    return found
+
+
+def mixers_of(trace: Trace, stream: str) -> dict[int, TokenMixer]:
+    """Return a stream's calls by layer number."""
+    return dict(zip(trace.layer_numbers(stream), (layer.mixer for layer in trace.mixers[stream]), strict=True))
