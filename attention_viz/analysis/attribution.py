@@ -14,8 +14,8 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention, without_autocast
 from attention_viz.operation.modules import Projection
 from attention_viz.operation.shapes import positions, shared_heads
-from attention_viz.trace.from_weights import check_computed
-from attention_viz.trace.kept import LayerIndex
+from attention_viz.trace.from_weights import check_computed, softmax_stream
+from attention_viz.trace.kept import LayerIndex, layers_in_words
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -50,7 +50,7 @@ def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer que
     Padding keeps its rows and columns. Real positions can't look at padding, so their rows have exactly 0 there. The
     rows of padding have the model's own numbers, which mean nothing.
 
-    Cross-attention into a decoder and layers without attention, as in hybrids, are left out.
+    Cross-attention into a decoder is left out.
 
     Source: Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3, eq. 1.
 
@@ -62,7 +62,8 @@ def rollout(trace: Trace, stream: str | None = None) -> Float[Tensor, "layer que
         Shares from 0 to 1, float32, computed in float64.
 
     Raises:
-        TraceError: the stream is missing or "cross", whose layers don't chain, or the trace keeps only some layers.
+        TraceError: the stream is missing or "cross", whose layers don't chain, the trace keeps only some layers, or it
+            has layers without a softmax, through which no share of attention passes.
     """
     stream = _own(trace, stream, "rollout")
     trace.check_every_layer("rollout", stream)
@@ -107,7 +108,8 @@ def flow(
 
     Raises:
         TraceError: the stream or layer is missing, the stream is "cross", whose layers don't chain, the trace keeps
-            only some layers, or it would take more than 2·10⁹ steps (flows times edges), which is a minute and a half.
+            only some layers or has some without a softmax, or it would take more than 2·10⁹ steps (flows times edges),
+            which is a minute and a half.
         ShapeError: a query is missing.
     """
     stream = _own(trace, stream, "flow")
@@ -162,7 +164,7 @@ def norm_weighted(
         TraceError: the layer or stream is missing, the model differs from the trace's by name or size or has changed
             since, or W_O isn't known.
     """
-    stream = trace.stream(stream)
+    stream = softmax_stream(trace, stream, "norm-weighted attention")
     call = trace.attention(layer, stream)
     check_computed(call, "norm-weighted attention")
     joining = output_matrices(model, trace, layer, stream, call)
@@ -181,6 +183,10 @@ def fetched_lengths(
 
 
 def _own(trace: Trace, stream: str | None, what: str) -> str:
+    if trace.mixers:
+        numbers = sorted({number for name in trace.mixers for number in trace.layer_numbers(name)})
+        have = "has" if len(numbers) == 1 else "have"
+        raise TraceError(f"{what} needs a softmax in every layer; {layers_in_words(numbers)} of this trace {have} none")
     name = trace.stream(stream)
     queries, keys = trace.query_tokens(name), trace.key_tokens(name)
     if name == "cross" or len(queries) != len(keys):

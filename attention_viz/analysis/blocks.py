@@ -4,12 +4,15 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy
 from jaxtyping import Bool, Float
 
+from attention_viz.analysis.signed import open_cells
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.token_mixer import TokenMixer
 
 # A matrix of more cells than this is drawn from blocks: a picture has some 560 × 560 dots for them.
 MOST_CELLS = 250_000
@@ -76,17 +79,17 @@ def blocks_of(shape: tuple[int, int], rows: Rows, most: int = MOST_CELLS) -> Blo
 
 
 def call_blocks(
-    call: Attention,
-    numbers: Callable[[Attention], Float[numpy.ndarray, "row column"]] | None = None,
+    call: Attention | TokenMixer,
+    numbers: Callable[[Any], Float[numpy.ndarray, "row column"]] | None = None,
     most: int = MOST_CELLS,
 ) -> Blocks:
-    """Reduce one head's weights, or other `numbers`, to blocks."""
+    """Reduce one head's weights, or other `numbers` of its call's rows, to blocks."""
     shape = (call.shape[-2], call.shape[-1])
     return blocks_of(shape, partial(_rows, call, numbers or _sound_weights), most)
 
 
 def _rows(
-    call: Attention, numbers: Callable[[Attention], numpy.ndarray], some: slice
+    call: Attention | TokenMixer, numbers: Callable[[Any], numpy.ndarray], some: slice
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
     part = call if some == slice(0, call.shape[-2]) else call.rows(some)
     return numbers(part), blocked_of(part)
@@ -102,12 +105,12 @@ def matrix_blocks(
     return blocks_of((values.shape[0], values.shape[1]), lambda rows: (values[rows], closed[rows]), most)
 
 
-def weights_of(call: Attention) -> Float[numpy.ndarray, "*head query key"]:
+def weights_of(call: Attention | TokenMixer) -> Float[numpy.ndarray, "*head query key"]:
     """Return a call's weights in float32."""
     return call.weights.detach().float().cpu().numpy()
 
 
-def _sound_weights(call: Attention) -> Float[numpy.ndarray, "query key"]:
+def _sound_weights(call: Attention | TokenMixer) -> Float[numpy.ndarray, "query key"]:
     weights = weights_of(call)
     refuse_broken(weights)
     return weights
@@ -119,8 +122,10 @@ def refuse_broken(weights: Float[numpy.ndarray, "row column"]) -> None:
         raise TraceError("can't draw the head: some of its weights aren't finite numbers")
 
 
-def blocked_of(call: Attention) -> Bool[numpy.ndarray, "query key"]:
-    """Return one head's blocked cells as True."""
+def blocked_of(call: Attention | TokenMixer) -> Bool[numpy.ndarray, "query key"]:
+    """Return one head's blocked cells as True; without a softmax, those that no value can reach."""
+    if isinstance(call, TokenMixer):
+        return ~open_cells(call).numpy()
     if call.allowed is None:
         return numpy.zeros(call.shape, dtype=bool)
     return ~numpy.broadcast_to(call.allowed.detach().cpu().numpy(), call.shape)

@@ -13,9 +13,10 @@ from attention_viz.edits.words import listed
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.trace_data import any_stream, behind
+from attention_viz.trace.trace_data import behind
 
 if TYPE_CHECKING:
     import pandas
@@ -49,8 +50,8 @@ def head_table(
     Args:
         traces: one text's trace, or those of several texts and one model. Several are averaged over the texts that have
             the metric; a column ending in "_spread" has the standard deviation (population).
-        stream: the attention type; None for the only one. "mixer" has the layers without a softmax: their metrics are of
-            shares of size, |A| over the row's Σ|A|, and a few of signed weights (see `Metric.in_mixers`).
+        stream: the attention type; None for the only one. "mixer" has the layers without a softmax. Their metrics are
+            of shares of size, |A| over the row's Σ|A|, and a few of signed weights (see `Metric.in_mixers`).
         rows: how many queries of each text to use, spread over it and the same each time; "all" for all. By default
             all, or 256 if a text has more than 2²⁹ weights in all heads together.
         repeated_random: also run the standard test of induction: the model behind the (first) trace reads 50 random
@@ -65,11 +66,11 @@ def head_table(
         "_n" has the number of queries behind each mean, over all texts; means of fewer than 5 are weak evidence.
         `attrs["missing"]` has the reason, by metric, if the input can't have it: image patches and audio frames have no
         ids, and a text has nothing above a word. Layers without a softmax have no column for a metric that makes no
-        sense for signed rows, and the reason is there, too. `attrs["rows"]` has the number of queries used, `attrs["queries"]` of
-        those there are. If fewer were used, a column ending in "_error" has each mean's standard error, NaN below two
-        queries. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking one query from each stretch of the
-        text makes the true error no larger, usually smaller. If a few queries make up nearly all of a number, a sample
-        may miss them, and the error then doesn't show it.
+        sense for signed rows, and the reason is there, too. `attrs["rows"]` has the number of queries used,
+        `attrs["queries"]` of those there are. If fewer were used, a column ending in "_error" has each mean's standard
+        error, NaN below two queries. Source: Cochran 1977, "Sampling Techniques", section 2.6; taking one query from
+        each stretch of the text makes the true error no larger, usually smaller. If a few queries make up nearly all of
+        a number, a sample may miss them, and the error then doesn't show it.
 
     Raises:
         TraceError: no trace, a missing stream, several streams and none named, traces of different models or heads, or

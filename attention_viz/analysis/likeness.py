@@ -6,13 +6,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.errors import ShapeError
+from attention_viz.analysis.signed import mixers_of, shares_of_size, signed_shares, signed_weights
+from attention_viz.errors import ShapeError, TraceError
+from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.trace import Trace
 
 __all__ = ["divergence", "head_distances", "similarity"]
 
-# How many rows of a text tell how alike two heads are: each pair of heads is compared.
-_ROWS = 32
+# How many rows of a text tell how alike two heads are: each pair of heads is compared. So many heads at most: a layer
+# with a matrix per channel has thousands.
+_ROWS, _MOST_HEADS = 32, 4096
 
 _TINY = torch.finfo(torch.float64).tiny
 _BIT = math.log(2)
@@ -35,7 +38,7 @@ def similarity(
     """Return each head's similarity to a pattern: 1 − the mean Jensen–Shannon divergence of their rows.
 
     Args:
-        trace: one text's trace.
+        trace: one text's trace. In layers without a softmax, a head's rows are shares of size, signs aside.
         pattern: (query, key), not negative; each row is divided by its sum, and rows of zeros aren't compared.
         stream: the attention type; None for the only one.
 
@@ -46,7 +49,7 @@ def similarity(
     Raises:
         ShapeError: the pattern has another shape, is negative or not finite, or has only zeros.
     """
-    stream = trace.stream(stream)
+    stream = any_stream(trace, stream)
     shape = (len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
     if tuple(pattern.shape) != shape:
         raise ShapeError(f"the pattern must have the shape (query, key) = {shape}; got {tuple(pattern.shape)}")
@@ -59,7 +62,7 @@ def similarity(
     heads = max(trace.head_count(layer, stream) for layer in layers)
     found = torch.full((len(layers), heads), torch.nan, dtype=torch.float64)
     for row, layer in zip(found, layers, strict=True):
-        weights = trace.attention(layer, stream).weights.detach().cpu()[:, compared]
+        weights = _rows(trace, stream, layer, compared.nonzero()[:, 0].tolist(), signed=False)
         row[: len(weights)] = 1 - divergence(weights, wanted.expand_as(weights)).mean(dim=-1)
     return found
 
@@ -67,19 +70,35 @@ def similarity(
 def head_distances(trace: Trace, stream: str | None = None) -> Float[Tensor, "one other"]:
     """Return head distances: √ of the rows' mean Jensen–Shannon divergence, 0 to 1.
 
-    Padding and special rows are left out; long texts are sampled evenly. Heads in layer order.
+    Padding and special rows are left out; long texts are sampled evenly. Heads in layer order. Rows of layers without a
+    softmax are signed shares of size: 0 means that two rows are equal up to a factor above 0.
+
+    Raises:
+        TraceError: more than 4,096 heads or channels.
     """
-    stream = trace.stream(stream)
+    stream = any_stream(trace, stream)
     tokens = trace.query_tokens(stream)
     rows = tokens.counted or range(len(tokens))
     chosen = [rows[round(place)] for place in torch.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).tolist()]
     layers = trace.layer_numbers(stream)
-    heads = torch.cat([trace.attention(layer, stream).weights.detach().cpu()[:, chosen] for layer in layers])
+    if (count := sum(trace.head_count(layer, stream) for layer in layers)) > _MOST_HEADS:
+        raise TraceError(f"comparing each pair needs at most {_MOST_HEADS:,} heads; the {stream} has {count:,}")
+    heads = torch.cat([_rows(trace, stream, layer, chosen, signed=True) for layer in layers])
     apart = torch.zeros(len(heads), len(heads), dtype=torch.float64)
     # Row by row, so that what is worked on stays in the processor's cache.
     for row in _whole(heads.double()).unbind(dim=1):
         apart += _apart(row.contiguous())
     return (apart / len(chosen)).sqrt()
+
+
+def _rows(
+    trace: Trace, stream: str, layer: int, rows: list[int], *, signed: bool
+) -> Float[Tensor, "head row *one_or_two_keys"]:
+    """Return rows that sum to at most 1: weights, or shares of size without a softmax."""
+    if stream not in trace.mixers:
+        return trace.attention(layer, stream).weights.detach().cpu()[:, rows]
+    weights = signed_weights(mixers_of(trace, stream)[layer], rows)
+    return signed_shares(weights) if signed else shares_of_size(weights)
 
 
 def _apart(rows: Float[Tensor, "head key"]) -> Float[Tensor, "one other"]:

@@ -10,7 +10,9 @@ from jaxtyping import Bool, Float, Float64, Int
 from torch import Tensor
 
 from attention_viz.analysis.metrics import METRICS, metrics_in
-from attention_viz.analysis.mixing import (
+from attention_viz.analysis.places import sample_of
+from attention_viz.analysis.rows import QueryRows
+from attention_viz.analysis.signed import (
     by_heads,
     carries_back,
     mixers_of,
@@ -18,8 +20,6 @@ from attention_viz.analysis.mixing import (
     shares_of_size,
     signed_rows,
 )
-from attention_viz.analysis.places import sample_of
-from attention_viz.analysis.rows import QueryRows
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import between, first
 from attention_viz.operation.reach import is_causal
@@ -111,7 +111,7 @@ def _parts(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeight
 
 def _shares(trace: Trace, stream: str, rows: Sequence[int]) -> Iterator[RowWeights]:
     for layer, mixer in mixers_of(trace, stream).items():
-        room = open_cells(mixer, torch.tensor(rows)).sum(dim=-1)
+        room = open_cells(mixer, rows).sum(dim=-1)
         for heads, weights in by_heads(signed_rows(mixer, rows)):
             shares = shares_of_size(weights).nan_to_num(0)
             yield RowWeights([(layer, head) for head in heads], shares, room.expand(shares.shape[:2]))

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float64
 from scipy.spatial import ConvexHull
 from torch import Tensor
 
-from attention_viz.trace.from_weights import check_computed
+from attention_viz.trace.from_weights import check_computed, softmax_stream
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def queries_and_keys_plane(trace: Trace, layer: int, head: int, stream: str | No
 
     Source: Yeh et al. 2023, "AttentionViz: A Global View of Transformer Attention", section 4.1.
     """
-    stream = trace.stream(stream)
+    stream = softmax_stream(trace, stream, "the plane of a head's queries and keys")
     one = trace.attention(layer, stream).head(head)
     check_computed(one, "the plane of a head's queries and keys")
     sides = [side.detach().double().cpu().reshape(-1, side.shape[-1]) for side in (one.query, one.key)]

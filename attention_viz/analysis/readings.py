@@ -59,7 +59,7 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
     Returns:
         A new trace; for "raw" the original if it has one stream.
     """
-    from attention_viz.trace.from_weights import attention_of, shares
+    from attention_viz.trace.from_weights import attention_of, shares, softmax_stream
     from attention_viz.trace.trace import Layer
 
     if name not in READINGS:
@@ -68,7 +68,7 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
         raise TraceError(
             f"can't apply {name} to a trace that is already read as {trace.provenance.reading}; use the original trace"
         )
-    stream, reading = trace.stream(stream), READINGS[name]
+    stream, reading = softmax_stream(trace, stream, "a reading"), READINGS[name]
     if reading.function is None:
         return trace.only(stream)
     layers, of = reading.function(trace, model, stream)

@@ -17,6 +17,7 @@ from attention_viz.analysis.places import sample_of
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.words import Words
 from attention_viz.errors import TraceError
+from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import renamed
 from attention_viz.trace.trace import Trace
@@ -44,6 +45,8 @@ MOST_WEIGHTS = 2**26
 _FEWEST = 2
 # From this evenness on, rows are taken to be even.
 EVEN = 0.98
+# The wording for layers without a softmax, whose shares are of size: |A| over the row's Σ|A|.
+_MIXER = "mixer"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,9 @@ class Role:
         job: True if the role names a target. The job with the largest share at its threshold wins; without one, the
             other roles follow in this order.
         of: the only unit that can have it: "word", or "patch" of an image; empty for all.
-        otherwise: label and meaning by unit, if they differ: "patch" of an image, "frame" of an audio.
+        otherwise: label and meaning by unit, if they differ: "patch" of an image, "frame" of an audio; by "mixer" those
+            in layers without a softmax.
+        missing: why layers without a softmax don't have it; empty if they do.
     """
 
     label: str
@@ -66,6 +71,7 @@ class Role:
     job: bool = True
     of: str = ""
     otherwise: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    missing: str = ""
 
     told = renamed("told", "wording")
 
@@ -73,8 +79,10 @@ class Role:
         """Return its label and meaning.
 
         Args:
-            unit: the input's unit: "word", "patch" or "frame".
+            unit: the input's unit: "word", "patch" or "frame"; or "mixer" for a layer without a softmax.
         """
+        if unit == _MIXER:
+            return self.otherwise.get(_MIXER, (self.label, self.meaning))
         what = Unit(unit)
         # Without their own entry, patches and frames use the tokens' words.
         usual = (self.label, self.meaning.replace("token", what.token).replace("Tokens", what.tokens.capitalize()))
@@ -84,7 +92,7 @@ class Role:
         """Return the name of a head with this role, such as "previous-token head" or "left-patch head".
 
         Args:
-            unit: the input's unit: "word", "patch" or "frame".
+            unit: the input's unit: "word", "patch" or "frame"; or "mixer" for a layer without a softmax.
         """
         label = self.wording(unit)[0].lower()
         return label if label.endswith("sink") else f"{label.replace(' ', '-')} head"
@@ -98,6 +106,7 @@ ROLES: Mapping[str, Role] = {
         otherwise={
             Unit.PATCH: ("Left patch", "Each patch attends to the one to its left."),
             Unit.FRAME: ("Previous frame", "Each frame attends to the one before it."),
+            _MIXER: ("Previous token", "A quarter or more of each row's size is on the token before."),
         },
     ),
     "next": Role(
@@ -107,22 +116,65 @@ ROLES: Mapping[str, Role] = {
         otherwise={
             Unit.PATCH: ("Right patch", "Each patch attends to the one to its right."),
             Unit.FRAME: ("Next frame", "Each frame attends to the one after it."),
+            _MIXER: ("Next token", "A quarter or more of each row's size is on the token after."),
         },
     ),
-    "above": Role("Patch above", "Each image patch attends to the one above it.", 0.25, of=Unit.PATCH),
-    "itself": Role("Self", "Each token attends to itself.", 0.25),
-    "same token": Role("Duplicate token", "Repeated tokens attend to their earlier occurrences.", 0.15, of=Unit.WORD),
-    "induction": Role("Induction", "Repeated tokens attend to the token that followed last time.", 0.15, of=Unit.WORD),
-    "punctuation": Role("Punctuation", "Tokens attend to punctuation marks.", 0.25, of=Unit.WORD),
-    "first": Role("Attention sink", "Tokens attend to special ones or, in a decoder, to the first.", 0.4, job=False),
-    "broad": Role("Broad", "Tokens attend to nearly everything equally.", 0.8, job=False),
+    "above": Role(
+        "Patch above",
+        "Each image patch attends to the one above it.",
+        0.25,
+        of=Unit.PATCH,
+        missing="its input has no image patches",
+    ),
+    "itself": Role(
+        "Self",
+        "Each token attends to itself.",
+        0.25,
+        otherwise={_MIXER: ("Self", "A quarter or more of each row's size is on the diagonal, the skip included.")},
+    ),
+    "same token": Role(
+        "Duplicate token",
+        "Repeated tokens attend to their earlier occurrences.",
+        0.15,
+        of=Unit.WORD,
+        otherwise={_MIXER: ("Duplicate token", "Repeated tokens have 0.15 more of their row's size on earlier ones.")},
+    ),
+    "induction": Role(
+        "Induction",
+        "Repeated tokens attend to the token that followed last time.",
+        0.15,
+        of=Unit.WORD,
+        missing="a convolution before the layer mixes neighbouring values, so one token alone isn't what it carries; "
+        "the metric “induction” has the share of size",
+    ),
+    "punctuation": Role(
+        "Punctuation",
+        "Tokens attend to punctuation marks.",
+        0.25,
+        of=Unit.WORD,
+        missing="its threshold is known only for weights that sum to 1",
+    ),
+    "first": Role(
+        "Attention sink",
+        "Tokens attend to special ones or, in a decoder, to the first.",
+        0.4,
+        job=False,
+        otherwise={_MIXER: ("First token", "0.4 or more of each row's size is on special tokens or the first.")},
+    ),
+    "broad": Role(
+        "Broad",
+        "Tokens attend to nearly everything equally.",
+        0.8,
+        job=False,
+        otherwise={_MIXER: ("Broad", "The shares of size are spread nearly evenly over all earlier tokens.")},
+    ),
     "mixed": Role("Mixed", "No role reaches its threshold.", 0.0, job=False),
 }
 
 
-def roles_for(unit: Unit) -> tuple[str, ...]:
-    """Return possible role names in `ROLES` order."""
-    return tuple(name for name, role in ROLES.items() if role.of in ("", unit))
+def roles_for(unit: Unit, *, mixes: bool = False) -> tuple[str, ...]:
+    """Return possible role names in `ROLES` order; of layers without a softmax if it `mixes`."""
+    return tuple(name for name, role in ROLES.items() if role.of in ("", unit) and not (mixes and role.missing))
 
 
 def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pandas.DataFrame":
@@ -135,13 +187,17 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     pattern. "broad" is the normalized entropy: the entropy over the logarithm of the number of open keys. From 0.98 on
     a head has no job, because in a short text even equal rows give every key much.
 
+    Layers without a softmax have signed weights. Their shares are of size, |A| over the row's Σ|A|, and meet the same
+    thresholds. They have no "above", "induction" and "punctuation": these columns are NaN, and `attrs["missing"]` has
+    the reasons.
+
     Source: Clark et al. 2019, "What Does BERT Look At?", section 3; Olsson et al. 2022, "In-context Learning and
     Induction Heads"; Xiao et al. 2024, "Efficient Streaming Language Models with Attention Sinks".
 
     Args:
         traces: one text's trace, or those of several texts and one model. Shares are averaged over the texts that have
             them, each text counting equally, before they meet their thresholds.
-        stream: the attention type; None for the only one.
+        stream: the attention type, or "mixer" for layers without a softmax; None for the only one.
 
     Returns:
         One row per head, index (layer, head): role, a name in `ROLES`; score, the share of that role, or for "mixed"
@@ -156,8 +212,10 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     import pandas
 
     several = together(traces, "roles")
-    unit = several[0].query_tokens(several[0].stream(stream)).unit
-    tables = [role_shares(trace, trace.stream(stream)) for trace in several]
+    stream = any_stream(several[0], stream)
+    mixes = stream in several[0].mixers
+    unit = _MIXER if mixes else several[0].query_tokens(stream).unit
+    tables = [role_shares(trace, any_stream(trace, stream)) for trace in several]
     if any(table.keys() != tables[0].keys() for table in tables):
         sizes = sorted({len(table) for table in tables})
         raise TraceError(f"roles need traces with the same heads; got {sizes} heads")
@@ -166,7 +224,9 @@ def roles(traces: "Trace | Sequence[Trace]", stream: str | None = None) -> "pand
     index = pandas.MultiIndex.from_tuples(list(tables[0]), names=["layer", "head"])
     found = pandas.DataFrame(chosen, index=index, columns=["role", "score"])
     found["label"] = [ROLES[role].head(unit) for role in found["role"]]
-    return found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(SHARES)))
+    found = found.join(pandas.DataFrame(shares.numpy(), index=index, columns=list(SHARES)))
+    found.attrs["missing"] = {name: role.missing for name, role in ROLES.items() if mixes and role.missing}
+    return found
 
 
 def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
@@ -186,11 +246,16 @@ def role_of(shares: Mapping[str, float]) -> tuple[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class RoleText:
-    """Token facts for role shares: counted queries, whether one may look at another sign, and sink keys."""
+    """Token facts for role shares: counted queries, whether one may look at another sign, and sink keys.
+
+    Attributes:
+        mixes: whether the layers have no softmax, so that some roles are missing.
+    """
 
     rows: QueryRows
     signs: Bool[Tensor, "row key"]
     resting: Bool[Tensor, " key"]
+    mixes: bool = False
 
     @classmethod
     def of(cls, trace: Trace, stream: str, words: Words | None = None) -> "RoleText":
@@ -214,7 +279,7 @@ class RoleText:
         if rows.alike:
             places, own = numpy.arange(len(keys)), numpy.array(chosen, dtype=numpy.int64)[:, None]
             signs &= places < own if back else places != own
-        return cls(rows, torch.from_numpy(signs), torch.from_numpy(resting))
+        return cls(rows, torch.from_numpy(signs), torch.from_numpy(resting), stream in trace.mixers)
 
 
 def _signs(some: RowWeights, text: RoleText) -> Float[Tensor, "head row"]:
@@ -273,6 +338,10 @@ def role_shares(trace: Trace, stream: str) -> dict[tuple[int, int], Float[Tensor
 
 def shares_of(some: RowWeights, text: RoleText) -> Float64[Tensor, "head share"]:
     """Return some heads' shares, as `role_shares`."""
-    rows = torch.stack([share(some, text).double() for share in SHARES.values()], dim=-1)
+    none = some.weights.new_full(some.weights.shape[:-1], nan).double()
+    missing = {name for name, role in ROLES.items() if text.mixes and role.missing}
+    rows = torch.stack(
+        [none if name in missing else share(some, text).double() for name, share in SHARES.items()], dim=-1
+    )
     wording = (~rows.isnan()).sum(dim=1) >= _FEWEST
     return torch.where(wording, rows.nanmean(dim=1), nan)

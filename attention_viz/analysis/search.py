@@ -9,8 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.head_table import together
+from attention_viz.analysis.signed import mixers_of, open_cells, shares_of_size, signed_weights
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import positions
+from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -64,11 +66,14 @@ def find_heads(
     A word of several subword tokens counts as one: the mean over its tokens as queries, the sum over its tokens as keys
     (Clark et al. 2019, section 4.1). If a word occurs several times, each head counts its pair with the largest weight.
 
+    In layers without a softmax, weights are signed and their sizes differ by head. So heads are ranked by the share of
+    size: |weight| over the mean of the query's rows' Σ|A|. The column share has it, and weight stays signed.
+
     Args:
         traces: one text's trace, or those of several texts and one model; only texts with both words count.
         query: the word that looks, in any case; or a token as the tokenizer or the explorer writes it.
         key: the word that is looked at.
-        stream: the attention type; None for the only one.
+        stream: the attention type, or "mixer" for layers without a softmax; None for the only one.
 
     Returns:
         Columns layer, head, weight, query and key (the positions of the pair's first tokens, from 0) and rank (from 1),
@@ -84,7 +89,7 @@ def find_heads(
     traces = together(traces, "find_heads") if traces else []
     found, missing = list["pandas.DataFrame"](), None
     for trace in traces:
-        trace.stream(stream)
+        any_stream(trace, stream)
         try:
             found.append(_found(trace, query, key, stream))
         except TraceError as error:
@@ -98,7 +103,12 @@ def find_heads(
 
 
 def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[int, int, float]]:
-    """Rank heads open between two positions: (layer, head, weight), heaviest first."""
+    """Rank heads open between two positions: (layer, head, weight), heaviest first.
+
+    Signed weights, of layers without a softmax, are ranked by their share of size.
+    """
+    if stream in trace.mixers:
+        return _rank_mixers(trace, stream, query, key)
     found: list[tuple[int, int, float]] = []
     for layer in trace.layer_numbers(stream):
         row = trace.attention(layer, stream).rows([query])
@@ -107,6 +117,18 @@ def rank_heads(trace: Trace, stream: str, query: int, key: int) -> list[tuple[in
         allowed = [True] if row.allowed is None else row.allowed.expand(row.shape)[:, 0, key].tolist()
         found += [(layer, head, weight) for head, weight in enumerate(weights) if allowed[head % len(allowed)]]
     return sorted(found, key=lambda one: -one[2])
+
+
+def _rank_mixers(trace: Trace, stream: str, query: int, key: int) -> list[tuple[int, int, float]]:
+    found: list[tuple[float, tuple[int, int, float]]] = []
+    for layer, mixer in mixers_of(trace, stream).items():
+        positions([key], mixer.shape[-1], "key", mixer.query.device)
+        row = signed_weights(mixer, [query])[:, 0]
+        if bool(open_cells(mixer, [query])[0, key]):
+            shares = shares_of_size(row)[:, key].tolist()
+            weights = enumerate(row[:, key].tolist())
+            found += [(share, (layer, head, one)) for share, (head, one) in zip(shares, weights, strict=True)]
+    return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
 
 def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
@@ -120,18 +142,20 @@ def _over_texts(found: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
         {
             "weight": by_head["weight"].mean(),
             "spread": by_head["weight"].std(ddof=0),
+            **({"share": by_head["share"].mean()} if "share" in found[0] else {}),
             "mean_rank": by_head["rank"].mean(),
             "texts": len(found),
         }
     ).reset_index()
-    table = table.sort_values(["mean_rank", "weight"], ascending=[True, False], ignore_index=True)
+    by = "share" if "share" in table else "weight"
+    table = table.sort_values(["mean_rank", by], ascending=[True, False], ignore_index=True)
     return table.assign(rank=range(1, len(table) + 1))
 
 
 def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.DataFrame":
     import pandas
 
-    stream = trace.stream(stream)
+    stream = any_stream(trace, stream)
     queries = trace.query_tokens(stream).places(query)
     keys = trace.key_tokens(stream).places(key)
     # Of a long text only the rows of the word that is looking are computed.
@@ -139,14 +163,24 @@ def _found(trace: Trace, query: str, key: str, stream: str | None) -> "pandas.Da
     among = [tuple(rows.index(place) for place in pieces) for pieces in queries]
     looking = _shares(among, len(rows), mean=True)
     looked_at = _shares(keys, len(trace.key_tokens(stream)), mean=False)
-    found: list[tuple[int, int, float, int, int]] = []
+    found: list[tuple[int, int, float, float, int, int]] = []
+    mixers = mixers_of(trace, stream) if stream in trace.mixers else {}
     for layer in trace.layer_numbers(stream):
-        pairs = looking @ trace.attention(layer, stream).rows(rows).weights.detach().double().cpu() @ looked_at.T
-        for head, one in enumerate(pairs):
-            row, column = divmod(int(one.argmax()), len(keys))
-            found.append((layer, head, float(one[row, column]), queries[row][0], keys[column][0]))
-    found.sort(key=lambda one: -one[2])
-    table = pandas.DataFrame(found, columns=["layer", "head", "weight", "query", "key"])
+        mixer = mixers.get(layer)
+        weights = trace.attention(layer, stream).rows(rows).weights if mixer is None else signed_weights(mixer, rows)
+        weights = weights.detach().double().cpu()
+        pairs = looking @ weights @ looked_at.T
+        ranked = pairs
+        if mixer is not None:
+            whole = looking @ weights.abs().sum(dim=-1, keepdim=True)
+            ranked = pairs.abs() / whole.masked_fill(whole == 0, 1)
+        for head, (one, share) in enumerate(zip(pairs, ranked, strict=True)):
+            row, column = divmod(int(share.argmax()), len(keys))
+            place = queries[row][0], keys[column][0]
+            found.append((layer, head, float(one[row, column]), float(share[row, column]), *place))
+    found.sort(key=lambda one: -one[3])
+    table = pandas.DataFrame(found, columns=["layer", "head", "weight", "share", "query", "key"])
+    table = table if mixers else table.drop(columns="share")
     return table.assign(rank=range(1, len(table) + 1))
 
 

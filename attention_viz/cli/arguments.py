@@ -134,5 +134,9 @@ def _number(word: str | int, least: int, most: int | None) -> int:
     return number
 
 
-STREAM = option("--stream", "NAME", "attention type of an encoder–decoder: encoder, decoder or cross")
+STREAM = option(
+    "--stream",
+    "NAME",
+    "attention type of an encoder–decoder: encoder, decoder or cross; mixer for layers without a softmax",
+)
 FORMAT = option("--format", None, "output format", type=click.Choice(list(FORMATS)), default="table")

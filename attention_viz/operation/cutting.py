@@ -1,15 +1,18 @@
 """Views of parts of an attention call."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import Term, map_terms
+from attention_viz.operation.token_mixer import TokenMixer
+
+_Cut = TypeVar("_Cut", Attention, TokenMixer)
 
 
-def first(call: Attention, *, queries: int | None = None, keys: int | None = None) -> Attention:
+def first(call: _Cut, *, queries: int | None = None, keys: int | None = None) -> _Cut:
     """View the call's first queries and keys, all by default; weights stay if keys beyond are blocked."""
     counts = {"query": queries, "key": keys}
     return map_terms(call, lambda term, value: narrowed(term, value, counts))

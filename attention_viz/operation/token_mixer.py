@@ -131,11 +131,19 @@ class TokenMixer(ShortRepr):
         """The size of each weight over the sum of the row's sizes; 0 in a row of zeros."""
         sizes = self.weights.abs()
         total = sizes.sum(dim=-1, keepdim=True)
-        return torch.where(total > 0, sizes / total.clamp_min(torch.finfo(sizes.dtype).tiny), 0.0)
+        return torch.where(total != 0, sizes / total.clamp_min(torch.finfo(sizes.dtype).tiny), 0.0)
 
     @property
     def contributions(self) -> Float[Tensor, "... query key"]:
-        """How long the vector is that arrives from each key: ‖weight · value‖."""
+        """How long the vector is that arrives from each key: ‖weight · value‖.
+
+        Raises:
+            ShapeError: only the weights are known, as of merged words.
+        """
+        if not self.value.shape[-1]:
+            raise ShapeError(
+                "only the weights are known here, not the values; use the trace as it was recorded"
+            )
         lengths = torch.linalg.vector_norm(_for_heads(widened(self.value), self), dim=-1)
         return self.weights.abs() * lengths[..., None, :].to(self.query.dtype)
 

@@ -1,5 +1,6 @@
 """Make traces of a trace: of whole words, or of its first tokens."""
 
+import math
 from dataclasses import fields, replace
 
 import torch
@@ -9,8 +10,9 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
-from attention_viz.trace.from_weights import attention_of
-from attention_viz.trace.layers import Layer
+from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.from_weights import attention_of, mixer_of_weights
+from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
 from attention_viz.trace.provenance import MERGED
 from attention_viz.trace.rerun import Along, Relevance
@@ -22,6 +24,8 @@ __all__ = ["beginning", "merge_words", "tokens_of_words"]
 
 # The positions of each word's pieces.
 Pieces = tuple[tuple[int, ...], ...]
+# Cells of merged matrices of mixers at most, 1 GiB in float32, and cells that are merged at a time.
+_MOST_MERGED, _AT_ONCE = 2**28, 2**23
 
 
 def merge_words(trace: Trace) -> Trace:
@@ -29,7 +33,8 @@ def merge_words(trace: Trace) -> Trace:
 
     A word's attention is the mean over its pieces as queries and the sum over its pieces as keys: M_ab = (1 / |a|) Σ_{i
     in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces of no word, such as [CLS] or a punctuation mark that
-    the tokenizer counts separately, stay as they are. If the output has one row per piece, a word's output is the mean
+    the tokenizer counts separately, stay as they are. Signed weights, of layers without a softmax, merge in the same way.
+    If the output has one row per piece, a word's output is the mean
     of its pieces' rows.
 
     No attention call computed these weights (see `attention_of`). `ids` number the distinct words by first occurrence.
@@ -47,7 +52,9 @@ def merge_words(trace: Trace) -> Trace:
         )
         for stream, found in trace.layers.items()
     }
-    read = groups[f"{trace.attention_streams[-1] if trace.attention_streams[-1] != 'cross' else 'decoder'} queries"]
+    mixers, left_out = _merged_mixers(trace, groups)
+    last = (*trace.queries,)[-1] if not trace.layers else trace.attention_streams[-1]
+    read = groups[f"{last if last != 'cross' else 'decoder'} queries"]
     pieces = sum(len(group) for group in read)
     output = trace.output if trace.output_shape[0] != pieces else _mean(read, trace.output)
     made = pieces - trace.provenance.generated
@@ -60,10 +67,11 @@ def merge_words(trace: Trace) -> Trace:
         output=output,
         # A word of which the model chose only the end isn't one that it generated.
         provenance=replace(
-            trace.provenance,
+            trace.provenance.leaving_out(left_out),
             edits=(*trace.provenance.edits, MERGED),
             generated=sum(group[0] >= made for group in read),
         ),
+        mixers=mixers,
         before="its words were merged",
     )
 
@@ -84,9 +92,36 @@ def _merged(call: Attention, queries: Pieces, keys: Pieces) -> Attention:
             "can't merge words: attention sinks take a share of each row here, and merged rows must sum to 1. Use "
             "the trace as it is"
         )
-    rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
-    words = torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
+    words = _summed(weights, queries, keys)
     return attention_of(words, None if call.allowed is None else _open(call.allowed.expand(call.shape), queries, keys))
+
+
+def _merged_mixers(trace: Trace, groups: dict[str, Pieces]) -> tuple[dict[str, tuple[MixerLayer, ...]], list[str]]:
+    """Return the merged mixers, and a note on those whose merged matrices would fill the memory."""
+    found, left_out = dict[str, tuple[MixerLayer, ...]](), list[str]()
+    for stream, layers in trace.mixers.items():
+        tokens = next(iter(trace.queries))
+        queries, keys = groups[f"{tokens} queries"], groups[f"{tokens} keys"]
+        count = sum(layer.mixer.shape[0] for layer in layers)
+        if count * len(queries) * len(keys) > _MOST_MERGED:
+            left_out.append(f"the {stream}, whose {count:,} matrices of merged words would fill the memory")
+        else:
+            found[stream] = tuple(replace(layer, mixer=_merged_mixer(layer.mixer, queries, keys)) for layer in layers)
+    return found, left_out
+
+
+def _merged_mixer(mixer: TokenMixer, queries: Pieces, keys: Pieces) -> TokenMixer:
+    parts = list[Tensor]()
+    together = max(1, _AT_ONCE // max(1, math.prod(mixer.shape[-2:])))
+    for first in range(0, mixer.shape[0], together):
+        weights = mixer.heads(slice(first, first + together)).weights.detach().double()
+        parts.append(_summed(weights, queries, keys).to(mixer.query.dtype))
+    return mixer_of_weights(torch.cat(parts), mixer.kind, mixer.per)
+
+
+def _summed(weights: Tensor, queries: Pieces, keys: Pieces) -> Float[Tensor, "head word_a word_b"]:
+    rows = torch.stack([weights[:, list(group)].mean(dim=1) for group in queries], dim=1)
+    return torch.stack([rows[..., list(group)].sum(dim=-1) for group in keys], dim=-1)
 
 
 def _open(allowed: Bool[Tensor, "head query key"], queries: Pieces, keys: Pieces) -> Bool[Tensor, "head word_a word_b"]:
@@ -135,6 +170,11 @@ def beginning(trace: Trace, count: int) -> Trace:
         keys=cut,
         output=first_rows(output, count) if len(output) == len(tokens) else output,
         provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
+        mixers={
+            stream: tuple(replace(layer, mixer=first(layer.mixer, queries=count, keys=count)) for layer in layers)
+            for stream, layers in trace.mixers.items()
+            if all(layer.mixer.is_causal for layer in layers)
+        },
         before=f"it was cut to its first {count} tokens",
     )
     return _behind(found, trace, count)

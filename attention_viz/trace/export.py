@@ -13,7 +13,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
+from attention_viz.operation.terms import terms_of
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
+from attention_viz.trace.from_weights import any_stream
+from attention_viz.trace.kept import layers_in_words
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import TraceData, some_layers
@@ -52,12 +56,21 @@ def weights_table(
     """Return one row per weight; None selects all; see `Trace.table`."""
     if layer is not None and layers is not None:
         raise ShapeError(f"pass layer or layers, not both; got layer={layer!r} and layers={layers!r}")
-    kept = some_layers(trace, layers)
-    streams = kept if stream is None else (trace.stream(stream),)
+    numbers = {name: kept.numbers for name, kept in some_layers(trace, layers).items()}
+    numbers |= {name: tuple(trace.layer_numbers(name)) for name in trace.mixers}
+    if layers is not None:
+        numbers |= {name: tuple(one for one in numbers[name] if one in layers) for name in trace.mixers}
+    if stream is not None:
+        streams = [any_stream(trace, stream)]
+    elif layer is not None and trace.mixers:
+        # A hybrid's layer has one or the other; the first stream refuses one that isn't there.
+        streams = [name for name in numbers if layer in numbers[name]] or list(numbers)[:1]
+    else:
+        streams = list(numbers)
     chosen = [
         (name, number, one)
         for name in streams
-        for number in ((kept[name].numbers if name in kept else ()) if layer is None else (layer,))
+        for number in (numbers.get(name, ()) if layer is None else (layer,))
         for one in (range(trace.head_count(number, name)) if head is None else (head,))
     ]
     rows = sum(math.prod(trace.attention(number, name).shape[1:]) for name, number, _ in chosen)
@@ -121,16 +134,27 @@ def _writable(tokens: Tokens) -> list[str]:
 def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = None) -> dict[str, Tensor]:
     """Return one head's steps in order, each 2-D.
 
+    A layer without a softmax has its known terms, such as `decay` and `write`, then `weights`, signed, and `output`.
+
     Returns:
         `query`, `key` (n, d_k), `value` (n, d_v), `scores` query·keyᵀ unscaled, `scaled` before any softcap, `masked`
             with −∞ if blocked, `weights`, `output` (n, d_v); if known (n, d_model): `embeddings`, the layer's input,
             `source`, cross-attention's key and value input, and `joined`, all heads projected.
     """
+    call = trace.attention(layer, stream)
+    if isinstance(call, TokenMixer):
+        return _mixer_tensors(call.head(head))
     entry = trace.layer(layer, stream)
     one = entry.attention.head(head)
     around = {"embeddings": entry.embeddings, "source": entry.source, "joined": entry.joined}
     steps = {name: getattr(one, name) for name in _STEPS}
     return steps | {name: tensor for name, tensor in around.items() if tensor is not None}
+
+
+def _mixer_tensors(mixer: TokenMixer) -> dict[str, Tensor]:
+    terms = {term.name: getattr(mixer, term.name) for term in terms_of(TokenMixer)}
+    steps = {name: value for name, value in terms.items() if isinstance(value, Tensor)}
+    return {**steps, "weights": mixer.weights, "output": mixer.output}
 
 
 def to_safetensors(
@@ -141,7 +165,8 @@ def to_safetensors(
     tensors: Callable[[], Mapping[str, Tensor]] | None = None,
 ) -> bytes:
     """Serialize one head's steps, by default `head_tensors`, with provenance and tokens in the JSON header."""
-    stream = trace.stream(stream)
+    stream = any_stream(trace, stream)
+    call = trace.attention(layer, stream)
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
     written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
     origin = {
@@ -151,8 +176,10 @@ def to_safetensors(
         "head": head,
         "query_tokens": trace.query_tokens(stream).labels,
         "key_tokens": trace.key_tokens(stream).labels,
-        "scale": trace.attention(layer, stream).scale,
+        "scale": call.scale,
     }
+    if isinstance(call, TokenMixer):
+        origin |= {"kind": call.kind, "per": call.per, "exponent": call.exponent, "epsilon": call.epsilon}
     return save(written, metadata={name: json.dumps(value) for name, value in origin.items()})
 
 
@@ -183,6 +210,10 @@ def trace_in_html(trace: TraceData) -> str:
                 _named(trace.queries[stream]),
             )
         )
+    for stream, found in trace.mixers.items():
+        rows.append((stream, _mixers_in_words(trace, stream, [layer.mixer for layer in found])))
+    if trace.mixers and not trace.layers:
+        rows.append(("tokens", _named(trace.query_tokens(next(iter(trace.mixers))))))
     if origin.output:
         rows.append(("output", f"{origin.output}, {' × '.join(map(str, trace.output_shape))}"))
     fidelity = vars(trace).get("fidelity")
@@ -191,6 +222,13 @@ def trace_in_html(trace: TraceData) -> str:
         far = "" if fidelity.largest_error is None else f"{fidelity.largest_error:.1e} off "
         rows.append(("fidelity", f"{said}: {far}{fidelity.reference}"))
     return table_in_html([], rows)
+
+
+def _mixers_in_words(trace: TraceData, stream: str, mixers: Sequence[TokenMixer]) -> str:
+    first, numbers = mixers[0], layers_in_words(trace.layer_numbers(stream))
+    counts = " or ".join(dict.fromkeys(f"{one.shape[0]} {one.per}s" for one in mixers))
+    kinds = ", ".join(dict.fromkeys(one.kind for one in mixers))
+    return f"{numbers} ({kinds}), {counts}, {first.shape[-2]} × {first.shape[-1]} tokens"
 
 
 def _named(tokens: Tokens) -> str:

@@ -1,4 +1,6 @@
-"""Make an attention call from weights that no call computed."""
+"""Make a call from weights that no call computed, and check what a call or stream has."""
+
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -6,6 +8,8 @@ from torch import Tensor
 
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention, attend
+from attention_viz.operation.token_mixer import MixerKind, TokenMixer
+from attention_viz.trace.trace_data import TraceData
 
 
 def attention_of(
@@ -21,6 +25,16 @@ def attention_of(
     return attend(looking, looked, looked[..., :0], allowed, scale=1.0, bias=weights.log().float())
 
 
+def mixer_of_weights(
+    weights: Float[Tensor, "head query key"], kind: MixerKind, per: Literal["head", "channel"]
+) -> TokenMixer:
+    """Make a mixer from signed weights; its values have no width."""
+    heads, queries, keys = weights.shape
+    reading, read = weights.new_ones(1, queries, 1), weights.new_ones(1, keys, 1)
+    value = weights.new_empty(heads, keys, 0)
+    return TokenMixer(kind, reading, read, value, factor=weights, per=per)
+
+
 def check_computed(call: Attention, what: str) -> None:
     """Refuse a call made from weights alone."""
     if call.value.shape[-1] == 0:
@@ -28,6 +42,28 @@ def check_computed(call: Attention, what: str) -> None:
             f"can't compute {what} from weights alone, as of a reading or merged words; make the trace with "
             "Trace.from_qkv, av.record or a model"
         )
+
+
+def any_stream(trace: TraceData, name: str | None = None) -> str:
+    """Return a stream's name, with a softmax or without; None stands for the only one of attention, else of mixers.
+
+    Raises:
+        TraceError: the stream is missing, or there are several and none was named.
+    """
+    if name is None and not trace.attention_streams and len(trace.mixers) == 1:
+        return next(iter(trace.mixers))
+    return name if name is not None and name in trace.mixers else trace.stream(name)
+
+
+def softmax_stream(trace: TraceData, name: str | None, what: str) -> str:
+    """Return a stream's name; refuse one without a softmax for a computation that needs it.
+
+    Raises:
+        TraceError: the stream has no softmax, is missing, or there are several and none was named.
+    """
+    if any_stream(trace, name) in trace.mixers:
+        raise TraceError(f"{what} needs a softmax, whose rows sum to 1; the layers of {name or 'this trace'} have none")
+    return trace.stream(name)
 
 
 def shares(numbers: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query key"]:

@@ -28,7 +28,7 @@ from attention_viz.trace.layers import STREAMS, Layer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace_data import LayersByStream, Output, TraceData, attach, behind, by_row
+from attention_viz.trace.trace_data import LayersByStream, MixersByStream, Output, TraceData, attach, behind, by_row
 
 __all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
 
@@ -152,7 +152,9 @@ class Trace(TraceData):
         """Return one row per weight.
 
         The columns are stream, layer, head, query, query_token, key, key_token, weight, query_written, key_written. A
-        token is the tokenizer's own subword token, such as "Ġbank"; written is its readable form, "·bank".
+        token is the tokenizer's own subword token, such as "Ġbank"; written is its readable form, "·bank". Weights of
+        the stream "mixer", layers without a softmax, are signed and don't sum to 1. If such a layer has a matrix per
+        channel, head is the channel.
 
         Work of more than ten seconds warns of its row count and duration first, then prints its progress to standard
         error.
@@ -250,6 +252,7 @@ class Trace(TraceData):
         keys: Mapping[str, Tokens] | None = None,
         output: Output | None = None,
         provenance: Provenance | None = None,
+        mixers: MixersByStream | None = None,
         before: str = "",
     ) -> "Trace":
         """Return a trace with some parts replaced; the rest stays as it is, fidelity included.
@@ -261,6 +264,7 @@ class Trace(TraceData):
             keys: the tokens of the columns, for the same streams.
             output: (position, width).
             provenance: the new origin, with the change.
+            mixers: layers without a softmax for new tokens; without them, a trace of new tokens has none.
             before: the change, in words that end a sentence; the fidelity says that it is the one before the change.
 
         Returns:
@@ -269,7 +273,7 @@ class Trace(TraceData):
         Raises:
             TraceError: layers and tokens don't fit together.
         """
-        same = (layers, queries, keys, output) == (None, None, None, None)
+        same = (layers, queries, keys, output, mixers) == (None,) * 5
         rerun = Rerun(
             lambda: self.fidelity.before(before),
             (lambda: self.whole_layers) if layers is None else None,
@@ -286,7 +290,7 @@ class Trace(TraceData):
             self.provenance if provenance is None else provenance,
             kept={name: self.kept[name].relabelled(labels_of((layers or self.layers)[name])) for name in streams},
             seen=self.seen,
-            mixers=self.mixers if (queries, keys) == (None, None) else None,
+            mixers=self.mixers if mixers is None and (queries, keys) == (None, None) else mixers,
         )
         return attach(made, rerun)
 

@@ -369,36 +369,19 @@ def by_row(trace: TraceData) -> Tensor | LateOutput:
 
 
 def some_layers(trace: TraceData, layers: Sequence[int] | None) -> dict[str, KeptLayers]:
-    """Choose a trace's layers by stream; by default all kept ones."""
+    """Choose a trace's attention layers by stream; by default all kept ones. Those of mixers are passed over."""
     if layers is None:
         return dict(trace.kept)
-    found = dict(chosen_layers(layers, trace.kept))
+    mixing = {number for stream in trace.mixers for number in trace.layer_numbers(stream)}
+    attending = {number for kept in trace.kept.values() for number in kept.every}
+    others = [one for one in layers if one in mixing - attending]
+    if others and len(others) == len(layers):
+        return {}
+    found = dict(chosen_layers([one for one in layers if one not in others] if others else layers, trace.kept))
     for stream, wanted in found.items():
         for number in wanted.numbers:
             _ = trace.attention(number, stream)
     return found
-
-
-def any_stream(trace: TraceData, name: str | None = None) -> str:
-    """Return a stream's name, with a softmax or without; None stands for the only one of attention, else of mixers.
-
-    Raises:
-        TraceError: the stream is missing, or there are several and none was named.
-    """
-    if name is None and not trace.attention_streams and len(trace.mixers) == 1:
-        return next(iter(trace.mixers))
-    return name if name is not None and name in trace.mixers else trace.stream(name)
-
-
-def softmax_stream(trace: TraceData, name: str | None, what: str) -> str:
-    """Return a stream's name; refuse one without a softmax for a computation that needs it.
-
-    Raises:
-        TraceError: the stream has no softmax, is missing, or there are several and none was named.
-    """
-    if any_stream(trace, name) in trace.mixers:
-        raise TraceError(f"{what} needs a softmax, whose rows sum to 1; the layers of {name or 'this trace'} have none")
-    return trace.stream(name)
 
 
 def _refuse() -> Fidelity:

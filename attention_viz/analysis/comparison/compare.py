@@ -12,6 +12,8 @@ from attention_viz.analysis.comparison.align import AlignedAxis, Alignment
 from attention_viz.analysis.comparison.align import align as align_tokens
 from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
+from attention_viz.analysis.signed import mixers_of, open_cells, signed_shares
+from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.trace import Trace
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     import numpy
     import pandas
 
-__all__ = ["Comparison", "Side", "axes_of", "compare", "on_rows", "streams_of"]
+__all__ = ["Comparison", "Side", "axes_of", "compare", "on_rows", "rows_apart", "streams_of"]
 
 # What a notebook shows: so many weights that differ most, and so many characters of a text.
 _LARGEST, _LONGEST = 5, 300
@@ -35,13 +37,21 @@ class Side:
     head: int
 
     @property
+    def mixes(self) -> bool:
+        """Whether the layer has no softmax, so that weights are signed."""
+        return self.stream in self.trace.mixers
+
+    @property
     def weights(self) -> Float[Tensor, "query key"]:
         """Its weights, (query, key), in float64."""
         return self.trace.weights(self.layer, self.head, self.stream).detach().cpu().double()
 
     @property
     def blocked(self) -> Bool[Tensor, "query key"]:
-        """Return blocked cells as True."""
+        """Return blocked cells as True; without a softmax, those that no value can reach."""
+        if self.mixes:
+            mixer = mixers_of(self.trace, self.stream)[self.layer].head(self.head)
+            return ~open_cells(mixer)
         one = self.trace.attention(self.layer, self.stream).head(self.head)
         if one.allowed is None:
             return torch.zeros(one.shape, dtype=torch.bool)
@@ -61,7 +71,8 @@ class Comparison:
         other_weights: likewise of the second.
         divergence: each row's Jensen–Shannon divergence in bits, from 0, equal, to 1, nothing in common; NaN for rows
             that only one has. It covers the keys of both texts: a weight on a token that the other text lacks is
-            compared with 0.
+            compared with 0. Rows of a layer without a softmax are signed shares of size, |A| over the row's Σ|A|, with
+            each key once for what is carried and once for what is taken away: 0 if they differ only by a factor.
         align: how tokens were aligned, "position" or "token"; see `align`.
         shared: the indices of rows that can't differ, because a decoder has read the same text so far. The mean leaves
             them out.
@@ -168,7 +179,8 @@ def compare(
         head: the first head, from 0.
         other_layer: the second head's layer; as the first by default.
         other_head: the second head; as the first by default.
-        stream: the first run's attention type; None for the only one.
+        stream: the first run's attention type, or "mixer" for layers without a softmax, whose weights are signed; None
+            for the only one.
         other_stream: the second run's; by default the first's if the second run has it.
         align: "position" pairs a word with its replacement in the other text, if the two texts differ in equally many
             words there; "token" pairs only equal tokens, in any position, for texts whose words were moved.
@@ -184,7 +196,8 @@ def compare(
     )
     queries, keys = axes_of(one, other, streams, align)
     apart = torch.full((len(queries),), torch.nan, dtype=torch.float64)
-    apart[list(queries.both)] = divergence(*on_rows(first.weights, second.weights, queries, keys))
+    mixes = first.mixes, second.mixes
+    apart[list(queries.both)] = rows_apart(*on_rows(first.weights, second.weights, queries, keys), mixes)
     return Comparison(
         first,
         second,
@@ -200,8 +213,8 @@ def compare(
 
 def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
     """Return each run's compared attention type."""
-    first = one.stream(stream)
-    return first, other.stream(first if other_stream is None and first in other.attention_streams else other_stream)
+    first = any_stream(one, stream)
+    return first, any_stream(other, first if other_stream is None and first in other.streams else other_stream)
 
 
 def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:
@@ -224,6 +237,20 @@ def on_rows(
         spread[..., [place for place, position in enumerate(columns) if position is not None]] = mine
         sides.append(spread)
     return sides[0], sides[1]
+
+
+def rows_apart(
+    one: Float[Tensor, "*heads row key"], other: Float[Tensor, "*heads row key"], mixes: tuple[bool, bool]
+) -> Float[Tensor, "*heads row"]:
+    """Return rows' divergence in bits; of signed weights, if a side `mixes`, that of signed shares of size."""
+    if not any(mixes):
+        return divergence(one, other)
+    # A softmax takes nothing away.
+    first, second = (
+        signed_shares(rows) if own else torch.nn.functional.pad(rows, (0, rows.shape[-1]))
+        for rows, own in zip((one, other), mixes, strict=True)
+    )
+    return divergence(first, second)
 
 
 def _written(axis: AlignedAxis) -> "dict[str, numpy.ndarray]":

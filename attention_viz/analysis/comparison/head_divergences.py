@@ -7,10 +7,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.comparison.align import Alignment
-from attention_viz.analysis.comparison.compare import Side, axes_of, on_rows, streams_of
+from attention_viz.analysis.comparison.compare import Side, axes_of, on_rows, rows_apart, streams_of
 from attention_viz.analysis.comparison.shared_rows import shared_rows
-from attention_viz.analysis.likeness import divergence
 from attention_viz.errors import TraceError
+from attention_viz.trace.kept import layers_in_words
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def head_divergences(
     Args:
         a: the first run.
         b: the second: of another text, of another model of the same size, or with edits.
-        stream: the first run's attention type; None for the only one.
+        stream: the first run's attention type; None for the only one. "mixer" has the layers without a softmax, whose
+            rows are signed shares of size (see `Comparison.divergence`).
         other_stream: the second run's; by default the first's if the second run has it.
         head: (layer, head) of the first run to compare every head of the second with; by default each head is compared
             with the same head of the other run.
@@ -85,8 +86,8 @@ def divergences(
     numbers = other.layer_numbers(streams[1])
     if head is None and one.layer_numbers(streams[0]) != numbers:
         raise TraceError(
-            f"comparing every head needs runs that keep the same layers; got {one.kept[streams[0]]} and "
-            f"{other.kept[streams[1]]}. You can compare two single heads"
+            f"comparing every head needs runs that keep the same layers; got {_layers(one, streams[0])} and "
+            f"{_layers(other, streams[1])}. You can compare two single heads"
         )
     if head is None and counts[0] != counts[1]:
         raise TraceError(
@@ -97,16 +98,25 @@ def divergences(
     counted = [queries.counted[place] for place in queries.both]
     shared = set(shared_rows(one, other, queries))
     differing = [counts and place not in shared for place, counts in zip(queries.both, counted, strict=True)]
+    mixes = streams[0] in one.mixers, streams[1] in other.mixers
     fixed = None if head is None else Side(one, streams[0], *head).weights
     found = torch.full((len(counts[1]), max(counts[1])), torch.nan, dtype=torch.float64)
     for row, layer, count in zip(found, numbers, counts[1], strict=True):
-        mine = other.attention(layer, streams[1]).weights.detach().cpu()
-        theirs = fixed.expand(count, -1, -1) if fixed is not None else one.attention(layer, streams[0]).weights.detach()
-        apart = divergence(*on_rows(theirs.cpu(), mine, queries, keys))
+        mine = _weights(other, streams[1], layer)
+        theirs = fixed.expand(count, -1, -1) if fixed is not None else _weights(one, streams[0], layer)
+        apart = rows_apart(*on_rows(theirs, mine, queries, keys), mixes)
         row[:count] = apart[:, counted if head is not None else differing].mean(dim=-1)
         if shared and head is not None and head[0] == layer:  # the same head of both runs
             row[head[1]] = apart[head[1], differing].mean()
     return found
+
+
+def _weights(trace: Trace, stream: str, layer: int) -> Float[Tensor, "head query key"]:
+    return trace.attention(layer, stream).weights.detach().cpu()
+
+
+def _layers(trace: Trace, stream: str) -> object:
+    return trace.kept[stream] if stream in trace.kept else layers_in_words(trace.layer_numbers(stream))
 
 
 def _sizes(counts: list[int]) -> str:

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 
 from attention_viz.analysis.comparison.align import AlignedAxis
+from attention_viz.analysis.measured import looks_back
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.errors import TraceError
 from attention_viz.trace.derived import beginning
 from attention_viz.trace.tokens import Tokens
@@ -28,7 +30,11 @@ def _beginning(one: Trace, other: Trace) -> int:
     origins = [trace.provenance for trace in (one, other)]
     made = [(at.model, at.revision, at.sha256, at.dtype) for at in origins]
     as_it_ran = all(at.reading == "raw" and not at.edits for at in origins)
-    if made[0] != made[1] or not as_it_ran or any(at.attention_streams != ("decoder",) for at in (one, other)):
+    if made[0] != made[1] or not as_it_ran:
+        return 0
+    if all(not at.attention_streams and all(looks_back(at, name) for name in at.mixers) for at in (one, other)):
+        return _beginning_of_mixers(one, other)
+    if any(at.attention_streams != ("decoder",) for at in (one, other)):
         return 0
     tokens = one.query_tokens("decoder"), other.query_tokens("decoder")
     rows = _alike(*tokens)
@@ -39,6 +45,19 @@ def _beginning(one: Trace, other: Trace) -> int:
     except TraceError:  # a token looks ahead
         return 0
     return rows if _equal(*cut, rows) else 0
+
+
+def _beginning_of_mixers(one: Trace, other: Trace) -> int:
+    """Return the rows of two runs without attention that can't differ."""
+    stream = next(iter(one.mixers), "")
+    if stream not in other.mixers:
+        return 0
+    tokens = one.query_tokens(stream), other.query_tokens(stream)
+    rows = _alike(*tokens)
+    if not rows or rows == max(map(len, tokens)):
+        return 0
+    last = [list(mixers_of(at, stream).values())[-1].head(0).rows(range(rows)).weights[:, :rows] for at in (one, other)]
+    return rows if torch.allclose(last[0].double(), last[1].double(), rtol=_ROUNDING, atol=_ROUNDING) else 0
 
 
 def _alike(one: Tokens, other: Tokens) -> int:

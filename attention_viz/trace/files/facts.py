@@ -1,17 +1,25 @@
 """Check a trace file's facts on writing and reading, by common rules."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import pairwise
 
+from torch import Tensor
+
 from attention_viz.errors import TraceError
 from attention_viz.operation.kernel import BOUNDS
+from attention_viz.operation.shapes import FLOATING, widened
+from attention_viz.operation.terms import terms_of
+from attention_viz.operation.token_mixer import KINDS, TokenMixer
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.provenance import MERGED, Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
 
 # In all streams together. The deepest models of today have 126 layers; those that run one again and again, 300.
 MOST_LAYERS, MOST_HEADS = 512, 65_536
+# Of layers with a matrix per channel. The largest models of today have about a million channels in all.
+MOST_CHANNELS = 2**22
 # Characters. A word of a long text without blanks, such as DNA, is one label once its pieces are merged.
 _LONGEST_LABEL, _LONGEST_LABELS, _LONGEST_TEXT = 100_000, 1_000_000, 20_000_000
 _LONGEST_NOTE, _LONGEST_NAME = 20_000, 5_000
@@ -26,8 +34,8 @@ _SENTENCES = {None, 0, 1}
 _SECONDS = 1e7
 # Half a character, and no byte of a broken one (PEP 383) either.
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-# Whose queries are the keys.
-_SELF = ("picture", "sound", "encoder", "decoder")
+# Whose queries aren't the keys.
+_CROSS = "cross"
 
 
 def check_facts(
@@ -38,7 +46,7 @@ def check_facts(
         for axis, tokens in (("queries", queries[stream]), ("keys", keys[stream])):
             _check_tokens(f"the {stream}'s {axis}", tokens)
         same = len(queries[stream]) != len(keys[stream]) or queries[stream].labels == keys[stream].labels
-        if stream in _SELF and not same:
+        if stream != _CROSS and not same:
             raise TraceError(
                 f"the {stream}'s keys must have its queries' labels, as in self-attention; for other tokens, use "
                 "the stream “cross”"
@@ -70,6 +78,39 @@ def check_heads(heads: Iterable[int]) -> None:
     """Refuse more heads than any model has."""
     if (count := sum(heads)) > MOST_HEADS:
         raise TraceError(f"its layers have {count:,} heads in all; a file holds at most {MOST_HEADS:,}")
+
+
+def check_mixers(mixers: Iterable[TokenMixer]) -> None:
+    """Refuse mixers that can't be computed, and more heads or channels than any model has."""
+    counts = {"head": 0, "channel": 0}
+    for mixer in mixers:
+        _check_mixer(mixer)
+        counts[mixer.per] += mixer.shape[0]
+    check_heads([counts["head"]])
+    if counts["channel"] > MOST_CHANNELS:
+        raise TraceError(f"its layers have {counts['channel']:,} channels; a file holds at most {MOST_CHANNELS:,}")
+
+
+def _check_mixer(mixer: TokenMixer) -> None:
+    if mixer.kind not in KINDS or mixer.per not in ("head", "channel"):
+        known = f"choose {', '.join(KINDS)}, per head or channel"
+        raise TraceError(f"a layer mixes by {mixer.kind!r:.40} per {mixer.per!r:.40}; {known}")
+    if mixer.at is not None or len(mixer.shape) != 3:
+        raise TraceError(f"a {mixer.kind} layer needs all rows as (head, query, key); got {mixer.shape}")
+    tensors = {term: value for term in terms_of(TokenMixer) if isinstance(value := getattr(mixer, term.name), Tensor)}
+    for term, tensor in tensors.items():
+        # Weights alone have no values.
+        without = term.name == "value" and mixer.factor is not None and mixer.factor.shape[:-2] == mixer.shape[:1]
+        shape = tensor.shape[:-1] if without else tensor.shape
+        if not all(shape) or tensor.ndim > 3 or (term.name == "skip" and (tensor.shape != mixer.shape[:1])):
+            raise TraceError(f"{term.name} of a {mixer.kind} layer has an impossible shape, {tuple(tensor.shape)}")
+    kinds = {str(widened(one).dtype) for term, one in tensors.items() if not term.axes.boolean}
+    if len(kinds) > 1 or (mixer.skip is not None and mixer.skip.dtype not in FLOATING):
+        raise TraceError(f"the tensors of a {mixer.kind} layer need one kind of number; got {', '.join(sorted(kinds))}")
+    numbers = {"scale": mixer.scale, "exponent": mixer.exponent or 1.0, "epsilon": mixer.epsilon}
+    odd = [f"{name} {number}" for name, number in numbers.items() if not math.isfinite(number)]
+    if odd or mixer.epsilon < 0 or (mixer.exponent is not None and mixer.exponent <= 0):
+        raise TraceError(f"a {mixer.kind} layer needs finite numbers, an exponent above 0 and an epsilon from 0")
 
 
 def check_output_rows(rows: int, width: int, queries: Mapping[str, Tokens], provenance: Provenance) -> None:

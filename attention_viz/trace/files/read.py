@@ -1,6 +1,7 @@
 """Read and check a trace from a safetensors file; nothing is executed."""
 
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
@@ -14,18 +15,20 @@ from attention_viz.errors import AttentionVizError, AttentionVizWarning, TraceEr
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
+from attention_viz.operation.token_mixer import KINDS, TokenMixer
 from attention_viz.trace.files.entries import as_kind, unpack_fidelity, unpack_kept, unpack_provenance, unpack_tokens
 from attention_viz.trace.files.facts import (
     check_facts,
     check_heads,
     check_layer_count,
     check_layer_names,
+    check_mixers,
     check_output_rows,
 )
 from attention_viz.trace.files.format import CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS, intact
-from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.kind import MEDIA
-from attention_viz.trace.layers import AROUND, Layer, labels_of
+from attention_viz.trace.layers import AROUND, Layer, MixerLayer, labels_of
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.trace_data import TraceData
 
@@ -33,7 +36,8 @@ _Read = TypeVar("_Read", bound=TraceData)
 
 # Bytes: larger tensors stay mapped from the file.
 _SMALL = 1_000_000
-_TERMS = terms_of(Attention)
+_TERMS, _MIXER_TERMS = terms_of(Attention), terms_of(TokenMixer)
+_MIXERS = re.compile(r"mixer( [1-9][0-9]?)?")
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
@@ -58,7 +62,7 @@ def read_trace(kind: type[_Read], path: str | PathLike[str]) -> _Read:
 
 def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     """Return tensors rounded for the file in the run's dtype."""
-    if header["format"] != FORMAT_OF_LESS:
+    if header["format"] < FORMAT_OF_LESS:
         return tensors
     kinds = {as_kind(str, name): _KINDS[as_kind(str, kind)] for name, kind in header["rounded"].items()}
     wrong = [name for name in kinds if tensors[name].dtype not in FLOATING]
@@ -117,15 +121,21 @@ def _aligned(tensor: Tensor) -> Tensor:
 
 def _unpack(kind: type[_Read], header: dict[str, Any], tensors: Mapping[str, Tensor]) -> _Read:
     streams, output = header["streams"].items(), tensors[header["output"]]
+    mixing = _mixers_in(header)
     origin, fidelity = unpack_provenance(header["provenance"]), unpack_fidelity(header["fidelity"])
-    queries = {stream: unpack_tokens(entry["queries"], origin) for stream, entry in streams}
-    keys = {stream: unpack_tokens(entry["keys"], origin) for stream, entry in streams}
+    # A trace without softmax attention has its tokens by themselves.
+    read = [*streams, *as_kind(dict, header.get("tokens", {})).items()]
+    queries = {stream: unpack_tokens(entry["queries"], origin) for stream, entry in read}
+    keys = {stream: unpack_tokens(entry["keys"], origin) for stream, entry in read}
     # Facts first: what comes next goes through all of them.
     check_facts(queries, keys, origin, fidelity)
-    check_layer_count(as_kind(list, entry["layers"]) for _, entry in streams)
-    _check_weights_apart(layer for _, entry in streams for layer in entry["layers"])
+    everything = [*(entry for _, entry in streams), *mixing.values()]
+    check_layer_count(as_kind(list, entry["layers"]) for entry in everything)
+    _check_weights_apart(layer for entry in everything for layer in entry["layers"])
     layers = {stream: tuple(_unpack_layer(layer, tensors) for layer in entry["layers"]) for stream, entry in streams}
     check_heads(layer.attention.shape[0] for found in layers.values() for layer in found)
+    mixers = {name: tuple(_unpack_mixer(one, tensors) for one in entry["layers"]) for name, entry in mixing.items()}
+    check_mixers(layer.mixer for found in mixers.values() for layer in found)
     found = kind(
         layers=layers,
         queries=queries,
@@ -135,8 +145,18 @@ def _unpack(kind: type[_Read], header: dict[str, Any], tensors: Mapping[str, Ten
         fidelity=fidelity,
         kept={stream: unpack_kept(entry, labels_of(layers[stream])) for stream, entry in streams},
         seen=_unpack_seen(header.get("seen", {}), tensors),
+        mixers=mixers,
     )
     check_output_rows(*found.output_shape, queries, origin)
+    return found
+
+
+def _mixers_in(header: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the entries of layers without a softmax; older files have none."""
+    found = as_kind(dict, header.get("mixers", {}))
+    for name, entry in found.items():
+        if not _MIXERS.fullmatch(name) or not as_kind(list, entry["layers"]):
+            raise TraceError(f"a stream without a softmax is named mixer, mixer 2 … and has layers; got {name!r:.40}")
     return found
 
 
@@ -167,6 +187,27 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
     return Layer(Attention(**terms), label, **around, bias_parts=parts)
+
+
+def _unpack_mixer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> MixerLayer:
+    found: dict[str, Any] = {name: tensors[reference] for name, reference in entry["tensors"].items()}
+    label, kind, per = (as_kind(str, entry[name]) for name in ("label", "kind", "per"))
+    check_layer_names(label, ())
+    if kind not in KINDS or per not in ("head", "channel"):
+        raise TraceError(f"layer {label} mixes by {kind!r:.40} per {per!r:.40}, which this version doesn't know")
+    facts: dict[str, Any] = {"kind": kind, "per": per}
+    if WEIGHTS in found:
+        weights = found.pop(WEIGHTS)
+        if found or weights.dtype not in FLOATING or weights.ndim != 3 or not bool(weights.isfinite().all()):
+            raise TraceError(f"layer {label} needs weights (head, query, key) alone, finite floating-point numbers")
+        return MixerLayer(mixer_of_weights(weights, **facts), label)
+    known = {term.name for term in _MIXER_TERMS if not term.is_number}
+    needed = {term.name for term in _MIXER_TERMS if not term.is_number and term.axes.needed}
+    if not needed <= set(found) <= known:
+        raise TraceError(f"a layer has the wrong tensors, {', '.join(sorted(found))}")
+    numbers = {term.name: _as_number(term, entry) for term in _MIXER_TERMS if term.is_number}
+    terms: dict[str, Any] = {**facts, **found, **numbers}
+    return MixerLayer(TokenMixer(**terms), label)
 
 
 def _layer_of_weights(found: dict[str, Any], label: str) -> Layer:

@@ -12,8 +12,9 @@ from torch import Tensor
 from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import map_terms
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.files.format import WEIGHTS
-from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.provenance import Provenance
 from attention_viz.trace.trace_data import TraceData
 
@@ -67,11 +68,11 @@ class Rounding:
             )
         return rounded
 
-    def measure(self, call: Attention, where: str) -> None:
+    def measure(self, call: Attention | TokenMixer, where: str) -> None:
         """Measure how far a call's weights change in the file."""
         if not self.measures:
             return
-        if self.what == WEIGHTS and call.sinks is not None:
+        if self.what == WEIGHTS and isinstance(call, Attention) and call.sinks is not None:
             raise TraceError(
                 f'{where} has attention sinks, so its weights alone don\'t describe the run; save what="terms"'
             )
@@ -81,9 +82,11 @@ class Rounding:
             if own.numel():
                 self.weight_error = max(self.weight_error, float((own.double() - back.double()).abs().max()))
 
-    def _back(self, call: Attention, weights: Tensor, where: str) -> Attention:
+    def _back(self, call: Attention | TokenMixer, weights: Tensor, where: str) -> Attention | TokenMixer:
         if self.what == WEIGHTS:
-            return attention_of(self.of(weights, where).to(weights.dtype), call.allowed)
+            rounded = self.of(weights, where).to(weights.dtype)
+            mixes = isinstance(call, TokenMixer)
+            return mixer_of_weights(rounded, call.kind, call.per) if mixes else attention_of(rounded, call.allowed)
 
         def there_and_back(_: object, value: Any) -> Any:
             return self.of(value, where).to(value.dtype) if isinstance(value, Tensor) else value
@@ -104,13 +107,21 @@ class Rounding:
         )
 
 
-def weights_of(call: Attention) -> Float[Tensor, "head query key"]:
+def weights_of(call: Attention | TokenMixer) -> Float[Tensor, "head query key"]:
     """Compute a call's weights, some rows at a time."""
+    if isinstance(call, TokenMixer):
+        return call.weights.detach()
     return torch.cat([some.weights.detach() for some in _some_rows(call)], dim=-2)
 
 
-def _some_rows(call: Attention) -> Iterator[Attention]:
+def _some_rows(call: Attention | TokenMixer) -> Iterator[Attention | TokenMixer]:
     heads, queries, keys = call.shape
+    if isinstance(call, TokenMixer):
+        # Its rows cost least together with the others of their head.
+        together = max(1, _AT_ONCE // max(1, queries * keys))
+        for first in range(0, heads, together):
+            yield call.heads(slice(first, first + together))
+        return
     step = max(1, _AT_ONCE // max(1, heads * keys))
     for start in range(0, queries, step):
         yield call.rows(slice(start, min(start + step, queries)))

@@ -14,6 +14,7 @@ from torch import Tensor
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.entries import pack_kept
 from attention_viz.trace.files.facts import (
@@ -21,6 +22,7 @@ from attention_viz.trace.files.facts import (
     check_heads,
     check_layer_count,
     check_layer_names,
+    check_mixers,
     check_output_rows,
 )
 from attention_viz.trace.files.format import (
@@ -28,6 +30,7 @@ from attention_viz.trace.files.format import (
     CHECKSUM,
     FORMAT_OF_ALL,
     FORMAT_OF_LESS,
+    FORMAT_OF_MIXERS,
     FORMAT_OF_SOME,
     HEADER,
     WEIGHTS,
@@ -36,12 +39,12 @@ from attention_viz.trace.files.format import (
 )
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
 from attention_viz.trace.files.whole_file import write_whole
-from attention_viz.trace.kept import KeptLayers, LayerNumber
-from attention_viz.trace.layers import Layer
+from attention_viz.trace.kept import KeptLayers, LayerNumber, numbers_of
+from attention_viz.trace.layers import Layer, MixerLayer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.trace_data import TraceData, behind, by_row, some_layers
+from attention_viz.trace.trace_data import MixersByStream, TraceData, behind, by_row, some_layers
 
-_TERMS = terms_of(Attention)
+_TERMS, _MIXER_TERMS = terms_of(Attention), terms_of(TokenMixer)
 # What two cores of 2023 do in a second: bytes that are copied and written, and weights that are computed twice, for the
 # run and for the file, and held against each other.
 BYTES_A_SECOND, _WEIGHTS = 1.5e8, 1.5e7
@@ -61,17 +64,19 @@ def write_trace(
         raise ShapeError(f"unknown part {what!r}; choose {', '.join(map(repr, WHAT))}")
     if dtype is not None and dtype not in DTYPES:
         raise ShapeError(f"unknown dtype {dtype!r}; choose {', '.join(map(repr, DTYPES))} or None")
-    kept = some_layers(trace, layers)
+    kept, mixers = some_layers(trace, layers), _some_mixers(trace, layers)
+    if trace.layers and not kept:
+        raise TraceError("a hybrid's file needs one or more layers with softmax attention; add one to layers")
     rounding = Rounding(what, None if dtype is None else DTYPES[dtype])
-    size, running, packing = _size(trace, kept, rounding)
+    size, running, packing = _size(trace, kept, mixers, rounding)
     report = ahead("Trace.save", size, running + packing, progress, "bytes")
     chosen, fidelity = trace.whole_layers if what == "all" else trace.layers, trace.fidelity
-    _check(trace, kept, trace.provenance, fidelity)
+    _check(trace, kept, mixers, trace.provenance, fidelity)
     # After the model ran again, writing the file is at most a fifth of the work.
     ran = running / (running + packing)
     report(ran)
     shelf, packed, done = _Shelf(rounding), dict[str, list[dict[str, object]]](), 0
-    count = sum(len(one.numbers) for one in kept.values())
+    count = sum(len(one.numbers) for one in kept.values()) + sum(map(len, mixers.values()))
     for stream, one in kept.items():
         packed[stream] = []
         for number in one.numbers:
@@ -79,7 +84,14 @@ def write_trace(
             packed[stream].append(_pack_layer(layer, shelf, f"layer {number} of the {stream}"))
             done += 1
             report(ran + (1 - ran) * 0.8 * done / count)
-    header = _header(trace, kept, packed, shelf)
+    mixing = dict[str, list[dict[str, object]]]()
+    for stream, found in mixers.items():
+        mixing[stream] = []
+        for one in found:
+            mixing[stream].append(_pack_mixer(one, shelf, f"layer {one.label} of the {stream}"))
+            done += 1
+            report(ran + (1 - ran) * 0.8 * done / count)
+    header = _header(trace, kept, packed, mixing, shelf)
     try:
         write_whole(path, *sealed(save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)})))
     except (SafetensorError, OSError, ValueError) as error:
@@ -87,11 +99,32 @@ def write_trace(
     report(1.0)
 
 
-def _check(trace: TraceData, kept: Mapping[str, KeptLayers], origin: Provenance, fidelity: Fidelity) -> None:
+def _some_mixers(trace: TraceData, layers: Sequence[int] | None) -> MixersByStream:
+    """Choose the layers without a softmax; all by default."""
+    if layers is None:
+        return trace.mixers
+    found = dict[str, tuple[MixerLayer, ...]]()
+    for stream, every in trace.mixers.items():
+        numbers = trace.layer_numbers(stream)
+        chosen = [(number, layer) for number, layer in zip(numbers, every, strict=True) if number in layers]
+        found[stream] = tuple(layer for _, layer in chosen)
+        if numbers_of(labels_of(found[stream])) != tuple(number for number, _ in chosen):
+            raise TraceError(f"the layers of the {stream} have no numbers of their own; save all layers")
+    return {stream: some for stream, some in found.items() if some}
+
+
+def _check(
+    trace: TraceData,
+    kept: Mapping[str, KeptLayers],
+    mixers: MixersByStream,
+    origin: Provenance,
+    fidelity: Fidelity,
+) -> None:
     """Refuse facts that `read_trace` would."""
-    queries, keys = ({stream: axis[stream] for stream in kept} for axis in (trace.queries, trace.keys))
+    queries, keys = ({stream: axis[stream] for stream in kept or axis} for axis in (trace.queries, trace.keys))
     check_facts(queries, keys, origin, fidelity)
-    check_layer_count(one.numbers for one in kept.values())
+    check_layer_count([*(one.numbers for one in kept.values()), *mixers.values()])
+    check_mixers(layer.mixer for found in mixers.values() for layer in found)
     check_heads(
         _of(trace, trace.layers, stream, number).attention.shape[0]
         for stream, one in kept.items()
@@ -105,7 +138,11 @@ def _of(trace: TraceData, layers: Mapping[str, tuple[Layer, ...]], stream: str, 
 
 
 def _header(
-    trace: TraceData, kept: dict[str, KeptLayers], packed: dict[str, list[dict[str, object]]], shelf: "_Shelf"
+    trace: TraceData,
+    kept: dict[str, KeptLayers],
+    packed: dict[str, list[dict[str, object]]],
+    mixing: dict[str, list[dict[str, object]]],
+    shelf: "_Shelf",
 ) -> dict[str, Any]:
     rounding, output = shelf.rounding, shelf.put(trace.output, "the output")
     seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
@@ -113,25 +150,31 @@ def _header(
         seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())
-    left_out = ["the layers without a softmax, which files don't hold"] if trace.mixers else []
+    tokens = {} if kept else {name: _pack_tokens(trace, name) for name in trace.queries}
+    version = FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME
     return {
         CHECKSUM: BLANK,
-        "format": FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME,
+        "format": FORMAT_OF_MIXERS if mixing else version,
         "streams": {
             stream: {
-                "queries": asdict(trace.queries[stream]),
-                "keys": asdict(trace.keys[stream]),
+                **_pack_tokens(trace, stream),
                 "layers": packed[stream],
                 **pack_kept(one, [str(layer["label"]) for layer in packed[stream]]),
             }
             for stream, one in kept.items()
         },
+        **({"mixers": {stream: {"layers": found} for stream, found in mixing.items()}} if mixing else {}),
+        **({"tokens": tokens} if tokens else {}),
         "output": output,
         **({"seen": seen} if seen else {}),
-        "provenance": rounding.described(trace).leaving_out(left_out).as_dict(),
+        "provenance": rounding.described(trace).as_dict(),
         "fidelity": _pack_fidelity(trace.fidelity.before(rounding.change)),
-        **({"rounded": shelf.rounded} if less else {}),
+        **({"rounded": shelf.rounded} if less or mixing else {}),
     }
+
+
+def _pack_tokens(trace: TraceData, stream: str) -> dict[str, object]:
+    return {"queries": asdict(trace.queries[stream]), "keys": asdict(trace.keys[stream])}
 
 
 def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
@@ -140,14 +183,20 @@ def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
     return {"output_error": math.nan, "weight_error": math.nan, **found}
 
 
-def _size(trace: TraceData, kept: dict[str, KeptLayers], rounding: Rounding) -> tuple[float, float, float]:
+def _size(
+    trace: TraceData, kept: dict[str, KeptLayers], mixers: MixersByStream, rounding: Rounding
+) -> tuple[float, float, float]:
     """Estimate the file's bytes, and seconds including model runs, by shapes."""
     chosen = [_of(trace, trace.layers, stream, number) for stream, one in kept.items() for number in one.numbers]
     weights = sum(math.prod(layer.attention.shape) for layer in chosen)
     numbers = sum(tensor.numel() for layer in chosen for tensor in layer.tensors)
     surrounded = "whole_layers" not in vars(trace) and behind(trace).complete is not None and rounding.what == "all"
     # The tensors around the calls aren't known yet, and have as many numbers again.
-    numbers = weights if rounding.what == WEIGHTS else numbers * (2 if surrounded else 1)
+    mixed = [layer for found in mixers.values() for layer in found]
+    signed = sum(math.prod(layer.mixer.shape) for layer in mixed)
+    numbers = numbers * (2 if surrounded else 1) + sum(tensor.numel() for layer in mixed for tensor in layer.tensors)
+    weights += signed
+    numbers = weights if rounding.what == WEIGHTS else numbers
     size = (numbers + math.prod(trace.output_shape)) * rounding.item_size(by_row(trace).dtype)
     passes = surrounded + ("fidelity" not in vars(trace))
     compared = weights if rounding.measures else 0
@@ -200,3 +249,16 @@ def _pack_layer(layer: Layer, shelf: _Shelf, where: str) -> dict[str, object]:
 
     # Parts have an entry of their own, since older versions refuse tensors with unknown names.
     return {"label": layer.label, **numbers, "tensors": put(tensors), **({"bias_parts": put(parts)} if parts else {})}
+
+
+def _pack_mixer(layer: MixerLayer, shelf: _Shelf, where: str) -> dict[str, object]:
+    mixer, rounding = layer.mixer, shelf.rounding
+    check_layer_names(layer.label, ())
+    rounding.measure(mixer, where)
+    facts: dict[str, object] = {"label": layer.label, "kind": mixer.kind, "per": mixer.per}
+    if rounding.what == WEIGHTS:
+        return {**facts, "tensors": {WEIGHTS: shelf.put(weights_of(mixer), f"the weights of {where}")}}
+    terms = {term: value for term in _MIXER_TERMS if (value := getattr(mixer, term.name)) is not None}
+    numbers = {term.name: value for term, value in terms.items() if term.is_number}
+    named = {term.name: value for term, value in terms.items() if not term.is_number}
+    return {**facts, **numbers, "tensors": {name: shelf.put(one, f"{name} of {where}") for name, one in named.items()}}

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.operation.token_mixer import TokenMixer
@@ -63,24 +63,24 @@ def signed_shares(weights: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows t
 
 def carries_back(mixer: TokenMixer) -> bool:
     """Return whether no token's value reaches an earlier token."""
-    if mixer.is_causal:
-        return True
     # Weights that were made of a causal layer's, as of merged words, are a fixed factor.
     factor = mixer.factor
-    return factor is not None and factor.shape[-1] == factor.shape[-2] and not bool(factor.triu(1).any())
+    return mixer.is_causal or (factor is not None and not bool((factor != 0)[..., _later(mixer)].any()))
 
 
-def open_cells(mixer: TokenMixer, rows: Int[Tensor, " row"], keys: int | None = None) -> Bool[Tensor, "row key"]:
-    """Mark the keys that each row can have in any head."""
-    count = mixer.shape[-1] if keys is None else keys
-    found = torch.ones(len(rows), count, dtype=torch.bool)
-    if carries_back(mixer):
-        found &= torch.arange(count) <= rows[:, None]
+def _later(mixer: TokenMixer) -> Bool[Tensor, "query key"]:
+    queries, keys = mixer.shape[-2:]
+    places = torch.arange(queries) if mixer.at is None else mixer.at.cpu()
+    return torch.arange(keys) > places[:, None]
+
+
+def open_cells(mixer: TokenMixer, rows: Sequence[int] | None = None) -> Bool[Tensor, "row key"]:
+    """Mark the keys that each row, all by default, can have in any head."""
+    found = ~_later(mixer) if carries_back(mixer) else torch.ones(mixer.shape[-2:], dtype=torch.bool)
     if mixer.allowed is not None:
         allowed = mixer.allowed.cpu()
-        allowed = allowed.flatten(0, -3).any(dim=0) if allowed.ndim > 2 else allowed
-        found &= allowed.expand(mixer.shape[-2:])[rows][:, :count]
-    return found
+        found &= allowed.flatten(0, -3).any(dim=0) if allowed.ndim > 2 else allowed
+    return found if rows is None else found[list(rows)]
 
 
 def mixers_of(trace: Trace, stream: str) -> dict[int, TokenMixer]:
