@@ -4,6 +4,7 @@ With norm statistics, attention patterns and MLPs' nonlinear steps fixed, a tran
 calls. Each Torch function is judged by itself, never by module names:
 
 - outputs of embeddings, biases, attention calls or nonlinear steps become leaves when added;
+- a layer without a softmax is its weights, fixed, times its values, which become a leaf;
 - statistics (1 / √variance, softmax, a gate's sigmoid) and a head output's factor before W_O are fixed;
 - in the head behind the body an activation f is x · (f(x) / x), the ratio fixed; so is any clip.
 
@@ -11,7 +12,7 @@ Unknown functions count as nonlinear steps: a row of their own, never a wrong nu
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -38,6 +39,9 @@ from attention_viz.circuits.functions import (
     tensors_in,
     without_gradient,
 )
+from attention_viz.operation.shapes import with_heads
+from attention_viz.operation.terms import map_terms
+from attention_viz.recording.mixers.listening import MixerCall
 
 # On what is made of a picture or a sound that is read: it is embedded, as words are, from where it is first added to.
 READ = "_attention_viz_read"
@@ -49,16 +53,17 @@ _PLACED = "_attention_viz_placed"
 
 @dataclass(frozen=True)
 class Leaf:
-    """One part's output; heads also have their attention `call`.
+    """One part's output; of a mixer, the values that it mixes. Heads have their attention `call`, mixers theirs.
 
     Attributes:
-        kind: "embedding", "position", "head", "mlp", "other", "bias" or "constant".
+        kind: "embedding", "position", "head", "mixer", "mlp", "other", "bias" or "constant".
     """
 
     tensor: Tensor
     kind: str
     path: str
     call: int | None = None
+    mixer: int | None = None
 
 
 @dataclass(eq=False)
@@ -101,16 +106,40 @@ class Ledger(TorchFunctionMode):
         self._where, self._words = where, words
         self._counts = set[int]()
 
-    def leaf(self, tensor: Tensor, kind: str, path: str | None = None, call: int | None = None) -> Tensor:
+    def leaf(
+        self,
+        tensor: Tensor,
+        kind: str,
+        path: str | None = None,
+        call: int | None = None,
+        mixer: int | None = None,
+    ) -> Tensor:
         """Make a computed tensor a leaf; return the tensor to use."""
         with torch._C.DisableTorchFunction(), torch.enable_grad():  # pyright: ignore[reportPrivateUsage]
             own = tensor.detach().requires_grad_()
-            self.leaves.append(Leaf(own, kind, self._where.path if path is None else path, call))
+            self.leaves.append(Leaf(own, kind, self._where.path if path is None else path, call, mixer))
             # What a model adds to in place mustn't be the leaf itself.
             found = own.clone()
             setattr(found, _FETCHED, kind == "head")
             setattr(found, _PLACED, kind == "position")
             return found
+
+    def mixed(self, call: MixerCall, output: Tensor, number: int) -> tuple[Tensor, Tensor]:
+        """Make a mixer's values a leaf; return the mixed values, (1, head, query, d_v), and the tensor to use.
+
+        The model goes on with `output`, its own numbers; their gradients go through the weights to the values.
+        """
+        with torch._C.DisableTorchFunction(), torch.enable_grad():  # pyright: ignore[reportPrivateUsage]
+            mixer = map_terms(call.mixer, lambda term, value: value.detach() if isinstance(value, Tensor) else value)
+            value = with_heads(mixer.value, mixer.shape[-3])
+            found = replace(mixer, value=self.leaf(value, "mixer", mixer=number)).output
+            constant = call.shape_as(torch.zeros_like(found)).detach()
+            shaped = call.shape_as(found) - constant
+            if bool(constant.any()):  # a convolution's bias
+                shaped = shaped + self.leaf(constant.flatten(), "bias").view_as(constant)
+            continued = output.detach() + (shaped - shaped.detach())
+            setattr(continued, _FETCHED, True)
+            return found, continued
 
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

@@ -16,6 +16,7 @@ from attention_viz.inputs.vocabulary import token_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED
 from attention_viz.operation.shapes import of_head, shared_heads
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.gradients import ModelRun, along
 from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.rerun import Along
@@ -43,8 +44,7 @@ class OpenNumber:
     @classmethod
     def begin(cls, run: ModelRun, trace: Trace, opened: OpenedRun, of: Asked) -> "OpenNumber":
         """Find the number in the opened run."""
-        names = {id(module): name for name, module in run.runner.model.named_modules()}
-        parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+        parts = WritingParts(opened, run)
         with opened.asking():
             sides = (
                 _score(run, trace, opened, of) if isinstance(of, Score) else {"output": _output(run, trace, opened, of)}
@@ -107,7 +107,7 @@ class OpenNumber:
             "contribution": [number for _, number in found],
             "written": [written for _, written in names],
         }
-        if len(self.run.anatomy.layers) == 1:
+        if not self._several:
             del columns["stream"]
         return pandas.DataFrame(columns)
 
@@ -145,12 +145,13 @@ class OpenNumber:
         import pandas
 
         stream, call, slope = self._slope(layer, head, stream)
-        value = of_head(call.value, head, len(call.query))
-        shares = call.weights[head] * (slope @ value.T)
+        one = call.head(head)
+        weights = one.weights
+        shares = weights * (slope @ one.value.to(slope).T)
         keys = self.trace.key_tokens(stream)
         spots = shares.nonzero().tolist()
         rows = [
-            (at, key, keys.labels[key], float(call.weights[head, at, key]), float(shares[at, key]), keys.written[key])
+            (at, key, keys.labels[key], float(weights[at, key]), float(shares[at, key]), keys.written[key])
             for at, key in spots
         ]
         frame = pandas.DataFrame(rows, columns=["position", "source", "token", "weight", "contribution", "written"])
@@ -160,34 +161,43 @@ class OpenNumber:
         """See `Decomposition.fetched`."""
         import pandas
 
-        heads = [leaf for leaf in self.opened.leaves if leaf.call is not None]
+        parts = [leaf for leaf in self.opened.leaves if leaf.call is not None or leaf.mixer is not None]
         tables: list[pandas.DataFrame] = []
         for side, number in self.sides.items():
             with self.opened.asking(), self.run.runner.door:
                 slopes = torch.autograd.grad(
-                    number, [leaf.tensor for leaf in heads], retain_graph=True, allow_unused=True
+                    number, [leaf.tensor for leaf in parts], retain_graph=True, allow_unused=True
                 )
-            for leaf, slope in zip(heads, cast("Sequence[Tensor | None]", slopes), strict=True):
+            for leaf, slope in zip(parts, cast("Sequence[Tensor | None]", slopes), strict=True):
                 if slope is not None:
-                    tables.append(self._fetched(side, *self.run.anatomy.places[cast("int", leaf.call)], slope[0]))
+                    tables.append(self._fetched(side, leaf, slope[0]))
         columns = ["side", "stream", "layer", "head", "source", "token", "contribution", "written"]
         return pandas.concat(tables, ignore_index=True) if tables else pandas.DataFrame(columns=columns)
 
-    def _fetched(self, side: str, stream: str, layer: int, slope: Tensor) -> "pandas.DataFrame":
+    def _fetched(self, side: str, leaf: Leaf, slope: Tensor) -> "pandas.DataFrame":
         """Return one layer's heads by source: Σ over queries of weight · (slope · value)."""
         import pandas
 
-        call = self._call(layer, stream)
-        value = shared_heads(call.value, call.query)
-        shares = (call.weights * (slope @ value.mT)).double().sum(dim=1)
+        if leaf.mixer is None:
+            stream, layer = self.run.anatomy.places[cast("int", leaf.call)]
+            call, whole = self._call(layer, stream), False
+            value = shared_heads(call.value, call.query)
+            shares = (call.weights * (slope @ value.mT)).double().sum(dim=1)
+        else:
+            # Its leaf are the values, so that its slope is summed over queries and weighted already.
+            mixer = self.opened.mixers[leaf.mixer]
+            stream, layer, whole = mixer.stream, mixer.layer, mixer.mixer.per == "channel"
+            shares = (slope * leaf.tensor[0].detach()).double().sum(dim=-1)
+            shares = shares.sum(dim=0, keepdim=True) if whole else shares
         spots = shares.nonzero()
         keys = self.trace.key_tokens(stream)
+        heads = [None] * len(spots) if whole else spots[:, 0].tolist()
         return pandas.DataFrame(
             {
                 "side": side,
                 "stream": stream,
                 "layer": layer,
-                "head": spots[:, 0].tolist(),
+                "head": pandas.array(heads, dtype="Int64") if self.opened.mixers else heads,
                 "source": spots[:, 1].tolist(),
                 "token": [keys.labels[at] for at in spots[:, 1].tolist()],
                 "contribution": shares[spots[:, 0], spots[:, 1]].tolist(),
@@ -198,6 +208,11 @@ class OpenNumber:
     def through(self, layer: int, head: int, stream: str | None) -> "pandas.DataFrame":
         """See `Decomposition.through`."""
         stream, call, slope = self._slope(layer, head, stream)
+        if isinstance(call, TokenMixer):
+            raise UnsupportedModel(
+                f"can't open the values of layer {layer} ({call.kind}), which has no softmax: most such layers compute "
+                "them by nonlinear steps; use sources for its tokens"
+            )
         number = self.run.anatomy.call(stream, LayerNumber(layer))
         open_call = self.opened.calls[number]
         with self.opened.asking(), self.run.runner.door:
@@ -209,23 +224,23 @@ class OpenNumber:
             sums = self.parts.sums(self.opened.contributions(fetched))
         return self.table("output", sums)
 
-    def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention, Tensor]:
+    def _slope(self, layer: int, head: int, stream: str | None) -> tuple[str, Attention | TokenMixer, Tensor]:
         """Return the stream, the call and the number's gradient, (query, d_v)."""
-        stream = self.trace.stream(stream)
-        call = self._call(layer, stream)
-        if not 0 <= head < call.shape[0]:
-            raise ShapeError(f"no head {head}; layer {layer} has heads 0 to {call.shape[0] - 1}")
-        number = self.run.anatomy.call(stream, LayerNumber(layer))
-        leaf = next(one for one in self.opened.leaves if one.call == number)
-        slopes = torch.zeros_like(leaf.tensor)
+        stream, call, leaf = self.opened.head_leaf(self.run, self.trace, layer, head, stream)
+        output = leaf.tensor if leaf.mixer is None else self.opened.mixers[leaf.mixer].output
+        slopes = torch.zeros_like(output)
         with self.opened.asking(), self.run.runner.door:
             for side in self.sides.values():
                 (found,) = cast(
-                    "tuple[Tensor | None]",
-                    torch.autograd.grad(side, [leaf.tensor], retain_graph=True, allow_unused=True),
+                    "tuple[Tensor | None]", torch.autograd.grad(side, [output], retain_graph=True, allow_unused=True)
                 )
                 slopes = slopes if found is None else slopes + found
         return stream, call, slopes[0, head].detach()
+
+    @property
+    def _several(self) -> bool:
+        """Return whether rows need the name of their stream."""
+        return len(self.run.anatomy.layers) + len(self.run.anatomy.mixers) > 1
 
     def _call(self, layer: int, stream: str | None) -> Attention:
         return self.trace.attention(layer, self.trace.stream(stream))
@@ -233,6 +248,11 @@ class OpenNumber:
 
 def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
     """Return a score's query and key, still attached to their leaves, and the scale."""
+    if of.stream in trace.mixers:
+        raise ShapeError(
+            f"layer {of.layer} of the {of.stream} has no softmax, so it has no scores; choose a layer of "
+            f"{', '.join(trace.attention_streams)}"
+        )
     stream = trace.stream(of.stream)
     there = trace.attention(of.layer, stream)
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):

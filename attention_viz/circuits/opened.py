@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -14,14 +14,19 @@ from torch import Tensor, nn
 
 from attention_viz.circuits.functions import scaled
 from attention_viz.circuits.ledger import READ, Leaf, Ledger, WrittenModules, origin_of
-from attention_viz.errors import TraceError, UnsupportedModel
+from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REPEATED, close
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.mixers.kernels import Kernel
+from attention_viz.recording.mixers.listening import CONVOLUTION, MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.weights.unchanged import changed
+from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -40,11 +45,26 @@ class OpenCall:
 
 
 @dataclass(frozen=True, eq=False)
+class OpenMixer:
+    """One layer without a softmax; `output`, (1, head, query, d_v), is its weights times its leaf.
+
+    Attributes:
+        layer: its number; None if it is in no numbered layer.
+    """
+
+    stream: str
+    layer: int | None
+    mixer: TokenMixer
+    output: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class OpenedRun:
     """A run whose numbers can be split; `lock` is held during backward passes, because threads share it."""
 
     leaves: tuple[Leaf, ...]
     calls: tuple[OpenCall, ...]
+    mixers: tuple[OpenMixer, ...]
     output: Tensor
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -53,6 +73,33 @@ class OpenedRun:
         """Enable gradients in this thread, even if its caller switched them off."""
         with self.lock, torch.inference_mode(False), torch.enable_grad():
             yield
+
+    def head_leaf(
+        self, run: ModelRun, trace: Trace, layer: int, head: int | None, stream: str | None
+    ) -> tuple[str, Attention | TokenMixer, Leaf]:
+        """Return the stream, the call and the leaf of a head that must exist; None for a whole mixer."""
+        found = {(one.stream, one.layer): at for at, one in enumerate(self.mixers)}
+        if stream is None and any(one.layer == layer for one in self.mixers):
+            # It refuses a layer of several streams.
+            call = trace.attention(layer)
+            stream = next((name for name in trace.mixers if isinstance(call, TokenMixer) and (name, layer) in found), None)
+        if stream is not None and stream in trace.mixers:
+            at = found.get((stream, layer))
+            if at is None:
+                _ = trace.attention(layer, stream)
+                raise UnsupportedModel(
+                    f"layer {layer} of the {stream} is linear in what came before, so its parts count as earlier ones"
+                )
+            call, leaf = self.mixers[at].mixer, next(one for one in self.leaves if one.mixer == at)
+        else:
+            stream = trace.stream(stream)
+            call = trace.attention(layer, stream)
+            number = run.anatomy.call(stream, LayerNumber(layer))
+            leaf = next(one for one in self.leaves if one.call == number)
+        heads = call.shape[0]
+        if not (head is None and isinstance(call, TokenMixer)) and (head is None or not 0 <= head < heads):
+            raise ShapeError(f"no head {head}; layer {layer} has heads 0 to {heads - 1}")
+        return stream, call, leaf
 
     def contributions(self, number: Tensor) -> list[Float[Tensor, "*any"] | None]:
         """Return each leaf times its gradient; None if the number ignores it."""
@@ -78,6 +125,33 @@ class _Scribe(Recorder):
             one = call.attention
             self.heard.append(OpenCall(one.query[0], one.key[0], one.value[0], one.scale))
         return self.ledger.leaf(output, "head", call=self.count - 1)
+
+
+@dataclass(eq=False)
+class _MixerScribe(MixerRecorder):
+    ledger: Ledger | None = None
+    heard: list[OpenMixer] = field(default_factory=list[OpenMixer])
+
+    def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
+        """Run the kernel unseen by the ledger, except a convolution, which may be linear in what came before."""
+        if name == CONVOLUTION:
+            return super().hear_kernel(name, kernel, arguments, run)
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+            return super().hear_kernel(name, kernel, arguments, run)
+
+    def hear(self, call: MixerCall) -> Tensor:
+        """Return an output that depends on a leaf of values; a linear convolution's stays as it is."""
+        assert self.ledger is not None
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+            output = super().hear(call)
+        if output is call.own_output and call.mixer.taps is not None and output.requires_grad:
+            return output
+        call = self.calls[-1]
+        found, output = self.ledger.mixed(call, output, len(self.heard))
+        with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+            layer = int(call.label) if call.label.isdigit() else None
+            self.heard.append(OpenMixer(call.stream, layer, call.of_row(), found))
+        return output
 
 
 def open_run(run: ModelRun) -> OpenedRun:
@@ -110,8 +184,12 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
     model, where = twin.model, WrittenModules(late)
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
+    labels = {one: run.runner.mixing[origin] for one, origin in twin.original.items() if origin in run.runner.mixing}
+    attending = frozenset(number for _, number in run.anatomy.places)
+    mixed = _MixerScribe(labels, run.edits, attending, ledger=ledger)
     with (
         _followed(twin, where),
+        heard_mixers(labels, mixed),
         ledger,
         # Innermost, so that what it follows is what the model asked for.
         twin.recorded(scribe, run.name, "can't be decomposed", slopes=True),
@@ -121,7 +199,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
             if one.is_floating_point():
                 setattr(one, READ, True)
         output = output_of(model(**inputs, **twin.settings))
-    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), output)
+    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), tuple(mixed.heard), output)
 
 
 def _words(model: nn.Module) -> set[int]:

@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from attention_viz.circuits.ledger import Leaf
+from attention_viz.circuits.opened import OpenedRun
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.trace.once import once
 
 
 class WritingPart(NamedTuple):
-    """The part that wrote a row; None without layer, head or position."""
+    """The part that wrote a row; None without layer, head or position. A mixer's position is that of the value."""
 
     kind: str
     stream: str | None
@@ -23,16 +25,24 @@ class WritingPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class WritingParts:
-    """The parts of one opened run, with module `paths` by attention call."""
+    """The parts of one opened run."""
 
-    leaves: Sequence[Leaf]
+    opened: OpenedRun
     run: ModelRun
-    paths: Sequence[str]
+
+    @once
+    def layers(self) -> list[tuple[list[str], tuple[str, int]]]:
+        """Return the name of each module that mixes tokens, in parts, and its stream and layer."""
+        run, names = self.run, {module: name for name, module in self.run.runner.model.named_modules()}
+        attending = zip((names.get(one, "") for one in run.anatomy.modules), run.anatomy.places, strict=True)
+        stream = next(iter(run.queries))
+        mixing = ((names[one], (stream, int(label))) for one, label in run.runner.mixing.items() if label.isdigit())
+        return [(name.split("."), place) for name, place in (*attending, *mixing)]
 
     def sums(self, contributions: Sequence[Tensor | None]) -> dict[WritingPart, float]:
         """Return each part's summed contributions, without unused leaves."""
         found: dict[WritingPart, float] = {}
-        for leaf, cells in zip(self.leaves, contributions, strict=True):
+        for leaf, cells in zip(self.opened.leaves, contributions, strict=True):
             if cells is None:
                 continue
             for part, number in self._split(leaf, cells.double()).items():
@@ -45,6 +55,14 @@ class WritingParts:
             table = cells[0].sum(dim=-1)
             spots = table.nonzero().tolist()
             return {WritingPart("head", stream, layer, head, at): float(table[head, at]) for head, at in spots}
+        if leaf.mixer is not None:
+            by_channel = self.opened.mixers[leaf.mixer].mixer.per == "channel"
+            table = cells[0].sum(dim=-1).sum(dim=0, keepdim=True) if by_channel else cells[0].sum(dim=-1)
+            spots = table.nonzero().tolist()
+            return {
+                WritingPart("mixer", stream, layer, None if by_channel else head, at): float(table[head, at])
+                for head, at in spots
+            }
         axis = self._axis(cells, stream)
         if axis is None:
             return {WritingPart(leaf.kind, stream, layer, None, None): float(cells.sum())}
@@ -58,20 +76,22 @@ class WritingParts:
 
     def place(self, leaf: Leaf) -> tuple[str | None, int | None]:
         """Return the leaf's stream and layer, else the nearest attention module's."""
-        places = self.run.anatomy.places
         if leaf.call is not None:
-            return places[leaf.call]
+            return self.run.anatomy.places[leaf.call]
+        if leaf.mixer is not None:
+            mixer = self.opened.mixers[leaf.mixer]
+            return mixer.stream, mixer.layer
         own = leaf.path.split(".")
-        shared = [_shared(own, path.split(".")) for path in self.paths]
-        best = max(range(len(shared)), key=lambda number: (len(shared[number]), -number))
-        stream, layer = places[best]
-        streams = self.run.anatomy.layers
+        shared = [_shared(own, path) for path, _ in self.layers]
+        best = max(range(len(shared)), key=lambda number: (len(shared[number]), -number), default=None)
+        if best is None:
+            return next(iter(self.run.queries)), None
+        nearest, (stream, layer) = self.layers[best]
         stream = stream if stream != "cross" else "decoder"
         inside = any(part.isdigit() for part in shared[best])
-        if not inside:
-            layer = _beside(own, self.paths[best].split("."), len(shared[best]), layer)
-        alone = len(streams) == 1 or any(len(one) < len(shared[best]) for one in shared)
-        return (stream if alone else None), layer
+        found = layer if inside else _beside(own, nearest, len(shared[best]), layer)
+        alone = len(self.run.anatomy.layers) <= 1 or any(len(one) < len(shared[best]) for one in shared)
+        return (stream if alone else None), found
 
 
 def _beside(own: Sequence[str], nearest: Sequence[str], at: int, layer: int) -> int | None:

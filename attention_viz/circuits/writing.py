@@ -11,7 +11,6 @@ from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import without_autocast
 from attention_viz.recording.gradients import ModelRun
-from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def writes(
     model: "AttentionModel",
     trace: Trace,
     layer: int,
-    head: int,
+    head: int | None,
     position: int = -1,
     count: int = 10,
     stream: str | None = None,
@@ -42,7 +41,7 @@ def writes(
         model: from `load` or `wrap`.
         trace: from this model; an edited trace is decomposed with its edits.
         layer: layer number, counted as the model counts.
-        head: from 0.
+        head: from 0; None for a whole layer without a softmax, such as all channels of a convolution.
         position: row of the output; negative numbers count from the end.
         count: number of tokens of each kind.
         stream: the layer's stream; None for the only one, or an encoder–decoder's cross-attention.
@@ -64,11 +63,8 @@ def writes(
     run, opened = open_behind(model, trace)
     if run.anatomy.no_words:
         raise UnsupportedModel(f"a head's words need an unembedding, which {run.name} lacks: {run.anatomy.no_words}")
-    stream = (
-        ("cross" if "cross" in trace.attention_streams else trace.stream(None))
-        if stream is None
-        else trace.stream(stream)
-    )
+    if stream is None and "cross" in trace.attention_streams:
+        stream = "cross"
     logits = written_logits(run, opened, trace, stream, layer, head, position)
     logits = logits - logits.mean()
     if not logits.any():
@@ -84,7 +80,7 @@ def writes(
 
 
 def written_logits(
-    run: ModelRun, opened: OpenedRun, trace: Trace, stream: str, layer: int, head: int, position: int
+    run: ModelRun, opened: OpenedRun, trace: Trace, stream: str | None, layer: int, head: int | None, position: int
 ) -> Float[Tensor, " token"]:
     """Return a head's direct addition to each logit at a position.
 
@@ -93,16 +89,13 @@ def written_logits(
     rows = len(opened.output)
     if not -rows <= position < rows:
         raise ShapeError(f"no position {position}; the output has positions {-rows} to {rows - 1}")
-    heads = trace.attention(layer, stream).shape[0]
-    if not 0 <= head < heads:
-        raise ShapeError(f"no head {head}; layer {layer} has heads 0 to {heads - 1}")
+    _, _, leaf = opened.head_leaf(run, trace, layer, head, stream)
     if not opened.output.requires_grad:
         raise cut_off(run.name, "its output", opened.output, opened)
-    call = run.anatomy.call(stream, LayerNumber(layer))
-    leaf = next(one for one in opened.leaves if one.call == call)
     with opened.asking(), run.runner.door:
         own = torch.zeros_like(leaf.tensor).detach()
-        own[0, head] = leaf.tensor[0, head].detach()
+        chosen = slice(None) if head is None else head
+        own[0, chosen] = leaf.tensor[0, chosen].detach()
         row = opened.output[position]
         weights = torch.zeros_like(row, requires_grad=True)
         (slope,) = cast(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas
     from torch import Tensor
 
-    from attention_viz.circuits.patching.patching import Patching
+    from attention_viz.circuits.patching.patching import Patching, Put
     from attention_viz.edits.edit import Edit
     from attention_viz.models.model import AttentionModel
     from attention_viz.protocol.model import Model
@@ -282,7 +282,7 @@ def run_patches(
     if len(found.runs) == len(found.estimates):
         return found
     made, _ = _begun(run, request, other, of)
-    waiting = [put for put in made.puts if (put.layer, put.head) not in found.runs]
+    waiting = [put for put in _of_attention(made, run) if (put.layer, put.head) not in found.runs]
     batches = made.batches(waiting)
     while True:
         report(len(found.runs))
@@ -303,8 +303,14 @@ def _begun(run: Run, request: Request, other: str, of: Logit) -> tuple["Patching
         return Patching.begin(pretrained(model), run.trace, theirs, of, aligned=lengths[0] != lengths[1])
 
     made = ask(request, begin)
-    estimates = {(put.layer, put.head or 0): made.number + made.estimates[put] for put in made.puts}
+    puts = _of_attention(made, run)
+    estimates = {(put.layer, put.head or 0): made.number + made.estimates[put] for put in puts}
     return made, Patched(made.number, made.other_number, lengths, estimates)
+
+
+def _of_attention(made: "Patching", run: Run) -> "list[Put]":
+    """Return the patches of heads with a softmax."""
+    return [put for put in made.puts if put.stream in (None, *run.trace.attention_streams)]
 
 
 _patched: "SharedCache[tuple[Request, str, Logit], Patched]" = SharedCache(

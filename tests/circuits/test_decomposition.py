@@ -187,8 +187,8 @@ def test_the_rows_sum_to_the_number_in_every_family(family: str) -> None:
     call = trace.attention(last)
     assert found.total == pytest.approx(float(call.scores[1, 5, 3] * call.scale), rel=1e-4, abs=1e-6)
     _check_sums(found)
-    assert {"head", "embedding"} <= kinds and ("mlp" in kinds or "other" in kinds)
-    assert ("other" in kinds) == (family == "jamba")
+    assert {"head", "embedding", "mlp"} <= kinds and "other" not in kinds
+    assert ("mixer" in kinds) == (family == "jamba")
     assert (found.softcap is not None) == (family == "gemma2")
     assert (found.position_bias != 0) == (family in ("t5 encoder", "bloom"))
 

@@ -3,7 +3,8 @@
 import contextlib
 import functools
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.interception.plan import NO_PLAN
+from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.twin import Twin
@@ -27,7 +29,7 @@ from attention_viz.recording.wiring import hooked
 from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
 
-# What becomes of what a site hands on, (row, head, position, width); an MLP is one head.
+# What becomes of what a site hands on, (row, head, position, width); an MLP is one head, a channel of a mixer one, too.
 Change = Callable[[int, Tensor], Tensor]
 
 
@@ -37,6 +39,7 @@ def shared_beginning(run: ModelRun, other: Tokens, spots: Sequence[tuple[int, in
     same = next((at for at in range(most) if (at, at) not in pairs or mine[at] != other.numbers[at]), most)
     known = len(run.layers) == len(run.anatomy.places) and run.runner.switch.plan is NO_PLAN
     by_position = "position_ids" in run.runner.named and all(_by_token(one, len(mine)) for one in run.inputs.values())
+    known = known and not run.runner.mixing
     whole = all(bool(run.inputs[name].all()) for name in ("attention_mask",) if name in run.inputs)
     closed = known and all(_is_closed(layer.attention, same) for layer in run.layers)
     return same if by_position and whole and closed else 0
@@ -82,13 +85,47 @@ class Mlp:
     module: nn.Module
 
 
+@dataclass(eq=False)
+class _ChangedMixers(MixerRecorder):
+    """Recorder that changes the outputs of layers without a softmax; keeps only whose turn it was."""
+
+    sites: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    rows: int = 1
+    change: Change = lambda _site, output: output
+    channels: set[int] = field(default_factory=set[int])
+
+    def hear(self, call: MixerCall) -> Tensor:
+        """Return the kernel's own output, plus what changed of ours."""
+        call = self.placed(call)
+        site = self.sites.get((call.stream, call.label))
+        if site is None:
+            return call.own_output
+        if call.mixer.shape[0] != self.rows:
+            raise UnsupportedModel(f"{type(call.module).__name__} computes a batch differently from its rows")
+        if call.mixer.per == "channel":
+            self.channels.add(site)
+        with torch.no_grad():
+            output = call.mixer.output
+        # Slopes are those of this tensor, and of the kernel for what is before it.
+        changed = self.change(site, output.requires_grad_(torch.is_grad_enabled()))
+        if changed is output and not torch.is_grad_enabled():
+            return call.own_output
+        moved = call.shape_as(changed) - call.shape_as(output.detach())
+        return call.own_output + moved.to(call.own_output.dtype)
+
+
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A private copy of a model over the same weights; sites are attention calls in order, then MLPs."""
+    """A private copy of a model over the same weights; sites are attention calls in order, then mixers, or MLPs.
+
+    Attributes:
+        channels: the sites of layers with a matrix per channel, known once they ran.
+    """
 
     run: ModelRun
     twin: Twin
     mlps: tuple[Mlp, ...] = ()
+    channels: set[int] = field(default_factory=set[int])
 
     @classmethod
     def of(cls, run: ModelRun, *, mlps: bool = False) -> "Bench":
@@ -98,8 +135,20 @@ class Bench:
 
     @property
     def sites(self) -> range:
-        """Return the sites: MLPs if recorded, else attention calls."""
-        return range(self.calls, self.calls + len(self.mlps)) if self.mlps else range(self.calls)
+        """Return the sites: MLPs if recorded, else attention calls and layers without a softmax."""
+        if self.mlps:
+            return range(self.calls, self.calls + len(self.mlps))
+        return range(self.calls + len(self.mixers))
+
+    @once
+    def mixers(self) -> tuple[tuple[str, int], ...]:
+        """Return the streams and layers without a softmax."""
+        found = self.run.anatomy.mixers
+        return tuple((stream, layer) for stream, layers in found.items() for layer in layers)
+
+    def place(self, site: int) -> tuple[str, int]:
+        """Return the stream and layer of an attention call or a layer without a softmax."""
+        return self.run.anatomy.places[site] if site < self.calls else self.mixers[site - self.calls]
 
     @property
     def calls(self) -> int:
@@ -136,6 +185,7 @@ class Bench:
         with (
             torch.inference_mode(False),
             self._heard(rows, change),
+            self._mixed(rows, change),
             self._left_out(self.layers[:first] if first else (), rows, start),
             self.twin.recorded(
                 batch, self.run.name, "computes a batch differently from its rows one by one", slopes=slopes
@@ -175,6 +225,16 @@ class Bench:
             for turn in turns:
                 del turn.module.forward
 
+    def _mixed(self, rows: int, change: Change) -> AbstractContextManager[object]:
+        """Hear the layers without a softmax of the private copy."""
+        if self.mlps or not self.mixers:
+            return contextlib.nullcontext()
+        mixing, sites = self.run.runner.mixing, dict[tuple[str, str], int]()
+        for at, (stream, layer) in enumerate(self.mixers, start=self.calls):
+            sites[stream, str(layer)] = at
+        labels = {one: mixing[origin] for one, origin in self.twin.original.items() if origin in mixing}
+        return heard_mixers(labels, _ChangedMixers(labels, sites=sites, rows=rows, change=change, channels=self.channels))
+
     @contextlib.contextmanager
     def _heard(self, rows: int, change: Change) -> Generator[None]:
         """Hook the MLPs of the private copy."""
@@ -202,8 +262,7 @@ def _gave(turn: LayerTurn, rows: int, start: int, *_inputs: object, **_named: ob
 def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
     """Find the module that outputs each MLP's result, by numbers, not by name."""
     run, opened = bench.run, open_run(bench.run)
-    names = {id(module): name for name, module in run.runner.model.named_modules()}
-    parts = WritingParts(opened.leaves, run, [names.get(id(module), "") for module in run.anatomy.modules])
+    parts = WritingParts(opened, run)
     left: list[tuple[nn.Module, Tensor]] = []
 
     def hear(module: nn.Module, _inputs: object, _named: object, output: object) -> None:

@@ -13,6 +13,7 @@ from attention_viz.circuits.patching.first_order import numbers_of
 from attention_viz.circuits.patching.pairing import settled
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
 from attention_viz.recording.weights.unchanged import changed
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["effects", "mean_effects"]
 
-Place = tuple[str, int, int]
+# Stream, layer and head; None for all channels of a layer without a softmax.
+Place = tuple[str, int, int | None]
 
 
 def effects(
@@ -33,7 +35,7 @@ def effects(
     text: str | Trace,
     of: Logit | Probability | Direction,
     *,
-    heads: Literal["all"] | Sequence[tuple[int, int]] = "all",
+    heads: Literal["all"] | Sequence[tuple[int, int | None]] = "all",
     to: Literal["mean", "zero"] = "mean",
     stream: str | None = None,
     report: Callable[[int, int], object] = lambda done, of: None,
@@ -45,6 +47,9 @@ def effects(
     positions that aren't padding, not over other texts. Heads run in batches without gradients, with one unchanged row.
     They run one by one if that row differs from a single run, for encoder–decoders, and in half precision.
 
+    Heads of layers without a softmax, of the stream "mixer", always become 0. If such a layer has a matrix per channel,
+    all its channels become 0 together: one row, without a head.
+
     Source: Wang, Variengien, Conmy, Shlegeris & Steinhardt 2023, "Interpretability in the Wild", section 2.2, where the
     mean is over other texts; to 0: Olsson et al. 2022, "In-context Learning and Induction Heads".
 
@@ -54,7 +59,7 @@ def effects(
         of: a `Logit`, a `Probability` or, for a model without an unembedding, a `Direction`.
         heads: (layer, head) pairs, or "all".
         to: "mean", the head's mean over this text's positions, or "zero".
-        stream: the heads' stream: "encoder", "decoder" or "cross"; None for all.
+        stream: the heads' stream: "encoder", "decoder", "cross" or "mixer"; None for all.
         report: called after each batch with the number of finished heads and of all heads; if it raises, the work
             stops.
 
@@ -77,14 +82,14 @@ def effects(
     need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
-    padding = before.query_tokens(before.attention_streams[-1]).padding
+    padding = before.query_tokens((before.attention_streams or before.streams)[-1]).padding
     number = float(numbers_of(before.output[None], asked, padding)[0])
     found: list[float] = []
     report(0, len(places))
     for outputs in _runs(model, before, places, to, asked.position):
         found += numbers_of(outputs, asked, padding, limited=asked.position is not None).tolist()
         report(len(found), len(places))
-    return _table(places, found, number, several=len(before.attention_streams) > 1, of=str(of), to=_phrase(to))
+    return _table(places, found, number, several=len(before.streams) > 1, of=str(of), to=_phrase(to, before))
 
 
 def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
@@ -108,10 +113,13 @@ def mean_effects(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 def _runs(
     model: "AttentionModel", before: Trace, places: Sequence[Place], to: Literal["mean", "zero"], only: int | None
 ) -> Generator[Tensor]:
-    size, several = rows_at_once(before, only), len(before.attention_streams) > 1
+    size, several = rows_at_once(before, only), len(before.streams) > 1
     for start in range(0, len(places), size):
         batch = places[start : start + size]
-        tries = [(Ablate(layer, head, to, stream=whose if several else None),) for whose, layer, head in batch]
+        tries = [
+            (Ablate(layer, head, "zero" if whose in before.mixers else to, whose if several else None),)
+            for whose, layer, head in batch
+        ]
         yield torch.stack(try_each(model, before, tries, only))
 
 
@@ -120,7 +128,9 @@ def _table(
 ) -> "pandas.DataFrame":
     import pandas
 
-    named = pandas.MultiIndex.from_tuples(places, names=["stream", "layer", "head"])
+    streams, layers, heads = zip(*places, strict=True)
+    numbers = pandas.array(heads, dtype="Int64") if None in heads else heads
+    named = pandas.MultiIndex.from_arrays([streams, layers, numbers], names=["stream", "layer", "head"])
     named = named if several else named.droplevel("stream")
     table = pandas.DataFrame({"effect": [one - number for one in found], "number": found}, index=named)
     table = table.sort_values("effect", key=abs, ascending=False, kind="stable")
@@ -128,8 +138,11 @@ def _table(
     return table
 
 
-def _phrase(to: str) -> str:
-    return "zero" if to == "zero" else "the head's mean over the positions of this text that aren't padding"
+def _phrase(to: str, trace: Trace) -> str:
+    if to == "zero":
+        return "zero"
+    mixers = "; zero in layers without a softmax" if trace.mixers else ""
+    return f"the head's mean over the positions of this text that aren't padding{mixers}"
 
 
 def _checked(model: "AttentionModel", trace: Trace) -> Trace:
@@ -144,8 +157,11 @@ def _checked(model: "AttentionModel", trace: Trace) -> Trace:
     return trace
 
 
-def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | None) -> list[Place]:
-    streams = trace.attention_streams if stream is None else (trace.stream(stream),)
+def _places(trace: Trace, heads: str | Sequence[tuple[int, int | None]], stream: str | None) -> list[Place]:
+    import pandas
+
+    known = stream is None or stream in trace.mixers
+    streams = (trace.streams if stream is None else (stream,)) if known else (trace.stream(stream),)
     if isinstance(heads, str):
         if heads != "all":
             raise ShapeError(f'heads must be (layer, head) pairs or "all"; got {heads!r}')
@@ -153,13 +169,23 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int]], stream: str | 
             (one, layer, head)
             for one in streams
             for layer in trace.layer_numbers(one)
-            for head in range(trace.head_count(layer, one))
+            for head in _heads_of(trace, layer, one)
         ]
-    whose, *more = streams
-    if more:
-        raise ShapeError(f"these heads need a stream; choose {', '.join(streams)}")
-    # A pandas index has numpy numbers.
-    places = [(whose, index(layer), index(head)) for layer, head in dict.fromkeys(heads)]
+    # A pandas index has numpy numbers, and NA where a row has no head.
+    wanted = [(index(layer), None if pandas.isna(head) else index(head)) for layer, head in dict.fromkeys(heads)]
+    places = [(_stream_of(trace, layer, streams), layer, head) for layer, head in wanted]
     if not places:
         raise ShapeError("heads is empty; name at least one as (layer, head)")
     return places
+
+
+def _heads_of(trace: Trace, layer: int, stream: str) -> Sequence[int | None]:
+    call = trace.attention(layer, stream)
+    return [None] if isinstance(call, TokenMixer) and call.per == "channel" else range(call.shape[0])
+
+
+def _stream_of(trace: Trace, layer: int, streams: Sequence[str]) -> str:
+    having = [one for one in streams if layer in trace.layer_numbers(one)] if trace.mixers else streams
+    if len(having) > 1:
+        raise ShapeError(f"these heads need a stream; choose {', '.join(having)}")
+    return having[0] if having else streams[0]

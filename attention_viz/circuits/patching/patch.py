@@ -99,12 +99,14 @@ def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
     """Return the table of `patch`: estimates, and known effects."""
     import pandas
 
-    names = [name for name in Put._fields if any(getattr(put, name) is not None for put in made.puts)]
-    rows = [tuple(getattr(put, name) for name in names) for put in made.puts]
+    order = ("stream", "layer", "head", "position")
+    found = {name: [getattr(put, name) for put in made.puts] for name in order}
+    named = {name: pandas.array(one, dtype="Int64") if None in one and name == "head" else one for name, one in found.items()}
+    names = [name for name in order if any(one is not None for one in found[name])]
     index = (
-        pandas.MultiIndex.from_tuples(rows, names=names)
+        pandas.MultiIndex.from_arrays([named[name] for name in names], names=names)
         if len(names) > 1
-        else pandas.Index([row[0] for row in rows], name=names[0])
+        else pandas.Index(named[names[0]], name=names[0])
     )
     columns = {
         "effect": [effects.get(put, float("nan")) for put in made.puts],

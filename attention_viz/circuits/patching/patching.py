@@ -13,7 +13,6 @@ from attention_viz.circuits.patching.first_order import keeping, numbers_of, sam
 from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.numerics import REORDERED, close
-from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -26,11 +25,17 @@ _TOKENS, _ROWS, _NUMBERS = 400, 64, 20_000_000
 
 
 class Put(NamedTuple):
-    """A patch between texts; head None for the MLP, position (in the patched text) None for all."""
+    """A patch between texts; position (in the patched text) None for all.
+
+    Attributes:
+        head: None for the MLP, or all channels of a layer without a softmax.
+        stream: None if there is only one.
+    """
 
     layer: int
     head: int | None
     position: int | None = None
+    stream: str | None = None
 
 
 @dataclass(eq=False)
@@ -90,7 +95,9 @@ class Patching:
         fetched = same(bench.outputs(runs[1].inputs, 1, keeping(theirs, bench.sites)), other)
         estimates = {site: to_first_order(there[site], theirs[site], slopes[site], spots) for site in bench.sites}
         positions = [None] if by == "head" else sorted(one for one, _ in spots)
-        puts = tuple(Put(*place, at) for place in _places(bench, estimates) for at in positions)
+        puts = tuple(
+            Put(layer, head, at, stream) for stream, layer, head in _places(bench, estimates) for at in positions
+        )
         return cls(
             of,
             number,
@@ -143,8 +150,8 @@ class Patching:
     def _first(self, puts: Sequence[Put]) -> int:
         if self._whole or self.bench.mlps or not self.bench.layers:
             return 0
-        (stream,) = self.bench.run.anatomy.layers
-        return self.bench.run.anatomy.call(stream, LayerNumber(min(put.layer for put in puts)))
+        first = min(put.layer for put in puts)
+        return sum(layer < first for _, layer in self.bench.run.anatomy.places)
 
     def _together(self, puts: Sequence[Put], only: int | None, first: int, start: int) -> list[float] | None:
         """Return a batch's effects; None if its unpatched row differs from the single run."""
@@ -174,8 +181,8 @@ class Patching:
             for row, put in wanted.pop(site):
                 pairs = [(at, to) for at, to in self._spots if put.position in (None, at) and at >= start]
                 mine, yours = [at - start for at, _ in pairs], [to for _, to in pairs]
-                head = put.head or 0
-                output[row, head, mine] = self._theirs[site][head, yours]
+                head = slice(None) if put.head is None else put.head
+                output[row][head][..., mine, :] = self._theirs[site][head][..., yours, :]
             return output
 
         outputs = bench.outputs(bench.run.inputs, len(puts), change, only=only, first=first, start=start)
@@ -203,21 +210,26 @@ def _start(
     return start if all(gap <= REORDERED * size for gap, size in zip(apart, sizes, strict=True)) else 0
 
 
-def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[int, int | None]]:
-    """Return (layer, head) of each patch; head is None for MLPs."""
+def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[str | None, int, int | None]]:
+    """Return each patch's stream, None for the only one, layer, and head, None for all of an MLP or of channels."""
     if bench.mlps:
-        return [(layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
-    places = bench.run.anatomy.places
-    return [(places[site][1], head) for site in bench.sites for head in range(len(estimates[site]))]
+        return [(None, layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
+    places = [(site, *bench.place(site)) for site in bench.sites]
+    several = len({stream for _, stream, _ in places}) > 1
+    return [
+        (stream if several else None, layer, head)
+        for site, stream, layer in places
+        for head in ([None] if site in bench.channels else range(len(estimates[site])))
+    ]
 
 
 def _sites(bench: Bench, put: Put) -> list[int]:
-    if put.head is None:
+    if bench.mlps:
         return [bench.calls + at for at, mlp in enumerate(bench.mlps) if mlp.layer == put.layer]
-    (stream,) = bench.run.anatomy.layers
-    return [bench.run.anatomy.call(stream, LayerNumber(put.layer))]
+    return [site for site in bench.sites if bench.place(site)[1] == put.layer and put.stream in (None, bench.place(site)[0])]
 
 
 def _estimate(bench: Bench, put: Put, estimates: Mapping[int, Tensor]) -> float:
-    rows = [estimates[site][put.head or 0] for site in _sites(bench, put)]
+    found = [estimates[site] for site in _sites(bench, put)]
+    rows = [one.sum(dim=0) if put.head is None else one[put.head] for one in found]
     return float(sum(row.sum() if put.position is None else row[put.position] for row in rows))

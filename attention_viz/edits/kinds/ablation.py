@@ -23,6 +23,8 @@ __all__ = ["KINDS", "Ablate"]
 class Ablate:
     """Set a head's output, before W_O, to 0 or to its mean over the positions. Its weights don't change.
 
+    A layer without a softmax can only become 0: one head or channel, or all of them with `head=None`.
+
     In a trace, this changes the head's own value to 0, or to the mean at each key; rows whose weights sum to 1 then
     give the mean again. Shared key and value heads are no longer shared.
 
@@ -30,9 +32,9 @@ class Ablate:
 
     Attributes:
         layer: the head's layer.
-        head: the head.
+        head: the head or channel; None for all of a layer without a softmax.
         to: "zero", or "mean".
-        stream: "encoder", "decoder" or "cross"; required if a model has several.
+        stream: "encoder", "decoder", "cross" or "mixer"; required if a model has several.
         rows: for the mean, True for the positions to average, (query,); by default those that the model's attention
             mask doesn't mark as padding.
 
@@ -43,7 +45,7 @@ class Ablate:
     """
 
     layer: int
-    head: int
+    head: int | None
     to: Literal["zero", "mean"] = "zero"
     stream: str | None = None
     rows: Bool[Tensor, " query"] | None = field(default=None, kw_only=True, compare=False)
@@ -53,7 +55,8 @@ class Ablate:
     def __post_init__(self) -> None:
         """Check the layer, the head, `to` and `rows`."""
         check_whole("layer", self.layer)
-        check_whole("head", self.head)
+        if self.head is not None:
+            check_whole("head", self.head)
         if self.to not in ("zero", "mean"):
             raise ShapeError(f'to must be "zero" or "mean"; got {self.to!r}')
         if self.rows is not None and (self.rows.dtype != torch.bool or self.rows.ndim != 1):
@@ -74,8 +77,10 @@ class Ablate:
     def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
         """Return the call with the head's own value."""
         check_head(self, place[1], attention.shape[0])
+        if self.head is None:
+            raise ShapeError(f"{self.kind} needs a head; layer {place[1]} has heads 0 to {attention.shape[0] - 1}")
         value = rows_of_each_head(shared_heads(attention.value, attention.query), attention)
-        value[self.head] = 0 if self.to == "zero" else _mean(self, attention)
+        value[self.head] = 0 if self.to == "zero" else _mean(self, attention.head(self.head), attention)
         return replace(attention, value=value)
 
     def mix(self, mixer: TokenMixer, place: tuple[str, int]) -> TokenMixer:
@@ -84,12 +89,12 @@ class Ablate:
         if self.to != "zero":
             raise ShapeError(f'layer {self.layer} has no softmax, so its heads have no mean to become; use to="zero"')
         value = rows_of_each_head(with_heads(mixer.value, mixer.shape[0]), mixer)
-        value[self.head] = 0
+        value[slice(None) if self.head is None else self.head] = 0
         return replace(mixer, value=value)
 
 
-def _mean(edit: Ablate, attention: Attention) -> Tensor:
-    place, one = f"the mean of layer {edit.layer}, head {edit.head}", attention.head(edit.head)
+def _mean(edit: Ablate, one: Attention, attention: Attention) -> Tensor:
+    place = f"the mean of layer {edit.layer}, head {edit.head}"
     if one.sinks is not None and not bool(torch.isneginf(one.sinks).all()):
         raise UnsupportedModel(
             f"can't set {place}: an attention sink takes a share of its rows, so no values give every row the mean. "

@@ -1,8 +1,10 @@
 """One text under many changes, in one batch with edits for each row."""
 
+import contextlib
 import inspect
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -10,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.edits.edit import Edit, edited, snapshots
-from attention_viz.edits.places import check_places, concerns
+from attention_viz.edits.edit import Edit, edited, edited_mixer, snapshots
+from attention_viz.edits.places import check_places, concerns, concerns_mixer
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
@@ -20,6 +22,7 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.protocol.model import Model
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.tracer import Tracer
 from attention_viz.trace.trace import Trace
@@ -34,6 +37,28 @@ _TOKENS, _ROWS, _NUMBERS = 512, 24, 20_000_000
 _TOKENS_OF_ONE, _ROWS_OF_ONE, _NUMBERS_OF_ONE = 768, 64, 60_000_000
 
 
+@dataclass(eq=False)
+class BatchedMixers(MixerRecorder):
+    """Recorder of a batch's layers without a softmax, with edits for each row; keeps only whose turn it was."""
+
+    tries: Sequence[Sequence[Edit]] = ()
+
+    def hear(self, call: MixerCall) -> Tensor:
+        """Return the kernel's output, in edited rows our own."""
+        call = self.placed(call)
+        if call.mixer.shape[0] != len(self.tries):
+            raise UnsupportedModel(f"{type(call.module).__name__} computes a batch differently from its rows")
+        output = call.own_output
+        place = (call.stream, int(call.label)) if call.label.isdigit() else None
+        for row, edits in enumerate(self.tries) if place is not None else ():
+            here = [edit for edit in edits if concerns_mixer(edit, place, self.attending)]
+            if here:
+                mixer = edited_mixer(here, place, call.of_row(row), self.attending)
+                output = output.clone() if output is call.own_output else output
+                output[row] = call.shape_as(mixer.output[None])[0].to(output.dtype)
+        return output
+
+
 def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
     """Return a run's output under edits, (position, width)."""
     run = behind(before).run
@@ -42,7 +67,7 @@ def run_again(before: Trace, edits: Sequence[Edit]) -> Tensor:
             "can't repeat the run before the edits, since it has no text and wasn't recorded here; pass a trace of a "
             "text, or one recorded in this process"
         )
-    check_places(edits, run.anatomy.layers)
+    check_places(edits, run.anatomy.layers, run.anatomy.mixers)
     real = {stream: unpadded(stream, dict(run.inputs)) for stream in run.anatomy.layers}
     taken, first = snapshots(edits, real), _encoder_calls(run)
     if first and not any(concerns(edit, place) for edit in taken for place in run.anatomy.places[:first]):
@@ -86,7 +111,7 @@ def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> T
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
     """Return edited runs per batch, for one output position or all (None)."""
-    tokens = len(before.query_tokens(before.attention_streams[0]))
+    tokens = len(before.query_tokens((before.attention_streams or before.streams)[0]))
     if only is not None:
         return max(
             1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // math.prod(before.output_shape)) - 1
@@ -135,7 +160,7 @@ def batch_outputs(
 ) -> list[Tensor] | None:
     """Return each edit list's output, at `only` or all; None in half precision or if the unedited row differs."""
     for edits in tries:
-        check_places(edits, tracer.anatomy.layers)
+        check_places(edits, tracer.anatomy.layers, tracer.anatomy.mixers)
     if by_row(before).dtype not in (torch.float32, torch.float64):
         return None
     try:
@@ -166,7 +191,12 @@ def _run_rows(tracer: Tracer, reading: InputRow, tries: Sequence[Sequence[Edit]]
                 output[row] = edited(here, places[number], call.of_row(row).attention).output
         return output
 
-    with runner.hearing(Batch(places=places, rows=rows, compute_rows=compute)):
+    attending = frozenset(number for _, number in places)
+    mixed = BatchedMixers(runner.mixing, attending=attending, tries=tries) if tracer.anatomy.mixers else None
+    with (
+        contextlib.nullcontext() if mixed is None else heard_mixers(runner.mixing, mixed),
+        runner.hearing(Batch(places=places, rows=rows, compute_rows=compute)),
+    ):
         result = runner.model(**inputs, **settings)
     returned = result if isinstance(result, tuple) else tuple(result.values())
     return [one for one in returned if isinstance(one, Tensor)]

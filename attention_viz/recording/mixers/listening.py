@@ -26,12 +26,12 @@ from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fo
 from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.layers import MIXER
 
-__all__ = ["MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+__all__ = ["CONVOLUTION", "MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
 # Most layers run a short convolution before their kernel; it is the mixer only of layers that call nothing else.
-_CONVOLUTION = "causal_conv1d_fn"
+CONVOLUTION = "causal_conv1d_fn"
 # The submodules that mix tokens in code of their own, by what their layers are made of.
 _LIGHTNING = ("qkv_proj", "act_fn", "norm", "slope_rate", "num_attention_heads")
 
@@ -60,9 +60,9 @@ class MixerCall:
             largest, apart = float(self.own_output.abs().max()), float((self.output - self.own_output).abs().max())
         return max(apart / largest if largest else apart, self.matrix_error or 0.0)
 
-    def of_row(self) -> TokenMixer:
-        """Return the only row's mixer, head first; parameters are copied, since training changes them."""
-        return map_terms(self.mixer, lambda term, value: of_row(term, value, 0))
+    def of_row(self, row: int = 0) -> TokenMixer:
+        """Return a row's mixer, head first; parameters are copied, since training changes them."""
+        return map_terms(self.mixer, lambda term, value: of_row(term, value, row))
 
 
 @dataclass(eq=False)
@@ -76,6 +76,7 @@ class MixerRecorder:
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
+        turns: how many mixers ran in a layer, by label.
     """
 
     labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
@@ -86,12 +87,18 @@ class MixerRecorder:
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
+    turns: dict[str, int] = field(default_factory=dict[str, int])
+
+    def placed(self, call: MixerCall) -> MixerCall:
+        """Return the call with its layer's number, and its stream by the turns of that layer so far."""
+        label = self.labels.get(call.module, "")
+        before = self.turns[label] = self.turns.get(label, 0) + 1
+        return replace(call, label=label, stream=MIXER if before == 1 else f"{MIXER} {before}")
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
-        label = self.labels.get(call.module, "")
-        before = sum(one.label == label for one in self.calls)
-        call = replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
+        call = self.placed(call)
+        label = call.label
         own, computes = call.of_row() if self.edits and label.isdigit() else None, self.computes
         if own is not None:
             mixer = edited_mixer(self.edits, (call.stream, int(label)), own, self.attending)
@@ -168,7 +175,7 @@ def _called_by(kind: type[nn.Module]) -> tuple[str, ...]:
         if code is not None:
             names |= dict.fromkeys(name for name in code.co_names if name in KERNELS)
     found = [name for name in names if name in _namespace(kind) or name in vars(kind)]
-    return tuple(name for name in found if name != _CONVOLUTION or len(found) == 1)
+    return tuple(name for name in found if name != CONVOLUTION or len(found) == 1)
 
 
 def _namespace(kind: type[nn.Module]) -> dict[str, Any]:
