@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.files.whole_file import write_whole
+from attention_viz.trace.from_weights import any_stream
 from attention_viz.trace.spelling import xml_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.fitted import fitted
@@ -128,7 +129,7 @@ def printed(
 
 def _origin(trace: Trace, layer: int | None, head: int | None, stream: str | None) -> str:
     named = stream is not None or len(trace.attention_streams) == 1
-    tokens = trace.query_tokens(trace.stream(stream)) if named else None
+    tokens = trace.query_tokens(any_stream(trace, stream)) if named else None
     return provenance_line(trace, layer, head, tokens)
 
 
