@@ -6,7 +6,7 @@
 import {createCard} from "./card.js";
 import {createCards} from "./cards.js";
 import {buildAtlas, paintAtlas, readColours} from "./grid.js";
-import {fullOf, percent} from "./numbers.js";
+import {fullOf, isSigned, percent} from "./numbers.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {HeadGrid, axesOf} from "../heads/cells.js";
@@ -17,6 +17,7 @@ import {followPlace, placeCards} from "./placing.js";
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
  * @import {Payload} from "../data/payload.js"
  * @import {Mounted} from "../hosts/component.js"
+ * @import {HeadPlace} from "../heads/cells.js"
  * @import {Message, Mounting} from "../hosts/hosting.js" */
 
 /** @param {Mounting} mounting */
@@ -48,7 +49,7 @@ function create(base) {
     ...base,
     ...{title, legend, grid, room: Number(root.dataset["height"])},
     ...{header: null, message: null, drawing: null, chosen: null},
-    open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
+    open: (place) => atlas.setTriggerValue("open", placeOnly(place)),
   };
   const atlas = /** @type {Atlas} */ (bare);
   atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));
@@ -94,14 +95,20 @@ function draw(atlas) {
 function follow(atlas, message) {
   if (!atlas.header) return;
   atlas.message = /** @type {AtlasMessage} */ (message);
-  const {layer, head} = message;
-  if (takesChoice(atlas, message)) atlas.chosen = {layer, head};
+  const {layer, head, stream} = atlas.message;
+  const several = atlas.header.layers.some((one) => one.stream !== undefined);
+  if (takesChoice(atlas, message)) atlas.chosen = several ? {layer, head, stream} : {layer, head};
   draw(atlas);
 }
 
+/** A head's place alone. @param {HeadPlace} place @returns {HeadPlace} */
+function placeOnly({layer, head, stream}) {
+  return stream === undefined ? {layer, head} : {layer, head, stream};
+}
+
 /** @param {Atlas} atlas @param {AtlasCell} cell */
-function choose(atlas, {layer, head}) {
-  atlas.chosen = {layer, head};
+function choose(atlas, cell) {
+  atlas.chosen = placeOnly(cell);
   sendChoice(atlas, atlas.chosen);
   atlas.grid.mark(atlas.chosen);
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
@@ -117,19 +124,44 @@ function writeTitle({title, legend, grid}, drawing) {
     colours: `${metric?.label}, by head`,
     silenced: "Effect of ablating each head",
   };
+  const kinds = kindWords(header.layers);
   title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
+  if (kinds) title.append(element("span", {class: "av-kinds"}, kinds));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
-  const shown = roles ? [colours.background, colours.roles[0]] : colours.ramp;
+  const signed = isSigned(drawing);
+  const shown = roles ? [colours.background, colours.roles[0]] : signed ? colours.differences : colours.ramp;
   const bar = element("div", {class: "av-bar"});
   bar.style.background = `linear-gradient(to right, ${shown.map(rgb).join(", ")})`;
   const full = fullOf(drawing);
   const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
   const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "root scale"}[message.view];
-  const ends = roles ? ["threshold", "strongest"] : ["0", most];
+  const ends = roles ? ["threshold", "strongest"] : [signed ? `\u2212${most}` : "0", most];
   const ticks = ends.map((end) => element("span", {}, end));
   ticks.splice(1, 0, element("span", {class: "av-unit"}, unit));
   legend.replaceChildren(bar, element("div", {class: "av-ends"}, ...ticks));
+}
+
+/** Which layers have no softmax, by their kinds; empty where all have one.
+ * @param {AtlasHeader["layers"]} layers */
+export function kindWords(layers) {
+  /** @type {Map<string, number[]>} */
+  const found = new Map();
+  for (const {kind = "softmax", number} of layers) found.set(kind, [...(found.get(kind) ?? []), number]);
+  if (layers.every(({kind}) => !kind)) return "";
+  return [...found].map(([kind, numbers]) => `${kind}: ${runsOf(numbers)}`).join(" \u00b7 ");
+}
+
+/** Numbers with runs drawn together. @param {number[]} numbers */
+function runsOf(numbers) {
+  /** @type {[number, number][]} */
+  const runs = [];
+  for (const number of numbers) {
+    const last = runs.at(-1);
+    if (last && last[1] === number - 1) last[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}\u2013${last}`)).join(", ");
 }
 
 /** @param {Atlas} atlas */

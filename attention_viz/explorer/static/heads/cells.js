@@ -2,13 +2,15 @@
 
 import {element, within} from "../parts/element.js";
 import {headingPlaces, layHeads, mostHeads, placeOf, tracksOf} from "./layout.js";
-import {layerNumber, layerPlace} from "./numbers.js";
+import {layerNumber} from "./numbers.js";
 
 /** @import {Layout, Place} from "./layout.js" */
 
-/** @typedef {{layer: number, head: number}} HeadPlace */
+/** A head; its stream where layers of several stand in one grid.
+ * @typedef {{layer: number, head: number, stream?: string}} HeadPlace */
 
-/** @typedef {{heads: number, label: string, number?: number}} HeadLayer */
+/** A layer; its kind where it has no softmax.
+ * @typedef {{heads: number, label: string, number?: number, stream?: string, kind?: string}} HeadLayer */
 
 /** The cell of a head, its layer by its number; `place` is where it stands among all heads.
  * @typedef {HeadPlace & {place: number, node: HTMLElement}} HeadCell */
@@ -25,6 +27,17 @@ const TURNED = {
   ...{ArrowLeft: "ArrowUp", ArrowUp: "ArrowLeft", ArrowRight: "ArrowDown", ArrowDown: "ArrowRight"},
   ...{Home: "PageUp", PageUp: "Home", End: "PageDown", PageDown: "End"},
 };
+
+/** What a head is called in the grid. @param {HeadPlace} place */
+export function headKey({stream, layer, head}) {
+  return stream === undefined ? `${layer} ${head}` : `${layer} ${head} ${stream}`;
+}
+
+/** What a layer is called, with its kind where it has no softmax.
+ * @param {{number?: number, kind?: string}} layer @param {number} place  of the layer among those that are here */
+export function layerTitle({number, kind}, place) {
+  return kind ? `Layer ${number ?? place} \u00b7 ${kind}` : `Layer ${number ?? place}`;
+}
 
 /** All heads: their cells, of which one is chosen and one is reached by the Tab key. What they show is painted by
  * others.
@@ -56,7 +69,7 @@ export class HeadGrid {
     };
     table.addEventListener("focusin", (event) => {
       const cell = this.cellOf(event);
-      if (cell) this.reached = `${cell.layer} ${cell.head}`;
+      if (cell) this.reached = headKey(cell);
       this.mark();
     });
     table.onkeydown = (event) => this.walk(event);
@@ -78,9 +91,11 @@ export class HeadGrid {
     this.cells.clear();
     const build = (/** @type {number} */ row, /** @type {number} */ head) => {
       const layer = layerNumber(layers, row);
+      const {stream} = layers[row];
       const named = {"data-layer": layer, "data-head": head, tabindex: -1, "aria-selected": "false"};
-      const node = element("div", {class: "av-cell", role: "gridcell", ...named});
-      this.cells.set(`${layer} ${head}`, fill({layer, head, place: this.cells.size, node}));
+      const node = element("div", {class: "av-cell", role: "gridcell", ...named, "data-stream": stream ?? null});
+      const at = stream === undefined ? {layer, head} : {layer, head, stream};
+      this.cells.set(headKey(at), fill({...at, place: this.cells.size, node}));
       return node;
     };
     this.table.replaceChildren(...rowsOf(layers, build));
@@ -97,7 +112,7 @@ export class HeadGrid {
   /** Mark the chosen head; the Tab key comes to it, or to the one that was reached since.
    * @param {HeadPlace | null} chosen */
   mark(chosen = null) {
-    const name = chosen ? `${chosen.layer} ${chosen.head}` : this.chosen;
+    const name = chosen ? headKey(chosen) : this.chosen;
     const moves = name !== this.chosen && !this.table.matches(":focus-within");
     if (moves || !this.cells.has(this.reached)) this.reached = name;
     this.chosen = name;
@@ -110,19 +125,24 @@ export class HeadGrid {
   /** The cell that an event happened in. @param {Event} event */
   cellOf(event) {
     const at = within(event, "[data-head]")?.dataset;
-    return at ? this.cells.get(`${at["layer"]} ${at["head"]}`) : undefined;
+    const place = {layer: Number(at?.["layer"]), head: Number(at?.["head"])};
+    const stream = at?.["stream"];
+    return at ? this.cells.get(headKey(stream === undefined ? place : {...place, stream})) : undefined;
   }
 
   /** @param {KeyboardEvent} event */
   walk(event) {
     const [cell, {layers, hearing}] = [this.cellOf(event), this];
     if (!cell) return;
-    const from = {layer: layerPlace(layers, cell.layer), head: cell.head};
+    const row = layers.findIndex((one, at) => layerNumber(layers, at) === cell.layer && one.stream === cell.stream);
+    const from = {layer: row, head: cell.head};
     const to = headByKey(layers, from, event.key, this.layout.turned);
     if (event.key === "Enter" || event.key === " ") hearing.press(cell, event);
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
-      const there = /** @type {C} */ (this.cells.get(`${layerNumber(layers, to.layer)} ${to.head}`));
+      const {stream} = layers[to.layer];
+      const at = {layer: layerNumber(layers, to.layer), head: to.head};
+      const there = /** @type {C} */ (this.cells.get(headKey(stream === undefined ? at : {...at, stream})));
       there.node.focus();
       hearing.reach?.(there);
     }
@@ -142,12 +162,14 @@ function gridRows(layers, buildCell) {
       element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
     ),
   );
-  const rows = layers.map(({heads, label, number}, layer) => {
+  const rows = layers.map((one, layer) => {
+    const {heads, label, number, kind} = one;
     const called = String(number ?? layer);
-    const title = label === called ? null : `Layer ${label} of the model`;
+    const told = layerTitle(one, layer);
+    const title = label !== called ? `Layer ${label} of the model` : kind ? told : null;
     const name = element(
       "span",
-      {role: "rowheader", "aria-label": `Layer ${called}`, title, "data-called": called},
+      {role: "rowheader", "aria-label": told, title, "data-called": called, class: kind ? "av-mixer" : null},
       called,
     );
     return element("div", {role: "row"}, name, ...Array.from({length: heads}, (_, head) => buildCell(layer, head)));
