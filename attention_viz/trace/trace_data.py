@@ -225,13 +225,10 @@ class TraceData:
         """Check a stream's name and return it; None stands for the only stream.
 
         Raises:
-            TraceError: the stream is missing or has no softmax, or there are several and none was named.
+            TraceError: the stream is missing, or there are several and none was named.
         """
         if name is None and len(self.layers) == 1:
             return self.attention_streams[0]
-        if name in self.mixers and self.layers:
-            there = ", ".join(self.layers)
-            raise TraceError(f"this needs a softmax, which the layers of {name!r} don't have; use {there}")
         if name is None or name not in self.layers:
             asked = "no stream was named" if name is None else f"unknown stream {name!r}"
             raise TraceError(f"{asked}; this trace has {', '.join(self.streams)}")

@@ -48,7 +48,7 @@ def test_a_heatmap_has_the_sign_by_colour_and_the_size_on_a_logarithmic_scale(hy
 def test_a_head_as_svg_has_the_colours_of_its_signs(hybrid: Trace) -> None:
     document = views.heatmap_svg(hybrid, 0, 2, "mixer")
     assert "signed weight" in document and LIGHT.differences[0] in document and "looks" not in document
-    with pytest.raises(TraceError, match="the layers of 'mixer' don't have"):
+    with pytest.raises(TraceError, match="mixer"):
         views.looks(hybrid, 0, 0, 3, stream="mixer")
     with pytest.raises(ShapeError, match="no distribution"):
         views.head_grid(hybrid, "entropy", "mixer")
