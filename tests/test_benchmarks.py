@@ -92,6 +92,8 @@ def test_what_heads_are_compared_with_gives_the_same():
     import torch
 
     import attention_viz as av
+    from attention_viz.analysis.metrics import metrics_for
+    from attention_viz.trace.kind import Unit
     from benchmarks.heads import naive_flow, naive_links, naive_metrics, naive_norms
 
     model = shipped("all-MiniLM-L6-v2")
@@ -103,7 +105,7 @@ def test_what_heads_are_compared_with_gives_the_same():
         weight == pytest.approx(float(trace.weights(layer, head)[query, key]))
         for weight, layer, head, query, key in naive_links(trace, 5)
     )
-    of_texts = [name for name, metric in av.METRICS.items() if metric.of != "patches"]
+    of_texts = [*metrics_for(Unit.WORD)]
     assert naive == [pytest.approx(list(row), abs=1e-5) for row in av.head_table(trace).loc[3, of_texts].to_numpy()]
     assert naive_flow(trace, 4, 2) == pytest.approx(float(av.flow(trace, layers=[5], queries=[4])[0, 0, 2]), abs=1e-6)
     joining = model.projections(3)["output"].weight.detach().unflatten(0, (12, -1))

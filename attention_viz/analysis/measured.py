@@ -177,6 +177,8 @@ def measured(
 def _mixed(trace: Trace, stream: str, rows: Sequence[int], known: QueryRows | None) -> Iterator[MeasuredQueries]:
     """Yield the metrics of layers without a softmax: a row costs least together with all others of its head."""
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    if not rows:
+        return
     metrics = [METRICS[name] for name in names_of(trace, stream)]
     of_shares = torch.tensor(["softmax" in metric.layers for metric in metrics])
     for layer, mixer in mixers_of(trace, stream).items():

@@ -30,10 +30,10 @@ def signed_rows(mixer: TokenMixer, rows: Sequence[int]) -> Iterator[SignedRows]:
     together = max(1, min(_TOGETHER, _AT_ONCE // max(1, min(len(rows), step) * keys)))
     for first in range(0, heads, together):
         some = mixer.heads(slice(first, first + together))
-        for start in range(0, len(rows), step):
+        for start in range(0, max(1, len(rows)), step):
             chosen = tuple(rows[start : start + step])
             call = some if chosen == tuple(range(queries)) else some.rows(chosen)
-            weights = call.weights.detach().float().cpu()
+            weights = call.weights.detach().float().cpu() if chosen else torch.zeros(some.shape[0], 0, keys)
             yield SignedRows(tuple(range(first, first + len(weights))), chosen, weights)
 
 

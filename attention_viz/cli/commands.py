@@ -22,6 +22,7 @@ from attention_viz.cli.arguments import (
 from attention_viz.cli.files import ENDINGS, check_target, part_of, write
 from attention_viz.cli.given import given, given_text, model_behind, model_of, shown, whole
 from attention_viz.cli.output import one_line, report, show, show_pairs
+from attention_viz.errors import AttentionVizError
 
 if TYPE_CHECKING:
     import pandas
@@ -147,6 +148,10 @@ def heads(arguments: SimpleNamespace) -> int:
         _, traces = model_behind(arguments, traces, model)
     asked = traces[0] if len(traces) == 1 else traces
     table = av.head_table(asked, arguments.stream, repeated_random=arguments.repeated_random)
+    for name in names:
+        if name not in table:
+            why = table.attrs["missing"].get(name, "it is a metric of layers without a softmax; add --stream mixer")
+            raise AttentionVizError(f"there is no {name} here: {why}")
     if names:
         table = table.sort_values(by=names[0], ascending=False, kind="stable")
         # Who asks for the test wants to see it, named or not.
@@ -154,16 +159,19 @@ def heads(arguments: SimpleNamespace) -> int:
         kept = [name + ending for name in asked_for for ending in ("", "_spread", "_error", COUNT)]
         table = table[[name for name in kept if name in table]].head(arguments.top or len(table))
     shown = table.reset_index()
-    show(_without_counts(shown) if arguments.format == "table" else shown, arguments.format)
+    show(_without_counts(shown, ranked=bool(names)) if arguments.format == "table" else shown, arguments.format)
     return 0
 
 
-def _without_counts(table: "pandas.DataFrame") -> "pandas.DataFrame":
+def _without_counts(table: "pandas.DataFrame", *, ranked: bool) -> "pandas.DataFrame":
     from attention_viz.analysis.head_table import COUNT, few_behind
     from attention_viz.analysis.metrics import METRICS
 
     if none := [name for name in METRICS if name in table and table[name].isna().to_numpy().all()]:
         report(f"These metrics have no value, because no token qualifies for them: {', '.join(none)}")
+    for name, why in table.attrs["missing"].items():
+        if name in METRICS and name not in table and not ranked:
+            report(f"No {name}: {why}")
     if few := few_behind(table):
         said = ", ".join(f"{name} on {count}" for name, count in few.items())
         report(f"Few tokens qualify for these metrics, so treat the means with care: {said}")

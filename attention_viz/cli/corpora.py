@@ -31,6 +31,7 @@ _TOLD_EVERY = 5.0
     option("--limit", "N", "maximum number of texts (default: all)", type=count),
     option("--length", "N", "maximum number of tokens per text", type=count, default=128),
     option("--layers", "N,N", "only these layers (default: all)", type=places),
+    option("--stream", "NAME", "mixer measures layers without a softmax instead of attention, by shares of size"),
     option("--sample", "N", "take means over only N queries per text, and report the sampling error", type=count),
     option("--column", "NAME", "column with the texts, in a .jsonl, .csv or .parquet file", default="text"),
     option("--sentences", None, "cut .txt files at the ends of sentences (default: one text per line)", is_flag=True),
@@ -70,6 +71,7 @@ def scan(arguments: SimpleNamespace) -> int:
             length=arguments.length,
             layers=arguments.layers,
             rows=arguments.sample,
+            stream=arguments.stream,
             workers=arguments.workers,
             progress=scan_progress,
         )

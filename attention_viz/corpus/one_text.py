@@ -10,9 +10,10 @@ import torch
 from jaxtyping import Bool, Float64
 from torch import Tensor
 
-from attention_viz.analysis.measured import MeasuredQueries, RowWeights, asked_rows, looks_back, measured
+from attention_viz.analysis.measured import MeasuredQueries, RowWeights, asked_rows, looks_back, measured, names_of
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import MEASURED, RoleText, role_shares, shares_of
+from attention_viz.analysis.signed import mixers_of, open_cells
 from attention_viz.analysis.words import Words
 from attention_viz.corpus.kinds import kinds_of, looks_of
 from attention_viz.trace.tokens import Tokens
@@ -20,9 +21,6 @@ from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-# Where each metric stands along the axis that they share.
-_PLACES = {name: place for place, name in enumerate(METRICS)}
 
 Heads = tuple[tuple[str, int, int], ...]
 
@@ -49,7 +47,7 @@ class OneText:
     """One text's numbers, heads as in `heads_of`.
 
     Attributes:
-        means: over queries, (metric, head); NaN if none applies.
+        means: over queries, (metric, head), metrics as in `METRICS`; NaN if none applies.
         squares: squared standard errors, 0 if all queries were measured.
         shares: (role, head).
         looks: (head, query kind, key kind), with pairs per head.
@@ -63,19 +61,20 @@ class OneText:
     found: Found
 
 
-def heads_of(trace: Trace) -> Heads:
-    """List each head's stream, layer and number in array order."""
+def heads_of(trace: Trace, stream: str | None = None) -> Heads:
+    """List each head's stream, layer and number in array order: of one stream, or of all attention."""
     return tuple(
         (stream, layer, head)
-        for stream in trace.attention_streams
+        for stream in (trace.attention_streams if stream is None else (stream,))
         for layer in trace.layer_numbers(stream)
         for head in range(trace.head_count(layer, stream))
     )
 
 
-def one_text(trace: Trace, rows: int | None = None) -> OneText:
-    """Measure one text; `rows` limits its queries as in `head_table`."""
-    parts = [_of_stream(trace, stream, rows) for stream in trace.attention_streams]
+def one_text(trace: Trace, rows: int | None = None, stream: str | None = None) -> OneText:
+    """Measure one text, in one stream or in all attention; `rows` limits its queries as in `head_table`."""
+    streams = trace.attention_streams if stream is None else (stream,)
+    parts = [_of_stream(trace, name, rows) for name in streams]
     along = {"means": 1, "queries": 1, "squares": 1, "shares": 1}
     joined = {
         name: numpy.concatenate([getattr(part, name) for part in parts], axis=axis) for name, axis in along.items()
@@ -138,6 +137,9 @@ class _Stream:
 
     def open_to(self, some: MeasuredQueries) -> Bool[Tensor, "row key"]:
         """Mark keys visible to queries in any head; heads measured together share a mask."""
+        if self.name in self.trace.mixers:
+            mixer = mixers_of(self.trace, self.name)[some.heads[0][0]]
+            return open_cells(mixer, some.rows.positions.tolist())[:, : some.weights.shape[-1]]
         allowed = self.trace.attention(some.heads[0][0], self.name).allowed
         return _open(allowed, some.rows.positions, some.weights.shape)
 
@@ -146,15 +148,15 @@ class _Stream:
         asked = self.text.rows.positions.tolist()
         wanted_found = set(asked)
         rows = [row for row, position in enumerate(some.rows.positions.tolist()) if position in wanted_found]
-        entropy = some.values[_PLACES["entropy"]]
         whole = some.weights.shape[-1] == len(self.keys) and len(rows) == len(asked)
-        if not whole or not rows or bool(entropy.isnan().any()):
+        if not whole or not rows or bool(some.values[0].isnan().any()):
             return None
         # They follow each other in most texts, and a slice of them is no copy.
         chosen = slice(rows[0], rows[-1] + 1) if rows[-1] - rows[0] < len(rows) else rows
-        wanted = [_PLACES[name] for name in MEASURED]
+        names = names_of(self.trace, self.name)
+        wanted = [names.index(name) for name in names if name in MEASURED]
         values = torch.where(some.having[wanted][..., chosen], some.values[wanted][..., chosen], torch.nan)
-        known: dict[str, Tensor] = dict(zip(MEASURED, values, strict=True))
+        known: dict[str, Tensor] = dict(zip([names[place] for place in wanted], values, strict=True))
         unbroken = some.weights[:, chosen]
         room = self.open_to(some)[chosen].sum(dim=-1).expand(unbroken.shape[:-1])
         return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
@@ -173,6 +175,7 @@ def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
         parts[some.heads] = _together(parts[some.heads], part) if some.heads in parts else part
         shares.append(stream.shares(some))
     whole = _joined(parts.values())
+    names = names_of(trace, name)
     count, total, squared = whole.sums
     means = torch.where(count > 0, total / count, torch.nan)
     share = len(rows) / max(1, len(stream.queries.counted))
@@ -185,15 +188,26 @@ def _of_stream(trace: Trace, name: str, asked: int | None) -> OneText:
         else torch.stack(list(role_shares(trace, name).values()))
     )
     found = Found(
-        whole.value.numpy(),
-        whole.query.numpy(),
-        whole.key.numpy(),
-        whole.most.numpy(),
-        stream.ids(whole.query, whole.key),
+        _placed(names, whole.value.numpy(), -numpy.inf),
+        _placed(names, whole.query.numpy(), 0),
+        _placed(names, whole.key.numpy(), 0),
+        _placed(names, whole.most.numpy(), 0),
+        _placed(names, stream.ids(whole.query, whole.key), -1),
     )
     looks = (whole.weight.numpy(), whole.expected.numpy(), whole.pairs.numpy())
     shared = of_roles.T.double().numpy()
-    return OneText(means.numpy(), count.long().numpy(), error.numpy(), shared, looks, found)
+    means, queries, squares = (
+        _placed(names, numbers, nothing)
+        for numbers, nothing in ((means.numpy(), numpy.nan), (count.long().numpy(), 0), (error.numpy(), 0))
+    )
+    return OneText(means, queries, squares, shared, looks, found)
+
+
+def _placed(names: Sequence[str], numbers: "NDArray[Any]", nothing: float) -> "NDArray[Any]":
+    """Place some metrics among all of `METRICS`, along the first axis."""
+    found = numpy.full((len(METRICS), *numbers.shape[1:]), nothing, dtype=numbers.dtype)
+    found[[list(METRICS).index(name) for name in names]] = numbers
+    return found
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -9,6 +9,7 @@ from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.tables import STUDIED, tables_of
 from attention_viz.errors import ScanError
+from attention_viz.trace.layers import MIXER
 
 _TABLES = ("heads", "kinds", "examples", "texts")
 
@@ -37,8 +38,13 @@ def read_folder(out: str | PathLike[str]) -> tuple[Path, dict[str, Any], dict[st
         manifest |= state.summary
     heads = tables["heads"]
     # Files store the keys only, so that old scans get labels, too.
-    heads.insert(heads.columns.get_loc("score") + 1, "label", [ROLES[role].head() for role in heads["role"]])
+    heads.insert(heads.columns.get_loc("score") + 1, "label", _labels(heads))
     return folder.path, manifest, tables
+
+
+def _labels(heads: Any) -> list[str]:
+    kinds = ["mixer" if stream.startswith(MIXER) else "word" for stream in heads["stream"]]
+    return [ROLES[role].head(kind) for role, kind in zip(heads["role"], kinds, strict=True)]
 
 
 def heads_in(manifest: dict[str, Any]) -> Heads:

@@ -131,8 +131,9 @@ class Scan(Scanned):
 
         Raises:
             UnsupportedModel: the model neither predicts a next token nor embeds texts.
-            ScanError: the model is another, or the folder can't be written.
+            ScanError: the model is another, the scan is of layers without a softmax, or the folder can't be written.
         """
+        self._check_softmax("a study")
         worker, heads = self._worker(model), self._tables["heads"]
         leading = {(row["layer"], row["head"]): LEADING[str(row["role"])] for row in records_of(heads)}
         shown = self._tables["examples"].merge(self._tables["texts"][["text", "said"]], on="text")
@@ -158,8 +159,9 @@ class Scan(Scanned):
             The first page.
 
         Raises:
-            ScanError: the model is another, or a file can't be written.
+            ScanError: the model is another, the scan is of layers without a softmax, or a file can't be written.
         """
+        self._check_softmax("a site")
         examples = chosen_examples(self._tables["heads"], self._tables["examples"])
         kept = self._tables["texts"].set_index("text")["said"].loc[sorted(set(examples["text"]))]
         worker = self._worker(model)
@@ -168,6 +170,10 @@ class Scan(Scanned):
         site = Site(self.manifest["model"]["name"], self.manifest["corpus"], self.manifest["done"]["texts"])
         write_site(Path(path), site, self._tables | {"examples": examples}, runs, maps, facts_of_scan(self.manifest))
         return Path(path) / "index.html"
+
+    def _check_softmax(self, what: str) -> None:
+        if self.manifest["settings"].get("stream") is not None:
+            raise ScanError(f"{what} needs softmax attention; this is a scan of layers without: use its tables")
 
     def _by_lot(self, count: int) -> list[str]:
         """Draw at random: texts in turns would bias each half."""
@@ -185,5 +191,6 @@ class Scan(Scanned):
             )
         settings = self.manifest["settings"]
         layers = None if settings["layers"] is None else tuple(settings["layers"])
-        chosen = ScanSettings(settings["length"], layers, settings["rows"], bool(self.manifest["together"]))
+        together = bool(self.manifest["together"])
+        chosen = ScanSettings(settings["length"], layers, settings["rows"], together, settings.get("stream"))
         return Worker(found, chosen, len(self.manifest["heads"]))

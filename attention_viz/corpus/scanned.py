@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.head_table import COUNT, ERROR
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.corpus.opening import heads_in
 from attention_viz.corpus.tables import SPREAD, records_of
 from attention_viz.errors import ScanError, ShapeError
+from attention_viz.trace.layers import MIXER
 
 if TYPE_CHECKING:
     import pandas
@@ -63,12 +64,13 @@ class Scanned:
         Raises:
             ScanError: the scan has several streams; name one with `of`.
         """
-        endings = [ending for ending in ("", SPREAD, ERROR, COUNT) if f"{next(iter(METRICS))}{ending}" in self.heads]
+        names = metrics_in("mixer" if min(self.streams).startswith(MIXER) else "softmax")
+        endings = [ending for ending in ("", SPREAD, ERROR, COUNT) if f"previous{ending}" in self.heads]
         found = self._alone("table")
         # A scan that was made before a metric was known has no number of it.
-        later = [name + ending for ending in endings for name in METRICS if name + ending not in found]
+        later = [name + ending for ending in endings for name in names if name + ending not in found]
         found = found.assign(**{name: 0 if name.endswith(COUNT) else float("nan") for name in later})
-        return found[[name + ending for ending in endings for name in METRICS]]
+        return found[[name + ending for ending in endings for name in names]]
 
     @property
     def roles(self) -> "pandas.DataFrame":
@@ -128,8 +130,8 @@ class Scanned:
         Returns:
             kind ("strongest" or "random"); tenth, for random ones the tenth of the texts by the metric's mean, from the
             lowest; rank; text, its number; said, the text as read; query, the position with the largest metric; key,
-            the position with its largest weight; weight, that weight; value, the query's metric. Queries without a
-            letter are left out.
+            the position with its largest weight; weight, that weight, or its share of size in a layer without a
+            softmax; value, the query's metric. Queries without a letter are left out.
 
         Raises:
             ShapeError: the head or metric doesn't exist.

@@ -14,7 +14,7 @@ import torch
 from attention_viz.corpus.chunks import CHUNK, Chunk, chunks_of
 from attention_viz.corpus.engines.local import run_local
 from attention_viz.corpus.folder import Folder, Progressed
-from attention_viz.corpus.one_text import Heads
+from attention_viz.corpus.one_text import Heads, heads_of
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.reading import Corpus, Source
 from attention_viz.corpus.scan import Scan
@@ -60,6 +60,7 @@ def scan(
     length: int | None = None,
     layers: Sequence[int] | None = None,
     rows: int | None = None,
+    stream: str | None = None,
     workers: int | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Scan:
@@ -81,6 +82,8 @@ def scan(
         layers: the numbers of the layers to measure; all by default.
         rows: the number of queries per text, spread over it, for the means; by default all, or 256 of a very long
             text. The table then has the resulting standard error.
+        stream: "mixer" measures the layers without a softmax instead, by shares of size (see `head_table`), one text at
+            a time. They need a matrix per head. None measures all attention.
         workers: the number of parallel chunks; by default torch's threads, or Ray's processors.
         progress: called after each chunk with the scan's progress; its exceptions stop the scan.
 
@@ -92,7 +95,9 @@ def scan(
     """
     _check(model, engine, limit=limit, length=length, rows=rows, workers=workers)
     length = min(one for one in (length or _LENGTH, model.limit) if one is not None)
-    settings = ScanSettings(length, None if layers is None else tuple(layers), rows)
+    if stream is None and not model.layers and model.anatomy.mixers:
+        stream = next(iter(model.anatomy.mixers))
+    settings = ScanSettings(length, None if layers is None else tuple(layers), rows, stream=stream)
     corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
     folder = Folder(Path(out))
     with folder.locked():
@@ -128,7 +133,7 @@ class _Work:
         first = next(chunks, None)
         if first is None:
             raise UnusableText(f"{corpus.name} has no text; needed: one or more")
-        heads = _heads(model, settings)
+        heads = _heads(model, settings, first.texts)
         if found is None:
             together = runs_together(model, settings, first.texts[:_TRIED])
         else:
@@ -211,6 +216,8 @@ def _manifest(
     """Only an equal manifest may resume a scan."""
     origin, chosen = model.origin, asdict(settings)
     together = chosen.pop("together")
+    if settings.stream is None:  # as in scans from before there were others
+        del chosen["stream"]
     return {
         "model": {
             "name": origin.model,
@@ -242,7 +249,9 @@ def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -
         )
 
 
-def _heads(model: AttentionModel, settings: ScanSettings) -> Heads:
+def _heads(model: AttentionModel, settings: ScanSettings, texts: Sequence[str]) -> Heads:
+    if settings.stream is not None:
+        return _mixer_heads(model, settings, settings.stream, texts)
     layers = model.layers
     kept = layers if settings.layers is None else chosen_layers(settings.layers, layers)
     return tuple(
@@ -251,6 +260,28 @@ def _heads(model: AttentionModel, settings: ScanSettings) -> Heads:
         for layer in one.numbers
         for head in range(model.facts.head_count(stream, layer))
     )
+
+
+def _mixer_heads(model: AttentionModel, settings: ScanSettings, stream: str, texts: Sequence[str]) -> Heads:
+    """Count the heads of layers without a softmax in the first text that can be read."""
+    if stream not in (known := model.anatomy.mixers):
+        choice = f"choose {', '.join(known)}, or none for its attention" if known else "leave out stream"
+        raise ScanError(f"{model.name} has no layers without a softmax in the stream {stream!r}; {choice}")
+    if wrong := [number for number in settings.layers or () if number not in known[stream]]:
+        raise ShapeError(f"no layer {wrong[0]!r} in the {stream}; choose {', '.join(map(str, known[stream]))}")
+    worker = Worker(model, replace(settings, together=False), 0)
+    read, _ = worker.read_all(0, texts)
+    if not read:
+        raise UnusableText(f"none of the first {len(texts)} texts can be read; needed: one or more")
+    (trace,) = worker.traces(read[:1])
+    wide = [layer for layer in trace.mixers[stream] if layer.mixer.per == "channel"]
+    if wide:
+        raise ScanError(
+            f"a scan measures heads, and layer {wide[0].label} of the {stream} has {wide[0].mixer.shape[0]:,} channels "
+            f'({wide[0].mixer.kind}); measure single texts with av.head_table(trace, stream="{stream}"), or choose '
+            "layers with heads"
+        )
+    return heads_of(trace, stream)
 
 
 def _check(model: object, engine: str, **numbers: int | None) -> None:

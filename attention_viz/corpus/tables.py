@@ -1,6 +1,7 @@
 """A scan's tables, from its sums."""
 
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -13,6 +14,7 @@ from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Chosen, Tally
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.layers import MIXER
 
 if TYPE_CHECKING:
     import pandas
@@ -28,8 +30,6 @@ LEADING = {
 # The tables of a study, which lie beside those of the scan.
 STUDIED = ("silenced", "alike", "written")
 DECILES = tuple(range(10, 100, 10))
-# What only pictures have stands in no table.
-_METRICS, _ROLES = metrics_for(Unit.WORD), roles_for(Unit.WORD)
 # How many texts are shown of each tenth of them: those where a head does least of it tell most of what it is not.
 _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
 
@@ -39,6 +39,16 @@ def file_of(name: str, table: "pandas.DataFrame") -> tuple[str, bytes]:
     content = io.BytesIO()
     table.to_parquet(content, index=False)
     return f"{name}.parquet", content.getvalue()
+
+
+def metrics_of(heads: Heads) -> tuple[str, ...]:
+    """Return the metrics of a scan's tables: what only pictures have isn't in them."""
+    return metrics_for(Unit.WORD, "mixer" if _mixes(heads) else "softmax")
+
+
+def _mixes(heads: Heads) -> bool:
+    """Return whether these are layers without a softmax, which are scanned by themselves."""
+    return heads[0][0].startswith(MIXER)
 
 
 def records_of(table: Any) -> list[dict[str, Any]]:
@@ -70,16 +80,16 @@ def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
         numbers[ERROR] = numpy.where(having, numpy.sqrt(tally.squares) / count, numpy.nan)
     for ending, found in {**numbers, COUNT: tally.queries, TEXTS: tally.count}.items():
         by_name = dict(zip(METRICS, found, strict=True))
-        columns |= {name + ending: by_name[name] for name in _METRICS}
-    columns |= _deciles(tally)
-    return pandas.DataFrame(columns | _roles(tally))
+        columns |= {name + ending: by_name[name] for name in metrics_of(heads)}
+    columns |= _deciles(tally, metrics_of(heads))
+    return pandas.DataFrame(columns | _roles(tally, roles_for(Unit.WORD, mixes=_mixes(heads))))
 
 
-def _deciles(tally: Tally) -> dict[str, Any]:
+def _deciles(tally: Tally, names: Sequence[str]) -> dict[str, Any]:
     """Use the random sample of texts: all, if the corpus is small."""
     found = dict[str, Any]()
     for at, name in enumerate(METRICS):
-        if name not in _METRICS:
+        if name not in names:
             continue
         of_metric = tally.sample_mean[:, at].astype(numpy.float64)
         columns = numpy.full((len(DECILES), of_metric.shape[1]), numpy.nan)
@@ -91,14 +101,14 @@ def _deciles(tally: Tally) -> dict[str, Any]:
     return found
 
 
-def _roles(tally: Tally) -> dict[str, Any]:
+def _roles(tally: Tally, names: Sequence[str]) -> dict[str, Any]:
     """Choose by mean shares; count testable and holding texts."""
     count = tally.role_count
     shares = numpy.where(count > 0, tally.role_sum / numpy.maximum(count, 1), numpy.nan)
     chosen = [role_of(dict(zip(SHARES, column.tolist(), strict=True))) for column in shares.T]
     found: dict[str, Any] = {"role": [role for role, _ in chosen], "score": [score for _, score in chosen]}
     for at, name in enumerate(SHARES):
-        if name not in _ROLES:
+        if name not in names:
             continue
         found |= {f"role {name}": shares[at]}
         found |= {f"role {name}{TEXTS}": count[at], f"role {name}{HOLDS}": tally.role_holds[at]}

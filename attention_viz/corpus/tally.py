@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.analysis.roles import EVEN, ROLES, SHARES
 from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Found, OneText
@@ -26,7 +26,7 @@ _THRESHOLDS = numpy.array([ROLES[name].threshold for name in SHARES])[:, None]
 
 def sample_size(heads: int) -> int:
     """Return the size of the random sample of texts, from the number of heads."""
-    return max(1, min(_SAMPLE, _NUMBERS // (heads * len(METRICS))))
+    return max(1, min(_SAMPLE, _NUMBERS // (heads * len(metrics_in("softmax")))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,12 +32,14 @@ class ScanSettings:
         layers: None for all.
         rows: most queries per text; None for all, or 256 of a very long one.
         together: whether to batch.
+        stream: the only measured stream, without a softmax; None for all attention.
     """
 
     length: int
     layers: tuple[int, ...] | None = None
     rows: int | None = None
     together: bool = True
+    stream: str | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Worker:
             traces = self.traces(batch)
             with self.measuring:
                 for one, trace in zip(batch, traces, strict=True):
-                    found[one.number] = one_text(trace, self.settings.rows)
+                    found[one.number] = one_text(trace, self.settings.rows, self.settings.stream)
         numbers = [one.number for one in read]
         tally = Tally.of(numbers, [found[number] for number in numbers]) if read else Tally.empty(self.heads)
         tokens = sum(one.tokens for one in read)
@@ -111,6 +113,9 @@ class Worker:
         layers = self.settings.layers
         if self.settings.together:
             return self.model.traces_of([(one.text, one.reading) for one in texts], layers)
+        if (stream := self.settings.stream) is not None:
+            # A trace of some layers has no mixers.
+            return [_with_layers(self.model.trace(one.text), stream, layers) for one in texts]
         return [self.model.trace(one.text, layers=layers) for one in texts]
 
     def runs(self, texts: Sequence[str]) -> Iterator[Trace]:
@@ -142,7 +147,8 @@ class Worker:
 
 def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence[str]) -> bool:
     """Return whether batching preserves weights; encoder-decoders generate one by one."""
-    if not model.fills_up:
+    # A batch records no layers without a softmax.
+    if not model.fills_up or settings.stream is not None:
         return False
     worker = Worker(model, settings, 0)
     read = [one.text for one in worker.read_all(0, texts)[0]]
@@ -152,6 +158,13 @@ def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence
         return False
     alone = (model.trace(text, layers=settings.layers) for text in read)
     return all(_same(one, other) for one, other in zip(together, alone, strict=True))
+
+
+def _with_layers(trace: Trace, stream: str, layers: tuple[int, ...] | None) -> Trace:
+    if layers is None:
+        return trace
+    numbered = zip(trace.layer_numbers(stream), trace.mixers[stream], strict=True)
+    return trace.derived(mixers={stream: tuple(one for number, one in numbered if number in layers)})
 
 
 def _same(one: Trace, other: Trace) -> bool:

@@ -124,7 +124,8 @@ class TokenMixer(ShortRepr):
     def weights(self) -> Float[Tensor, "... query key"]:
         """How much of each key's value arrives at a query, signed: `weights @ value` is the output."""
         with without_autocast():
-            return _cells(self, 0, self.shape[-1]).to(self.query.dtype)
+            # Heads that share all but their values have the same weights.
+            return _cells(self, 0, self.shape[-1]).to(self.query.dtype).expand(self.shape)
 
     @property
     def shares(self) -> Float[Tensor, "... query key"]:

@@ -33,9 +33,8 @@ def merge_words(trace: Trace) -> Trace:
 
     A word's attention is the mean over its pieces as queries and the sum over its pieces as keys: M_ab = (1 / |a|) Σ_{i
     in a} Σ_{j in b} A_ij. Rows that summed to 1 still do. Pieces of no word, such as [CLS] or a punctuation mark that
-    the tokenizer counts separately, stay as they are. Signed weights, of layers without a softmax, merge in the same way.
-    If the output has one row per piece, a word's output is the mean
-    of its pieces' rows.
+    the tokenizer counts separately, stay as they are. Signed weights, of layers without a softmax, merge in the same
+    way. If the output has one row per piece, a word's output is the mean of its pieces' rows.
 
     No attention call computed these weights (see `attention_of`). `ids` number the distinct words by first occurrence.
 
@@ -113,8 +112,8 @@ def _merged_mixers(trace: Trace, groups: dict[str, Pieces]) -> tuple[dict[str, t
 def _merged_mixer(mixer: TokenMixer, queries: Pieces, keys: Pieces) -> TokenMixer:
     parts = list[Tensor]()
     together = max(1, _AT_ONCE // max(1, math.prod(mixer.shape[-2:])))
-    for first in range(0, mixer.shape[0], together):
-        weights = mixer.heads(slice(first, first + together)).weights.detach().double()
+    for start in range(0, mixer.shape[0], together):
+        weights = mixer.heads(slice(start, start + together)).weights.detach().double()
         parts.append(_summed(weights, queries, keys).to(mixer.query.dtype))
     return mixer_of_weights(torch.cat(parts), mixer.kind, mixer.per)
 

@@ -5,7 +5,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy
 import pandas
@@ -13,6 +13,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
+from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
@@ -141,7 +142,7 @@ def head_tensors(trace: TraceData, layer: int, head: int, stream: str | None = N
             with −∞ if blocked, `weights`, `output` (n, d_v); if known (n, d_model): `embeddings`, the layer's input,
             `source`, cross-attention's key and value input, and `joined`, all heads projected.
     """
-    call = trace.attention(layer, stream)
+    call = cast("Attention | TokenMixer", trace.attention(layer, stream))
     if isinstance(call, TokenMixer):
         return _mixer_tensors(call.head(head))
     entry = trace.layer(layer, stream)
@@ -166,7 +167,7 @@ def to_safetensors(
 ) -> bytes:
     """Serialize one head's steps, by default `head_tensors`, with provenance and tokens in the JSON header."""
     stream = any_stream(trace, stream)
-    call = trace.attention(layer, stream)
+    call = cast("Attention | TokenMixer", trace.attention(layer, stream))
     steps = head_tensors(trace, layer, head, stream) if tensors is None else tensors()
     written = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in steps.items()}
     origin = {

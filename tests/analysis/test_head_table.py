@@ -9,12 +9,14 @@ import torch
 
 import attention_viz as av
 from attention_viz.analysis.head_table import head_table
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import metrics_in
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.analysis.test_metrics import naive
 from tests.shipped import shipped
+
+SOFTMAX = metrics_in("softmax")
 
 
 def long_trace(length: int = 300, *, blind: bool = False) -> Trace:
@@ -46,7 +48,7 @@ def test_a_few_rows_at_a_time_give_the_numbers_of_all(at_once: int, monkeypatch:
     for (layer, head), row in table.iterrows():
         weights = trace.weights(layer, head).numpy()
         kept = [position for position in tokens.counted if weights[position].any()]
-        assert row[list(METRICS)].to_dict() == pytest.approx(naive(weights, tokens, kept), abs=2e-5, nan_ok=True)
+        assert row[[*SOFTMAX]].to_dict() == pytest.approx(naive(weights, tokens, kept), abs=2e-5, nan_ok=True)
     assert (table.attrs["rows"], table.attrs["queries"]) == (29, 29)
     assert table.attrs["missing"].keys() == {"above"}
 
@@ -54,9 +56,9 @@ def test_a_few_rows_at_a_time_give_the_numbers_of_all(at_once: int, monkeypatch:
 def test_a_sample_of_rows_comes_with_its_error_and_is_the_same_each_time() -> None:
     trace = long_trace()
     whole, some = head_table(trace, rows="all"), head_table(trace, rows=60)
-    counts = [f"{name}_n" for name in METRICS]
-    assert list(whole.columns) == [*METRICS, *counts]
-    assert list(some.columns) == [*METRICS, *(f"{name}_error" for name in METRICS), *counts]
+    counts = [f"{name}_n" for name in SOFTMAX]
+    assert list(whole.columns) == [*SOFTMAX, *counts]
+    assert list(some.columns) == [*SOFTMAX, *(f"{name}_error" for name in SOFTMAX), *counts]
     assert (some.attrs["rows"], some.attrs["queries"]) == (60, 299)
     assert some.equals(head_table(trace, rows=60))
     names = ["entropy", "distance", "confidence", "variance"]  # of the others a few queries make up nearly all
@@ -125,7 +127,7 @@ def test_a_weight_that_is_not_a_number_is_never_passed_over() -> None:
     layers = list(trace.layers["decoder"])
     layers[1] = Layer(replace(layers[1].attention, query=query), "1")
     spoilt = Trace({"decoder": tuple(layers)}, trace.queries, trace.keys, trace.output, trace.provenance)
-    table = head_table(spoilt)[list(METRICS)]
+    table = head_table(spoilt)[[*SOFTMAX]]
     assert table.loc[(1, 2)].drop("special").isna().all()
     assert table.drop((1, 2)).drop(columns=["special", "above"]).notna().all().all()
 
@@ -140,4 +142,4 @@ def test_each_mean_comes_with_the_number_of_queries_behind_it() -> None:
     assert set(tables[1]["induction_n"]) == {0} and tables[1]["induction"].isna().all()
     both = av.head_table([one, other])
     assert set(both["induction_n"]) == {2} and set(both["previous_n"]) == {9}
-    assert (both[[f"{name}_n" for name in METRICS]].dtypes == "int64").all()
+    assert (both[[f"{name}_n" for name in SOFTMAX]].dtypes == "int64").all()

@@ -10,13 +10,14 @@ from scipy.spatial.distance import jensenshannon
 import attention_viz as av
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import divergence, head_distances, similarity
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import metrics_in
 from attention_viz.analysis.search import find_heads
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from tests.shipped import plain_weights, shipped
 
+SOFTMAX = metrics_in("softmax")
 TEXT = "The cat sat on the mat because the cat was tired of the mat."
 
 
@@ -61,10 +62,10 @@ def eager_weights(name: str, ids: tuple[int, ...]) -> list[numpy.ndarray]:
 def test_every_metric_of_every_head_equals_its_definition_on_eager_weights(name: str, text: str) -> None:
     trace = shipped(name).trace(text)
     tokens, table = trace.query_tokens(), head_table(trace)
-    assert list(table.columns) == [*METRICS, *(f"{name}_n" for name in METRICS)]
+    assert list(table.columns) == [*SOFTMAX, *(f"{name}_n" for name in SOFTMAX)]
     for layer, heads in enumerate(eager_weights(name, tokens.ids)):
         for head, weights in enumerate(heads):
-            row = table.loc[(layer, head), list(METRICS)]
+            row = table.loc[(layer, head), [*SOFTMAX]]
             assert row.to_dict() == pytest.approx(naive(weights, tokens), abs=2e-5, nan_ok=True)
     assert not table.drop(columns="above").isna().all().any()
 
@@ -88,7 +89,7 @@ def made(weights: list[list[float]], tokens: Tokens) -> Trace:
 def test_a_matrix_worked_out_by_hand() -> None:
     tokens = Tokens(("a", "b", "a", "c"), (1, 2, 1, 3))
     weights = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25, 0.5, 0.25, 0], [0, 0.25, 0.25, 0.5]]
-    found = head_table(made(weights, tokens)).loc[(0, 0), list(METRICS)]
+    found = head_table(made(weights, tokens)).loc[(0, 0), [*SOFTMAX]]
     half = math.log(2)
     assert found.to_dict() == pytest.approx(
         {
@@ -171,7 +172,7 @@ def test_of_cross_attention_what_compares_positions_is_not_a_number() -> None:
     with pytest.raises(TraceError, match="cross"):
         head_table(trace)
     table = head_table(trace, "cross")
-    unknown = {name for name in METRICS if table[name].isna().all()}
+    unknown = {name for name in SOFTMAX if table[name].isna().all()}
     assert unknown == {"previous", "next", "above", "self", "distance", "duplicate", "induction"}
 
 

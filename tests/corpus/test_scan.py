@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import attention_viz as av
+from attention_viz.analysis.metrics import metrics_in
 from attention_viz.analysis.roles import EVEN
 from attention_viz.corpus import scanning
 from attention_viz.corpus.folder import Folder
@@ -18,7 +19,7 @@ from tests.analysis.test_metrics import naive
 from tests.corpus.texts import PROSE, TRANSLATED, by_lot
 from tests.shipped import shipped
 
-METRICS = list(av.METRICS)
+METRICS = list(metrics_in("softmax"))
 # Texts in a chunk while scans stop and go on here; those that are killed have chunks as they are.
 CHUNK = 16
 CROSS = ("entropy", "confidence", "first")

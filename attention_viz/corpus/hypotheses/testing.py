@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from attention_viz.analysis.measured import looks_back
+from attention_viz.analysis.signed import mixers_of, shares_of_size, signed_weights
 from attention_viz.corpus.hypotheses.curves import (
     average_precision,
     best_threshold,
@@ -112,8 +113,12 @@ def _text(hypothesis: Hypothesis, trace: Trace, stream: str) -> _TextPairs:
     asks = hypothesis.asked & {"is_special", "is_first"}
     shown = numpy.ones(len(keys.tokens), dtype=bool) if asks else ~keys.resting
     shown &= ~numpy.array(keys.tokens.padding)
-    calls = [trace.attention(layer, stream).rows(rows) for layer in trace.layer_numbers(stream)]
-    weights = numpy.concatenate([call.weights.detach().float().cpu().numpy() for call in calls])
+    if stream in trace.mixers:
+        found = [shares_of_size(signed_weights(mixer, rows)) for mixer in mixers_of(trace, stream).values()]
+    else:
+        calls = (trace.attention(layer, stream).rows(rows) for layer in trace.layer_numbers(stream))
+        found = [call.weights.detach().float().cpu() for call in calls]
+    weights = numpy.concatenate([one.numpy() for one in found])
     places = numpy.broadcast_to(shown, weights.shape[1:]).copy()
     if back:
         places &= numpy.arange(len(shown)) <= numpy.array(rows)[:, None]

@@ -150,7 +150,8 @@ def _header(
         seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None
     whole = all(one.whole for one in kept.values())
-    tokens = {} if kept else {name: _pack_tokens(trace, name) for name in trace.queries}
+    # Without softmax attention, the first mixer has the tokens.
+    tokens = {} if kept else {name: _pack_tokens(trace, name) for name in list(mixing)[:1]}
     version = FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME
     return {
         CHECKSUM: BLANK,
@@ -174,7 +175,7 @@ def _header(
 
 
 def _pack_tokens(trace: TraceData, stream: str) -> dict[str, object]:
-    return {"queries": asdict(trace.queries[stream]), "keys": asdict(trace.keys[stream])}
+    return {"queries": asdict(trace.query_tokens(stream)), "keys": asdict(trace.key_tokens(stream))}
 
 
 def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:

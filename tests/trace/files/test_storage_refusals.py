@@ -222,7 +222,8 @@ LAYER = ("streams", "decoder", "layers", 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("format", 4), "trace format 4; this version reads formats 1, 2 and 3"),
+        (put("format", 5), "trace format 5; this version reads formats 1, 2, 3 and 4"),
+        (put("format", 4), "lacks or garbles 'rounded'"),
         (
             put("provenance", "stored", "t0000"),
             "an unknown part, 't0000'; a file keeps terms or weights, in float16 or float32",

@@ -7,8 +7,9 @@ import pytest
 import attention_viz as av
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import divergence, head_distances
-from attention_viz.analysis.metrics import METRICS, metrics_in
+from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.errors import ShapeError
+from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.views import head_effects, head_grid, head_map, head_scatter, heatmap
 from attention_viz.views.style.scale import round_up
@@ -20,7 +21,7 @@ def trace() -> Trace:
     return shipped("all-MiniLM-L6-v2").trace("The cat sat because the cat was tired.")
 
 
-@pytest.mark.parametrize("metric", [name for name in metrics_in("softmax") if METRICS[name].of != "patches"])
+@pytest.mark.parametrize("metric", metrics_for(Unit.WORD))
 def test_the_grid_is_coloured_by_the_metric(trace: Trace, metric: str) -> None:
     table, cells = head_table(trace), head_grid(trace, metric).data[0]
     drawn = numpy.array(cells.z)

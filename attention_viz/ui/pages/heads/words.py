@@ -86,7 +86,9 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
         return ""
     ranks = table.rank(ascending=False, method="min").loc[head]
     row = table.loc[head]
-    most = [name for name in METRICS if row[name] > _NOTHING and ranks[name] <= max(1, len(table) // 20)]
+    most = [
+        name for name in METRICS if name in table and row[name] > _NOTHING and ranks[name] <= max(1, len(table) // 20)
+    ]
     most.sort(key=lambda name: float(ranks[name]))
     parts = [
         f"number {int(ranks[name])} by {METRICS[name].label.lower()} ({table.loc[head, name]:.3f})" for name in most

@@ -1,8 +1,9 @@
 """What the Heads page reads from an address and writes back."""
 
-from attention_viz.analysis.metrics import METRICS
+from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.search import DETECTORS
+from attention_viz.trace.kind import Unit
 from attention_viz.ui.address.codec import modernised, read, write
 from attention_viz.ui.pages.heads.choice import ROLE_NAMES, HeadsChoice
 from attention_viz.ui.pages.heads.page import split_texts
@@ -52,7 +53,7 @@ def test_a_role_is_one_of_the_library_s_and_a_link_that_names_a_metric_alone_sho
     assert tuple(ROLES) == ROLE_NAMES
     screen = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&metric=next")
     assert screen.channel("heads-grid")["view"] == screen.address["view"] == "colours"
-    assert list(screen.picker("Metric").options) == [one.label for one in METRICS.values() if one.of != "patches"]
+    assert list(screen.picker("Metric").options) == [METRICS[name].label for name in metrics_for(Unit.WORD)]
     screen = Screen().open("/heads?model=induction&text=moon+ring+moon+ring&role=induction&metric=next&view=roles")
     assert screen.channel("heads-grid")["role"] == screen.address["role"] == "induction"
     assert screen.channel("heads-grid")["view"] == "roles"
