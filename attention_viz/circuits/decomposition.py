@@ -32,7 +32,8 @@ class Decomposition(ShortRepr):
         total: its value in the run.
         table: one row per part: side ("query" and "key" for a score, else "output"), kind, layer, head, position,
             token, contribution, written; largest first. Each side sums to the total, up to the remainder. If the model
-            has several streams, a column names them.
+            has several streams, a column names them. A layer without a softmax has rows of kind "mixer", whose position
+            is that of the value's token; one with a matrix per channel has no heads.
         remainder: total minus the sum of the rows, for the side with the larger gap.
         position_bias: the distance-dependent term that the model adds to a score, not in the sum; 0 if there is none.
         softcap: the soft cap applied to a score afterwards, not in the sum; None if there is none.
@@ -73,7 +74,7 @@ class Decomposition(ShortRepr):
 
         Args:
             layer: layer number, counted as the model counts.
-            head: from 0.
+            head: from 0; of a layer with a matrix per channel, the channel.
             stream: the layer's stream; None if the model has only one.
 
         Returns:
@@ -90,7 +91,7 @@ class Decomposition(ShortRepr):
 
         Returns:
             Columns side, stream, layer, head, source, token (at the source), contribution, written. Per side, a head's
-            rows sum to its rows in `table`.
+            rows sum to its rows in `table`. Layers with a matrix per channel have no heads.
         """
         return self._known.fetched()
 
@@ -109,6 +110,7 @@ class Decomposition(ShortRepr):
 
         Raises:
             ShapeError: the head doesn't exist.
+            UnsupportedModel: the layer has no softmax, or its values pass a nonlinear step.
         """
         return self._known.through(layer, head, stream)
 
@@ -124,9 +126,9 @@ def decompose(model: "AttentionModel", trace: Trace, of: Asked) -> Decomposition
     """Decompose a number into contributions of earlier parts, which sum to the number.
 
     With norm statistics, attention patterns and the nonlinear steps of MLPs held fixed, everything between two
-    attention calls is linear. So the number is the sum of each part's output times the number's gradient there. These
-    are direct effects: the effect through a later part belongs to that part. Source: Elhage et al. 2021, "A
-    Mathematical Framework for Transformer Circuits".
+    attention calls is linear. A layer without a softmax is its weights, held fixed, times its values. So the number is
+    the sum of each part's output times the number's gradient there. These are direct effects: the effect through a
+    later part belongs to that part. Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits".
 
     A copy over the same weights runs; the shared model keeps its flags and gets no hooks.
 

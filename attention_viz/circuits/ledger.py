@@ -127,7 +127,7 @@ class Ledger(TorchFunctionMode):
     def mixed(self, call: MixerCall, output: Tensor, number: int) -> tuple[Tensor, Tensor]:
         """Make a mixer's values a leaf; return the mixed values, (1, head, query, d_v), and the tensor to use.
 
-        The model goes on with `output`, its own numbers; their gradients go through the weights to the values.
+        The model continues with `output`, its own numbers; their gradients go through the weights to the values.
         """
         with torch._C.DisableTorchFunction(), torch.enable_grad():  # pyright: ignore[reportPrivateUsage]
             mixer = map_terms(call.mixer, lambda term, value: value.detach() if isinstance(value, Tensor) else value)

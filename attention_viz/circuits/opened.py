@@ -24,6 +24,7 @@ from attention_viz.recording.mixers.kernels import Kernel
 from attention_viz.recording.mixers.listening import CONVOLUTION, MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Call, Recorder
+from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.trace.kept import LayerNumber
@@ -78,19 +79,16 @@ class OpenedRun:
         self, run: ModelRun, trace: Trace, layer: int, head: int | None, stream: str | None
     ) -> tuple[str, Attention | TokenMixer, Leaf]:
         """Return the stream, the call and the leaf of a head that must exist; None for a whole mixer."""
-        found = {(one.stream, one.layer): at for at, one in enumerate(self.mixers)}
-        if stream is None and any(one.layer == layer for one in self.mixers):
-            # It refuses a layer of several streams.
-            call = trace.attention(layer)
-            stream = next((name for name in trace.mixers if isinstance(call, TokenMixer) and (name, layer) in found), None)
+        if stream is None and trace.mixers and isinstance(trace.attention(layer), TokenMixer):
+            stream = next(name for name in trace.mixers if layer in trace.layer_numbers(name))
         if stream is not None and stream in trace.mixers:
-            at = found.get((stream, layer))
-            if at is None:
-                _ = trace.attention(layer, stream)
+            call = trace.attention(layer, stream)
+            places: list[tuple[str, int | None]] = [(one.stream, one.layer) for one in self.mixers]
+            if (stream, layer) not in places:
                 raise UnsupportedModel(
-                    f"layer {layer} of the {stream} is linear in what came before, so its parts count as earlier ones"
+                    f"layer {layer} of the {stream} is linear in earlier parts, so it has no rows of its own"
                 )
-            call, leaf = self.mixers[at].mixer, next(one for one in self.leaves if one.mixer == at)
+            leaf = next(one for one in self.leaves if one.mixer == places.index((stream, layer)))
         else:
             stream = trace.stream(stream)
             call = trace.attention(layer, stream)
@@ -130,10 +128,10 @@ class _Scribe(Recorder):
 @dataclass(eq=False)
 class _MixerScribe(MixerRecorder):
     ledger: Ledger | None = None
-    heard: list[OpenMixer] = field(default_factory=list[OpenMixer])
+    opened: list[OpenMixer] = field(default_factory=list[OpenMixer])
 
     def hear_kernel(self, name: str, kernel: Kernel, arguments: Mapping[str, Any], run: Callable[..., Any]) -> Any:
-        """Run the kernel unseen by the ledger, except a convolution, which may be linear in what came before."""
+        """Run the kernel unseen by the ledger, except a convolution, which may be linear in earlier parts."""
         if name == CONVOLUTION:
             return super().hear_kernel(name, kernel, arguments, run)
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
@@ -147,10 +145,10 @@ class _MixerScribe(MixerRecorder):
         if output is call.own_output and call.mixer.taps is not None and output.requires_grad:
             return output
         call = self.calls[-1]
-        found, output = self.ledger.mixed(call, output, len(self.heard))
+        found, output = self.ledger.mixed(call, output, len(self.opened))
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
             layer = int(call.label) if call.label.isdigit() else None
-            self.heard.append(OpenMixer(call.stream, layer, call.of_row(), found))
+            self.opened.append(OpenMixer(call.stream, layer, call.of_row(), found))
         return output
 
 
@@ -184,7 +182,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
     model, where = twin.model, WrittenModules(late)
     ledger = Ledger(where, _words(model))
     scribe = _Scribe(run.edits, run.anatomy.places, frozenset(), ledger=ledger)
-    labels = {one: run.runner.mixing[origin] for one, origin in twin.original.items() if origin in run.runner.mixing}
+    labels = mixer_labels(model)
     attending = frozenset(number for _, number in run.anatomy.places)
     mixed = _MixerScribe(labels, run.edits, attending, ledger=ledger)
     with (
@@ -199,7 +197,7 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
             if one.is_floating_point():
                 setattr(one, READ, True)
         output = output_of(model(**inputs, **twin.settings))
-    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), tuple(mixed.heard), output)
+    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), tuple(mixed.opened), output)
 
 
 def _words(model: nn.Module) -> set[int]:

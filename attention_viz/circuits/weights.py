@@ -11,7 +11,7 @@ from torch import Tensor
 from attention_viz.circuits.matrices import Around, WordMatrices, matrices_around
 from attention_viz.circuits.number import Proof, prove
 from attention_viz.circuits.opened import open_run
-from attention_viz.errors import UnsupportedModel, first_line
+from attention_viz.errors import ShapeError, UnsupportedModel, first_line
 from attention_viz.operation.attention import without_autocast
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.gradients import ModelRun
@@ -75,6 +75,11 @@ class Proven:
 def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     """Compare a stream's matrices with a run of a few tokens."""
     need_trained(model)
+    if stream in model.anatomy.mixers:
+        raise ShapeError(
+            f"the {stream} has no circuits from the weights alone, since what its layers carry depends on the text; "
+            f"choose one of {', '.join(model.streams)}, or use av.decompose"
+        )
     numbers = model.layer_numbers(stream)
     stream = stream or model.streams[0]
     model = _in_full(model)
@@ -113,7 +118,8 @@ def circuits(model: "AttentionModel", stream: str | None = None) -> "pandas.Data
     matrix with the same eigenvalues. If positions rotate queries and keys, QK is the one for equal positions.
 
     The weights are checked against a run's gradients. A column that differs is NaN, and `attrs["missing"]` gives the
-    reason. Copying within a text is another matter: in SmolLM2 these numbers don't find the heads that copy.
+    reason. Layers without a softmax aren't listed. Copying within a text is another matter: in SmolLM2 these numbers
+    don't find the heads that copy.
 
     Source: Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits", "Summarizing OV/QK matrices".
 

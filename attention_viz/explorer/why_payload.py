@@ -128,6 +128,7 @@ def _groups(
     named = {
         "Heads": [(f"layer {layer}, head {head}", one, [layer, head]) for (layer, head), one in heads.items()],
         "MLPs": [("outside layers" if layer is None else f"layer {layer}", one, None) for layer, one in mlps.items()],
+        "Layers without a softmax": [(name, one, None) for name, one in _mixers(rows).items()],
     }
     found: list[dict[str, Any]] = []
     for kind, parts in named.items():
@@ -142,13 +143,23 @@ def _groups(
         "constant": "Constants",
         "other": "Other parts",
     }
-    rest = _sums((str(row["kind"]), row["contribution"]) for row in rows if row["kind"] not in ("head", "mlp"))
+    rest = _sums((str(row["kind"]), row["contribution"]) for row in rows if row["kind"] not in ("head", "mlp", "mixer"))
     found += [_group(names.get(kind) or kind, "", [(kind, number, None)]) for kind, number in rest.items()]
     # Heads of the model's other streams have no place in this one's map.
     elsewhere = sum(row["contribution"] for row in rows if row["kind"] == "head") - sum(heads.values())
     if abs(elsewhere) > _SEEN:
         found.append(_group("Other streams' heads", "", [("heads", elsewhere, None)]))
     return found
+
+
+def _mixers(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Sum the rows of layers without a softmax by head, or by layer if channels have no rows of their own."""
+    named = (
+        (f"layer {row['layer']}" + ("" if row["head"] is None else f", head {row['head']}"), row["contribution"])
+        for row in rows
+        if row["kind"] == "mixer"
+    )
+    return _sums(named)
 
 
 def _group(kind: str, towards: str, parts: Sequence[tuple[str, float, list[int] | None]]) -> dict[str, Any]:

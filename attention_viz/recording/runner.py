@@ -21,7 +21,7 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.implementation import Switch
-from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
+from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, edited_mixers, heard_mixers
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
@@ -225,7 +225,8 @@ class Runner:
     def hearing(self, recorder: Recorder, *, slopes: bool = False) -> Generator[None]:
         """Run with our attention and a recorder; keep gradients only if `slopes`."""
         with heard_by(recorder), self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
-            with torch.set_grad_enabled(slopes), self.switch.ours():
+            mixing = edited_mixers(self.mixing, recorder.edits, recorder.places)
+            with torch.set_grad_enabled(slopes), self.switch.ours(), mixing:
                 yield
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:

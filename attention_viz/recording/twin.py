@@ -17,9 +17,11 @@ from attention_viz.recording.copied import copied
 from attention_viz.recording.implementation import IMPLEMENTATION, Switch, configurations
 from attention_viz.recording.interception.following import FollowedCall, Following, Soften
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan, parameters_of
+from attention_viz.recording.mixers.listening import edited_mixers
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import OURS, Recorder, heard_by
+from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.wiring import HOOKS, hooked
 from attention_viz.sources.huggingface import PreTrainedModel
 
@@ -161,7 +163,8 @@ class Twin:
     ) -> Generator[None]:
         """Record the twin's calls inside with our attention."""
         try:
-            with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS):
+            mixing = edited_mixers(mixer_labels(self.model) if recorder.edits else {}, recorder.edits, recorder.places)
+            with heard_by(recorder), self.door, torch.set_grad_enabled(slopes), self.turned(OURS), mixing:
                 yield
         except AttentionVizError:
             raise

@@ -24,6 +24,7 @@ from attention_viz.recording.interception.plan import NO_PLAN
 from attention_viz.recording.mixers.listening import MixerCall, MixerRecorder, heard_mixers
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call
+from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import hooked
 from attention_viz.trace.once import once
@@ -229,11 +230,11 @@ class Bench:
         """Hear the layers without a softmax of the private copy."""
         if self.mlps or not self.mixers:
             return contextlib.nullcontext()
-        mixing, sites = self.run.runner.mixing, dict[tuple[str, str], int]()
-        for at, (stream, layer) in enumerate(self.mixers, start=self.calls):
-            sites[stream, str(layer)] = at
-        labels = {one: mixing[origin] for one, origin in self.twin.original.items() if origin in mixing}
-        return heard_mixers(labels, _ChangedMixers(labels, sites=sites, rows=rows, change=change, channels=self.channels))
+        labels = mixer_labels(self.twin.model)
+        sites = {(stream, str(layer)): at for at, (stream, layer) in enumerate(self.mixers, start=self.calls)}
+        return heard_mixers(
+            labels, _ChangedMixers(labels, sites=sites, rows=rows, change=change, channels=self.channels)
+        )
 
     @contextlib.contextmanager
     def _heard(self, rows: int, change: Change) -> Generator[None]:

@@ -82,7 +82,7 @@ def effects(
     need_trained(model)
     before = model.trace(text) if isinstance(text, str) else _checked(model, text)
     asked, places = settled(model, before, of), _places(before, heads, stream)
-    padding = before.query_tokens((before.attention_streams or before.streams)[-1]).padding
+    padding = before.query_tokens(before.streams[-1]).padding
     number = float(numbers_of(before.output[None], asked, padding)[0])
     found: list[float] = []
     report(0, len(places))
@@ -172,7 +172,10 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int | None]], stream:
             for head in _heads_of(trace, layer, one)
         ]
     # A pandas index has numpy numbers, and NA where a row has no head.
-    wanted = [(index(layer), None if pandas.isna(head) else index(head)) for layer, head in dict.fromkeys(heads)]
+    wanted = [
+        (index(layer), None if head is None or head is pandas.NA else index(head))
+        for layer, head in dict.fromkeys(heads)
+    ]
     places = [(_stream_of(trace, layer, streams), layer, head) for layer, head in wanted]
     if not places:
         raise ShapeError("heads is empty; name at least one as (layer, head)")

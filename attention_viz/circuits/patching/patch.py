@@ -57,7 +57,8 @@ def patch(
         report: called after each batch with the number of finished runs and of all runs; if it raises, the work stops.
 
     Returns:
-        Index (layer, head), or layer for MLPs, plus position (in the patched text) for "position". Columns effect, the
+        Index (layer, head), or layer for MLPs, plus position (in the patched text) for "position". In hybrids, stream
+        comes first, and all channels of a layer without a softmax share a row without a head. Columns effect, the
         patched minus the unpatched number (NaN if it wasn't run), and estimate. `attrs` holds number, other_number (of
         the source text) and held (the kind of effect).
 
@@ -101,7 +102,9 @@ def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
 
     order = ("stream", "layer", "head", "position")
     found = {name: [getattr(put, name) for put in made.puts] for name in order}
-    named = {name: pandas.array(one, dtype="Int64") if None in one and name == "head" else one for name, one in found.items()}
+    named = {
+        name: pandas.array(one, dtype="Int64") if None in one and name == "head" else one for name, one in found.items()
+    }
     names = [name for name in order if any(one is not None for one in found[name])]
     index = (
         pandas.MultiIndex.from_arrays([named[name] for name in names], names=names)

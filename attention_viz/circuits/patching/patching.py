@@ -226,7 +226,9 @@ def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[str | N
 def _sites(bench: Bench, put: Put) -> list[int]:
     if bench.mlps:
         return [bench.calls + at for at, mlp in enumerate(bench.mlps) if mlp.layer == put.layer]
-    return [site for site in bench.sites if bench.place(site)[1] == put.layer and put.stream in (None, bench.place(site)[0])]
+    return [
+        site for site in bench.sites if bench.place(site)[1] == put.layer and put.stream in (None, bench.place(site)[0])
+    ]
 
 
 def _estimate(bench: Bench, put: Put, estimates: Mapping[int, Tensor]) -> float:

@@ -17,6 +17,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import check_tensor
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.layers import MIXER
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Allow", "Block", "narrow"]
@@ -30,7 +31,7 @@ class Allow(ShortRepr):
         allowed: True if a query may attend to a key, (query, key).
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
-        stream: "encoder", "decoder" or "cross"; required if a model has several.
+        stream: "encoder", "decoder", "cross" or "mixer"; required if a model has several.
 
     Raises:
         ShapeError: `allowed` isn't a boolean matrix; in a run, it doesn't fit the text, or its place is missing.
@@ -75,12 +76,14 @@ class Allow(ShortRepr):
 class Block:
     """Block the weight from one position to another: an `Allow` with one blocked cell.
 
+    In a layer without a softmax, this subtracts weight · value from the query's output; other weights stay as they are.
+
     Attributes:
         query: the blocked query position, from 0.
         key: the blocked key position, from 0.
         layer: only in this layer; in all by default.
         head: only in this head; in all by default.
-        stream: "encoder", "decoder" or "cross"; required if a model has several.
+        stream: "encoder", "decoder", "cross" or "mixer"; required if a model has several.
 
     Raises:
         ShapeError: a position below 0; in a run, one that the text doesn't have, or a missing place.
@@ -103,7 +106,8 @@ class Block:
 
     def __str__(self) -> str:
         """Describe the edit for provenance."""
-        return f"block: query {self.query} may not attend to key {self.key} in {where(self)}"
+        verb = "gets nothing from" if (self.stream or "").startswith(MIXER) else "may not attend to"
+        return f"block: query {self.query} {verb} key {self.key} in {where(self)}"
 
     def snapshot(self, real: Bool[Tensor, " query"] | None) -> "Block":
         """Return the edit itself, which holds no tensor."""

@@ -49,8 +49,10 @@ class BatchedMixers(MixerRecorder):
         if call.mixer.shape[0] != len(self.tries):
             raise UnsupportedModel(f"{type(call.module).__name__} computes a batch differently from its rows")
         output = call.own_output
-        place = (call.stream, int(call.label)) if call.label.isdigit() else None
-        for row, edits in enumerate(self.tries) if place is not None else ():
+        if not call.label.isdigit():
+            return output
+        place = call.stream, int(call.label)
+        for row, edits in enumerate(self.tries):
             here = [edit for edit in edits if concerns_mixer(edit, place, self.attending)]
             if here:
                 mixer = edited_mixer(here, place, call.of_row(row), self.attending)
@@ -111,7 +113,7 @@ def _decode(run: ModelRun, first: int, encoded: Any, edits: Sequence[Edit]) -> T
 
 def rows_at_once(before: Trace, only: int | None = None) -> int:
     """Return edited runs per batch, for one output position or all (None)."""
-    tokens = len(before.query_tokens((before.attention_streams or before.streams)[0]))
+    tokens = len(before.query_tokens(before.streams[0]))
     if only is not None:
         return max(
             1, min(_ROWS_OF_ONE, _TOKENS_OF_ONE // tokens, _NUMBERS_OF_ONE // math.prod(before.output_shape)) - 1

@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,7 +26,7 @@ from attention_viz.recording.mixers.kernels import KERNELS, Kernel, first_of, fo
 from attention_viz.recording.recorder import in_a_batch, of_row
 from attention_viz.trace.layers import MIXER
 
-__all__ = ["CONVOLUTION", "MixerCall", "MixerRecorder", "heard_mixers", "mixing_modules"]
+__all__ = ["CONVOLUTION", "MixerCall", "MixerRecorder", "edited_mixers", "heard_mixers", "mixing_modules"]
 
 _installing = threading.Lock()
 _LISTENER = "_attention_viz_listener"
@@ -76,7 +76,7 @@ class MixerRecorder:
         computes: whether our operation's output goes on into the model in place of the kernel's.
         entered: the layers whose forward is running, with their inputs.
         held: what a layer made before its mixer, by layer.
-        turns: how many mixers ran in a layer, by label.
+        heard: each call's layer so far.
     """
 
     labels: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
@@ -87,13 +87,14 @@ class MixerRecorder:
     calls: list[MixerCall] = field(default_factory=list[MixerCall])
     entered: list[tuple[nn.Module, tuple[Any, ...]]] = field(default_factory=list[tuple[nn.Module, tuple[Any, ...]]])
     held: dict[nn.Module, Tensor] = field(default_factory=dict[nn.Module, Tensor])
-    turns: dict[str, int] = field(default_factory=dict[str, int])
+    heard: list[nn.Module] = field(default_factory=list[nn.Module])
 
     def placed(self, call: MixerCall) -> MixerCall:
-        """Return the call with its layer's number, and its stream by the turns of that layer so far."""
+        """Return the call with its layer's number, and its stream by the calls of that layer so far."""
         label = self.labels.get(call.module, "")
-        before = self.turns[label] = self.turns.get(label, 0) + 1
-        return replace(call, label=label, stream=MIXER if before == 1 else f"{MIXER} {before}")
+        before = sum(self.labels.get(one, "") == label for one in self.heard)
+        self.heard.append(call.module)
+        return replace(call, label=label, stream=MIXER if not before else f"{MIXER} {before + 1}")
 
     def hear(self, call: MixerCall) -> Tensor:
         """Record a call; return the output that the model continues with."""
@@ -149,6 +150,15 @@ def heard_mixers(mixing: Collection[nn.Module], recorder: MixerRecorder) -> Gene
         _hearing.reset(token)
         for hook in hooks:
             hook.remove()
+
+
+def edited_mixers(
+    mixing: Mapping[nn.Module, str], edits: Sequence[Edit], places: Sequence[tuple[str, int]]
+) -> AbstractContextManager[None]:
+    """Apply edits to the token mixers of the passes inside, unless a recorder hears them already."""
+    if not edits or not mixing or _hearing.get() is not None:
+        return nullcontext()
+    return heard_mixers(mixing, MixerRecorder(mixing, edits, frozenset(number for _, number in places)))
 
 
 def _mark(module: nn.Module) -> Iterator[RemovableHandle]:

@@ -1,9 +1,6 @@
 """Edits of layers without a softmax against the same change made to plain transformers by hand."""
 
-import functools
-import inspect
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,37 +9,12 @@ from torch import Tensor
 
 import attention_viz as av
 from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.recording.batches import batched_edits
+from tests.models.test_hybrids import wrapped
+from tests.recording.mixers.by_hand import IDS, Change, changed_kernel, own
 from tests.recording.mixers.hybrids import build
 
-COUNT, TOKEN = 24, 9
-IDS = (torch.arange(COUNT)[None] * 7) % 97
-Change = Callable[[Callable[..., Any], dict[str, Any]], Tensor]
-
-
-@contextmanager
-def changed_kernel(model: Any, name: str, change: Change) -> Generator[None]:
-    """Put another function for a kernel into the family's own module."""
-    layer = next(one for one in model.modules() if name in inspect.unwrap(type(one).forward).__globals__)
-    namespace: dict[str, Any] = inspect.unwrap(type(layer).forward).__globals__
-    kernel = namespace[name]
-    signature = inspect.signature(kernel)
-
-    def run(*arguments: Any, **named: Any) -> Any:
-        bound = signature.bind(*arguments, **named)
-        rest = bound.arguments.pop("kwargs", {})
-        values = {**bound.arguments, **rest}
-        output = change(functools.partial(kernel, **values), values)
-        return (output, None) if isinstance(kernel(*arguments, **named), tuple) else output
-
-    namespace[name] = run
-    try:
-        yield
-    finally:
-        namespace[name] = kernel
-
-
-def own(found: Any) -> Tensor:
-    return found[0] if isinstance(found, tuple) else found
+COUNT, TOKEN = IDS.shape[1], 9
 
 
 def without(tensor: Tensor, token: int) -> Tensor:
@@ -138,7 +110,10 @@ def test_a_skipped_token_never_came_in_any_kind_with_a_state(name: str) -> None:
         (av.Ablate(0, 9, stream="mixer"), "head 9"),
         (av.Ablate(0, 1, "mean", stream="mixer"), "no mean"),
         (av.Ablate(1, 1, stream="mixer"), "layer of the mixer, 0; got 1"),
-        (av.Temperature(2.0, layer=0, stream="mixer"), "can't change layer 0"),
+        (av.Temperature(2.0, layer=0, stream="mixer"), "a temperature can't change layer 0"),
+        (av.Replace(0, 1, torch.eye(COUNT), stream="mixer"), "a replacement can't change layer 0"),
+        (av.Replace(0, 1, torch.eye(COUNT)), "a replacement can't change layer 0"),
+        (av.Ablate(1, None), "needs a head; layer 1"),
         (av.Skip(COUNT), f"has {COUNT}"),
         (av.Skip(1, stream="decoder"), "layers without a softmax"),
         (av.Block(1, COUNT, stream="mixer"), "keys"),
@@ -160,3 +135,35 @@ def test_a_convolution_has_no_state_to_skip_a_token_in() -> None:
     wrapped = av.wrap(build("lfm3"))
     with pytest.raises(UnsupportedModel, match="keeps no state"):
         wrapped.trace_ids(IDS, edits=[av.Skip(TOKEN)])
+
+
+def test_rows_of_a_batch_have_their_own_edits_of_mixers(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, text = wrapped("Qwen3-Next"), "the cat sat on the mat"
+    trace = model.trace(text)
+    count = len(trace.query_tokens("decoder"))
+    allowed = torch.ones(count, count, dtype=torch.bool)
+    allowed[:, 4] = False
+    tries = [
+        [av.Skip(4)],
+        [av.Decay(0.25, layer=2)],
+        [av.Allow(allowed, layer=2, stream="mixer")],
+        [av.Block(4, 4, layer=0, head=1, stream="mixer")],
+        [av.Ablate(2, None, stream="mixer"), av.Ablate(1, 2, stream="decoder")],
+    ]
+    alone = [model.trace(text, edits=edits).output for edits in tries]
+    monkeypatch.setattr(batched_edits, "_alone", lambda *_: pytest.fail("a run of its own"))
+    for own_run, row in zip(alone, batched_edits.try_each(model, trace, tries), strict=True):
+        assert float((own_run - trace.output).abs().max()) > 1e-3
+        torch.testing.assert_close(row, own_run, atol=2e-5, rtol=0)
+    with pytest.raises(ShapeError, match="needs a layer of the mixer"):
+        batched_edits.try_each(model, trace, [[av.Skip(4)], [av.Decay(0.5, layer=9)]])
+
+
+def test_what_runs_an_edited_trace_again_keeps_its_edits_of_mixers() -> None:
+    model, edit = wrapped("Qwen3-Next"), av.Ablate(0, 2, stream="mixer")
+    before, after = (model.trace("the cat sat on the mat", edits=edits) for edits in ((), (edit,)))
+    layer = before.layer_numbers("decoder")[-1]
+    for read in (lambda one: av.gradient(model, one, layer=layer), lambda one: one.value_zeroing("decoder")[-1]):
+        old, new = read(before), read(after)
+        assert float((new - old).abs().max()) > 1e-2 * float(old.abs().max())
+    assert after.layer(layer, "decoder").embeddings is not None
