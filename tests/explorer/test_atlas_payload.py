@@ -142,7 +142,7 @@ def test_layers_with_and_without_a_softmax_stand_in_the_models_order_with_signs_
 def test_a_layer_with_a_matrix_per_channel_is_one_entry_of_what_arrives_in_all() -> None:
     whole = av.wrap(build("jamba")).trace_ids((torch.arange(20)[None] * 7) % 97)
     trace, (layer, *_) = channels_together(whole), whole.layer_numbers("mixer")
-    assert channels_together(trace) is trace and trace.fidelity == whole.fidelity
+    assert channels_together(trace) is trace and trace.fidelity.output_error == whole.fidelity.output_error
     header, levels = unpacked(pack_atlas(trace, "mixer", *tables_of(trace, "mixer")), trace, "mixer")
     (first, *_), mixer = header["layers"], whole.attention(layer, "mixer")
     assert (first["number"], first["heads"], first["drawn"], first["channels"]) == (layer, 1, "arrived", True)
