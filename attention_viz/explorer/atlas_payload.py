@@ -89,13 +89,17 @@ def _layer(trace: "Trace", stream: str, layer: int, *, several: bool) -> dict[st
         "number": layer,
         "heads": trace.head_count(layer, stream),
     }
-    if several:
-        entry["stream"] = stream
+    kind = ""
     if stream in trace.mixers:
         mixer = mixers_of(trace, stream)[layer]
+        kind = mixer.kind
         entry |= {"kind": mixer.kind, "drawn": "arrived" if mixer.per == "channel" else "signed"}
         if mixer.per == "channel":
             entry["channels"] = True
+    if several:
+        entry |= {"stream": stream, "name": f"{stream} {layer}"}
+    if several or kind:
+        entry["called"] = f"{layer} · {kind or 'softmax'}"
     return entry
 
 

@@ -10,8 +10,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
 from attention_viz.errors import ShapeError
+from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
 from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.spelling import xml_text
@@ -141,7 +143,7 @@ def explore(
 
     Args:
         trace: the trace, with all its streams, layers and heads.
-        stream: the stream to open on; by default the first.
+        stream: the stream to open on; by default the first. "mixer" has the layers without a softmax.
         layer: the layer to open on; by default the first kept one.
         head: the head to open on.
         theme: "light", "dark", or "auto" for the reader's system setting.
@@ -157,10 +159,11 @@ def explore(
     """
     if theme not in _THEMES:
         raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
-    stream = trace.stream(stream or trace.attention_streams[0])
+    stream = stream if stream in trace.mixers else trace.stream(stream or trace.streams[0])
     # A table's index has whole numbers of numpy's, which JSON knows nothing of.
     layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
-    heads = trace.head_count(layer, stream)
+    call = trace.attention(layer, stream)
+    heads = pictures_of(call) if isinstance(call, TokenMixer) else call.shape[0]
     if not 0 <= head < heads:
         raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
     text = trace.provenance.text or ""
@@ -178,7 +181,7 @@ def explore(
 def _size(trace: "Trace", terms: Collection[tuple[str, int]] | None) -> tuple[float, float]:
     calls = [layer.attention for layers in trace.layers.values() for layer in layers]
     if terms is None:
-        weights = sum(math.prod(call.shape) for call in calls)
+        weights = sum(math.prod(call.shape) for call in calls) + sum(map(mixer_cells, trace.mixers.values()))
         return 2.0 * weights, weights / WEIGHTS_A_SECOND
     wanted = [trace.attention(layer, stream) for stream, layer in terms]
     carried = 4 * sum(call.query.numel() + call.key.numel() for call in wanted)

@@ -21,6 +21,7 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
 from attention_viz.explorer.axes import PackedAxes, generated_by, in_sight
 from attention_viz.explorer.limits import refuse_large
+from attention_viz.explorer.mixers import LONGEST_MATRIX, MOST_CELLS, add_mixer, mixer_cells
 from attention_viz.explorer.packet import Packet, read_packet
 from attention_viz.explorer.planes import ERROR, LEVELS, Masks, split_numbers, steps_of
 from attention_viz.explorer.seen import packed_seen
@@ -48,7 +49,7 @@ class Choice:
     """The head on the screen.
 
     Attributes:
-        stream: "encoder", "decoder" or "cross".
+        stream: "encoder", "decoder", "cross" or "mixer".
         layer: its number, the model's own.
         head: from 0.
     """
@@ -96,6 +97,7 @@ def pack(
         }
         for stream in trace.attention_streams
     ]
+    streams += _mixers(trace, packet, masks, axes)
     header = {
         "version": 1,
         "model": trace.provenance.model,
@@ -181,6 +183,21 @@ def _long(
         for number, layer in _numbered(trace, stream, report)
     ]
     return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
+
+
+def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes) -> list[dict[str, Any]]:
+    cells = sum(mixer_cells(layers) for layers in trace.mixers.values())
+    found = list[dict[str, Any]]()
+    for stream, layers in trace.mixers.items():
+        tokens = in_sight(trace, trace.query_tokens(stream))
+        drawn = len(tokens) <= LONGEST_MATRIX and cells <= MOST_CELLS
+        entries = [
+            {"number": number, **add_mixer(layer, f"layer {number} of the {stream}", packet, masks, drawn=drawn)}
+            for number, layer in zip(trace.layer_numbers(stream), layers, strict=True)
+        ]
+        place = axes.add(tokens)
+        found.append({"name": stream, "queries": place, "keys": place, "signed": True, "layers": entries})
+    return found
 
 
 def _special(tokens: "Tokens") -> set[int]:

@@ -161,6 +161,7 @@ def _variables(palette: Palette) -> str:
         for name in ("background", "surface", "ink", "muted", "line", "accent", "query", "key", "value", "blocked")
     }
     colours["ramp"] = " ".join(palette.weights)
+    colours["minus"], colours["plus"] = palette.less, palette.more
     colours["differences"] = " ".join(palette.differences)
     colours["roles"] = " ".join(palette.roles)
     return "".join(f"  --av-{name}: {value};\n" for name, value in colours.items())

@@ -115,7 +115,11 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         predicts=not anatomy.no_words,
         has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
         adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
-        numbers={stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
+        numbers={
+            **{stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts},
+            **anatomy.mixers,
+        },
+        mixers=anatomy.mixer_heads,
         without=anatomy.without,
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,

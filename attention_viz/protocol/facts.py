@@ -26,6 +26,7 @@ class ModelFacts:
         left_out: modules outside these streams that attend and aren't recorded, and how they do it.
         trained: whether its weights were learned.
         reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
+        mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -37,6 +38,7 @@ class ModelFacts:
     left_out: tuple[str, ...] = ()
     trained: bool = True
     reads: InputKind = InputKind.TEXT
+    mixers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -71,7 +73,7 @@ class ModelFacts:
     def layer_numbers(self, stream: str | None) -> Sequence[int]:
         """Return the numbers of a stream's attention layers, by default the first's; any before the model is loaded."""
         heads = self._heads_of(stream)
-        stream = stream if stream in self.heads else next(iter(self.heads), "")
+        stream = stream if stream in self.heads or stream in self.mixers else next(iter(self.heads), "")
         return range(UNKNOWN_COUNT) if heads is None else self.numbers.get(stream or "", range(len(heads)))
 
     def head_count(self, stream: str | None, layer: int) -> int:
@@ -86,4 +88,5 @@ class ModelFacts:
         return heads[min(bisect.bisect_left(numbers, layer), len(heads) - 1)]
 
     def _heads_of(self, stream: str | None) -> tuple[int, ...] | None:
-        return self.heads.get(stream or "") or next(iter(self.heads.values()), None)
+        known = {**self.heads, **self.mixers}
+        return known.get(stream or "") or next(iter(known.values()), None)

@@ -52,6 +52,7 @@ class Anatomy:
         left_out: unrecorded attention, in words; see `parts_left_out`.
         no_words: why output rows aren't logits of tokens; "" if they are.
         mixers: by stream, the layers that mix tokens without a softmax.
+        mixer_heads: by stream, the heads or channels of each of them.
     """
 
     streams: tuple[str, ...]
@@ -65,6 +66,7 @@ class Anatomy:
     left_out: tuple[str, ...] = ()
     no_words: str = ""
     mixers: Mapping[str, tuple[LayerNumber, ...]] = field(default_factory=dict[str, tuple[LayerNumber, ...]])
+    mixer_heads: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -216,6 +218,10 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
         mixers={
             stream: numbers_of([layer.label for layer in layers])
+            for stream, layers in mixer_layers(recorded.mixers).items()
+        },
+        mixer_heads={
+            stream: tuple(layer.mixer.shape[-3] for layer in layers)
             for stream, layers in mixer_layers(recorded.mixers).items()
         },
     )

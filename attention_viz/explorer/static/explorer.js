@@ -5,7 +5,7 @@ import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
-import {createGrid} from "./heads/grid.js";
+import {createGrid, rowsWith} from "./heads/grid.js";
 import {numbered, placed, placedRanking} from "./heads/numbers.js";
 import {createHeatmap} from "./parts/heatmap.js";
 import {createLegend, createNotes} from "./parts/legend.js";
@@ -25,7 +25,7 @@ import {createTurns} from "./turns.js";
  * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js" */
 
 /** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
- * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
+ * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "arrived" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
 
 /** What a host says when it shows an explorer.
  * @typedef {object} Hosting
@@ -133,6 +133,7 @@ function firstState(recording, choice, settings) {
     ...placed(recording, choice ?? recording.header.choice ?? {}),
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
+    arrived: false,
     hideSpecial: Boolean(recording.header.seen?.sound),
     ...{blocks: "largest", direction: "from", smooth: true, strength: 100, after: false, aligned: false},
     ...settings,
@@ -145,8 +146,8 @@ function firstState(recording, choice, settings) {
 }
 
 /** @param {Readonly<State>} state @returns {Settings} */
-function settingsOf({hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
-  return {hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
+function settingsOf({arrived, hideSpecial, blocks, direction, smooth, strength, scale, scaleChosen}) {
+  return {arrived, hideSpecial, blocks, direction, smooth, strength, ...(scaleChosen ? {scale, scaleChosen} : {})};
 }
 
 /** @param {OwnView} view @param {"light" | "dark"} theme */
@@ -188,14 +189,12 @@ function addParts(view) {
  * @param {Pick<OwnView, "store" | "recording">} view @param {() => boolean} gone */
 async function loadLayers({store, recording}, gone) {
   const {stream, layer} = store.state;
-  const others = recording
-    .stream(stream)
-    .layers.map((_, number) => number)
-    .filter((number) => number !== layer);
-  for (const number of [layer, ...others]) {
+  const all = rowsWith(recording, recording.stream(stream)).map(({at}) => at);
+  const others = all.filter((at) => at.stream !== stream || at.layer !== layer);
+  for (const at of [{stream, layer}, ...others]) {
     if (gone() || store.state.stream !== stream) return;
-    const before = recording.isReady(stream, number);
-    await recording.load(stream, number);
+    const before = recording.isReady(at.stream, at.layer);
+    await recording.load(at.stream, at.layer);
     if (!before && !gone()) store.set({loaded: store.state.loaded + 1});
   }
 }

@@ -11,6 +11,7 @@ from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import OwnModule, Request
 from attention_viz.sources import CATALOGUE, Entry
 from attention_viz.trace.kind import MEDIA, InputKind
+from attention_viz.trace.layers import MIXER, STREAMS
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
 
@@ -29,6 +30,9 @@ _OPENED = {"dinov2-small": {"layer": 4, "head": 1}, "whisper-tiny.en": {"layer":
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"
 EXAMPLES = CATALOGUE[_EXAMPLES_OF].examples
+
+# The streams of layers without a softmax; a layer has up to four of them.
+_MIXERS = (MIXER, *(f"{MIXER} {number}" for number in (2, 3, 4)))
 
 # The most tokens that a decoder generates: each is a step of its own.
 MOST_MORE = 40
@@ -52,7 +56,7 @@ def _own(state: "State", known: object) -> bool:
 
 
 def _several(state: "State", known: object) -> bool:
-    return len(state.facts.heads) != 1
+    return len(state.facts.heads) != 1 or bool(state.facts.mixers)
 
 
 def _reads(what: InputKind) -> "Callable[[State, object], bool]":
@@ -83,7 +87,7 @@ class State:
     head: int = parameter(_FIRST_HEAD, WholeNumber(lambda state, _: range(state.head_count)), "the head")
     stream: str | None = parameter(
         None,
-        OneOf(("encoder", "decoder", "cross", "picture", "sound"), nothing="the first"),
+        OneOf((*STREAMS, *_MIXERS), nothing="the first"),
         "the attention type",
         applies=_several,
     )

@@ -58,6 +58,7 @@ def choose(
     *,
     leave_out: Collection[str] = (),
     with_readings: bool = False,
+    mixers: bool = False,
     beside: Callable[[State], DeltaGenerator | None] | None = None,
     other_text: Callable[[], None] | None = None,
     folded: str = "Sentence, model, layer and head",
@@ -89,10 +90,12 @@ def choose(
     if wording_controls.asks_target(current) != asked or reads(current) != kind:
         # The model was loaded only now, and takes other inputs.
         visit.run_again()
-    wording_controls.settle_stream(current, stream)
+    wording_controls.settle_stream(current, stream, mixers=mixers)
     with places:
         own = beside if is_shown_on(page, kind) else None
-        options, inside = _show_places(visit.shared(), stream, leave_out, with_readings, own)
+        options, inside = _show_places(
+            visit.shared(), stream, leave_out, own, readings_too=with_readings, mixers=mixers
+        )
     show_chips(chips, visit.shared(), unused)
     end_unless_shown(page, visit.shared(), kind)
     return ControlRow(_current_with_notices(), bar, options, own=inside)
@@ -102,20 +105,22 @@ def _show_places(
     state: State,
     stream: str | None,
     leave_out: Collection[str],
-    with_readings: bool,
     beside: Callable[[State], DeltaGenerator | None] | None,
+    *,
+    readings_too: bool,
+    mixers: bool,
 ) -> tuple[DeltaGenerator, DeltaGenerator | None]:
     """Return the end of "Options" and the page's slot."""
     if stream is None:
-        wording_controls.pick_stream(state)
+        wording_controls.pick_stream(state, mixers=mixers)
     _pick("layer", _layers(state), 116)
     heads = range(_head_count(visit.shared()))
-    _pick("head", heads, 116, together=with_readings and readings.together(state))
+    _pick("head", heads, 116, together=readings_too and readings.together(state))
     inside = None if beside is None else beside(visit.shared())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))
         wording_controls.show_wording(state, leave_out)
-        if with_readings:
+        if readings_too:
             readings.show_picker()
             wording_controls.show_whole_words()
         if state.own and opening.opened() is None:

@@ -30,6 +30,7 @@ STREAMS = {
     "encoder": "encoder: self-attention",
     "decoder": "decoder: self-attention",
     "cross": "cross: decoder to encoder",
+    "mixer": "mixer: without a softmax",
 }
 # Options that a page may leave out, by URL parameter.
 WORDING = ("second", "more", "special", "chat")
@@ -56,10 +57,12 @@ def text_box(label: str, name: str, placeholder: str | None = None, *, labelled:
         st.button("Run", key="run", type="primary")
 
 
-def streams(state: State) -> tuple[str, ...]:
-    """Return a loaded model's streams, else none."""
+def streams(state: State, *, mixers: bool = False) -> tuple[str, ...]:
+    """Return a loaded model's streams, else none; on request with its layers without a softmax."""
     run = opening.opened()
-    return tuple(state.facts.heads) if run is None else run.trace.attention_streams
+    if run is None:
+        return (*state.facts.heads, *(state.facts.mixers if mixers else ()))
+    return run.trace.streams if mixers else run.trace.attention_streams
 
 
 def asks_target(state: State) -> bool:
@@ -67,20 +70,22 @@ def asks_target(state: State) -> bool:
     return opening.opened() is None and state.facts.is_encoder_decoder
 
 
-def settle_stream(state: State, only: str | None) -> None:
+def settle_stream(state: State, only: str | None, *, mixers: bool = False) -> None:
     """Choose an existing stream before layers and heads are counted."""
-    found = streams(state)
+    found = streams(state, mixers=mixers)
     if only is not None and state.stream != only:
         visit.send(Filled(SHARED, {"stream": only}, stays=True))
-    elif only is None and len(found) > 1 and state.stream not in found:
+    elif only is None and state.stream is not None and len(found) == 1 and state.stream not in found:
+        visit.fill(SHARED, stream=None)
+    elif only is None and len(streams(state)) > 1 and state.stream not in found:
         # People bring audio to see its transcript.
         said = state.facts.reads == InputKind.SOUND and "cross" in found
         visit.fill(SHARED, stream="cross" if said else found[0])
 
 
-def pick_stream(state: State) -> None:
+def pick_stream(state: State, *, mixers: bool = False) -> None:
     """Draw the stream's picker, if there are several."""
-    found = streams(state)
+    found = streams(state, mixers=mixers)
     if len(found) > 1:
         widgets.show(
             st.selectbox,

@@ -16,9 +16,7 @@ from attention_viz.ui.selection import SHARED, Clicked, Ran
 def ran(run: Run, *, own_head: bool = False) -> Ran:
     """Return a run's facts for a selection."""
     trace = run.trace
-    counts = {
-        stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.attention_streams
-    }
+    counts = {stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.streams}
     return Ran(counts, lambda: None if own_head else next(iter(run.findings), None))
 
 

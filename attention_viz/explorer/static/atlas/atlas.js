@@ -17,7 +17,6 @@ import {followPlace, placeCards} from "./placing.js";
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
  * @import {Payload} from "../data/payload.js"
  * @import {Mounted} from "../hosts/component.js"
- * @import {HeadPlace} from "../heads/cells.js"
  * @import {Message, Mounting} from "../hosts/hosting.js" */
 
 /** @param {Mounting} mounting */
@@ -96,20 +95,26 @@ function follow(atlas, message) {
   if (!atlas.header) return;
   atlas.message = /** @type {AtlasMessage} */ (message);
   const {layer, head, stream} = atlas.message;
-  const several = atlas.header.layers.some((one) => one.stream !== undefined);
-  if (takesChoice(atlas, message)) atlas.chosen = several ? {layer, head, stream} : {layer, head};
+  if (takesChoice(atlas, message)) atlas.chosen = {layer, head, ...nameIn(atlas.header.layers, stream, layer)};
   draw(atlas);
 }
 
-/** A head's place alone. @param {HeadPlace} place @returns {HeadPlace} */
-function placeOnly({layer, head, stream}) {
+/** The name of a layer, where numbers come twice. @param {AtlasHeader["layers"]} layers @param {string} stream
+ * @param {number} layer */
+function nameIn(layers, stream, layer) {
+  const name = layers.find((one) => one.stream === stream && one.number === layer)?.name;
+  return name === undefined ? {} : {name};
+}
+
+/** A head's place as the page is told of it. @param {AtlasCell} cell */
+function placeOnly({layer, head, of: {stream}}) {
   return stream === undefined ? {layer, head} : {layer, head, stream};
 }
 
 /** @param {Atlas} atlas @param {AtlasCell} cell */
 function choose(atlas, cell) {
-  atlas.chosen = placeOnly(cell);
-  sendChoice(atlas, atlas.chosen);
+  atlas.chosen = cell;
+  sendChoice(atlas, placeOnly(cell));
   atlas.grid.mark(atlas.chosen);
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
 }
@@ -124,9 +129,7 @@ function writeTitle({title, legend, grid}, drawing) {
     colours: `${metric?.label}, by head`,
     silenced: "Effect of ablating each head",
   };
-  const kinds = kindWords(header.layers);
   title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
-  if (kinds) title.append(element("span", {class: "av-kinds"}, kinds));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
   const signed = isSigned(drawing);
@@ -140,28 +143,6 @@ function writeTitle({title, legend, grid}, drawing) {
   const ticks = ends.map((end) => element("span", {}, end));
   ticks.splice(1, 0, element("span", {class: "av-unit"}, unit));
   legend.replaceChildren(bar, element("div", {class: "av-ends"}, ...ticks));
-}
-
-/** Which layers have no softmax, by their kinds; empty where all have one.
- * @param {AtlasHeader["layers"]} layers */
-export function kindWords(layers) {
-  /** @type {Map<string, number[]>} */
-  const found = new Map();
-  for (const {kind = "softmax", number} of layers) found.set(kind, [...(found.get(kind) ?? []), number]);
-  if (layers.every(({kind}) => !kind)) return "";
-  return [...found].map(([kind, numbers]) => `${kind}: ${runsOf(numbers)}`).join(" \u00b7 ");
-}
-
-/** Numbers with runs drawn together. @param {number[]} numbers */
-function runsOf(numbers) {
-  /** @type {[number, number][]} */
-  const runs = [];
-  for (const number of numbers) {
-    const last = runs.at(-1);
-    if (last && last[1] === number - 1) last[1] = number;
-    else runs.push([number, number]);
-  }
-  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}\u2013${last}`)).join(", ");
 }
 
 /** @param {Atlas} atlas */

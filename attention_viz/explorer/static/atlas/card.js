@@ -4,7 +4,7 @@
 import {element, fitCanvas, focused} from "../parts/element.js";
 import {drawPattern, placeWords} from "./grid.js";
 import {isFew, labelOf, tokensOf} from "./numbers.js";
-import {headKey} from "../heads/cells.js";
+import {cellName} from "../heads/cells.js";
 import {roleOf, swatchOf} from "./roles.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js" */
@@ -76,14 +76,14 @@ function isTold({shown, atlas: {message}}) {
 
 /** Whether the page shows that head. @param {AtlasMessage} message @param {AtlasCell} cell */
 function isChosen({layer, head, stream}, cell) {
-  return layer === cell.layer && head === cell.head && (cell.stream === undefined || cell.stream === stream);
+  return layer === cell.layer && head === cell.head && (cell.of.stream ?? stream) === stream;
 }
 
 /** @param {OwnCard} card */
 function refresh(card) {
   const {shown, atlas} = card;
   if (!shown) return;
-  const cell = atlas.grid.cells.get(headKey(shown));
+  const cell = atlas.grid.cells.get(cellName(shown));
   const told = isTold(card);
   // By now the page tells of it.
   if (!cell || (told && !card.node.classList.contains("av-strip"))) hide(card);

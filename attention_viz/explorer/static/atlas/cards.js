@@ -1,6 +1,6 @@
 // A card for each role below the atlas: legend, threshold, how many heads have it, and the best of them at once.
 
-import {headKey} from "../heads/cells.js";
+import {cellName} from "../heads/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {drawPattern, foldsCards, placeWords} from "./grid.js";
 import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
@@ -43,7 +43,7 @@ function mark({chosen}, node, role) {
     name.setAttribute("aria-pressed", String(name.getAttribute("data-role") === role));
   }
   for (const best of node.querySelectorAll(".av-best")) {
-    const at = chosen !== null && best.getAttribute("data-place") === headKey(chosen);
+    const at = chosen !== null && best.getAttribute("data-place") === cellName(chosen);
     best.setAttribute("aria-current", String(at));
   }
 }
@@ -103,7 +103,7 @@ function button(drawing, role, cell, choose) {
   return element(
     "button",
     {
-      ...{type: "button", class: "av-best", "data-place": headKey(cell), "aria-label": told},
+      ...{type: "button", class: "av-best", "data-place": cellName(cell), "aria-label": told},
       onclick: () => choose(cell),
     },
     canvas,

@@ -1,6 +1,5 @@
 // The cells of the atlas: each head as a colour with its number, or as a small picture of its pattern.
 
-import {headKey} from "../heads/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {hatchingOf, readStyle} from "../parts/style.js";
 import {coloured, sample} from "../data/raster.js";
@@ -16,15 +15,16 @@ import {paintRole, roleOf} from "./roles.js";
 /** @import {Colour} from "../data/scale.js" */
 /** @import {Mounted} from "../hosts/component.js" */
 /** @import {Message} from "../hosts/hosting.js" */
-/** @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js" */
+/** @import {HeadCell, HeadGrid, HeadLayer, HeadPlace} from "../heads/cells.js" */
 
 /** A number of each head; `mixed` is what it is called in layers without a softmax, where that differs, and `signed`
  * whether it can be below 0.
  * @typedef {{name: string, label: string, unit: string, mixed?: string, signed?: boolean}} Metric */
 
-/** A layer; where there are several streams, its own; without a softmax its kind and how it is drawn: weights with
- * "signed" sizes, or of all channels what "arrived", by the logarithm of a size down to a ten-thousandth.
- * @typedef {{label: string, number: number, heads: number, stream?: string, kind?: string, drawn?: "signed" | "arrived",
+/** A layer; where there are several streams, its own, and its name and label in the grid; without a softmax its kind and
+ * how it is drawn: weights with "signed" sizes, or of all channels what "arrived", by the logarithm of a size down to a
+ * ten-thousandth.
+ * @typedef {HeadLayer & {number: number, stream?: string, kind?: string, drawn?: "signed" | "arrived",
  *   channels?: boolean}} AtlasLayer */
 
 /**
@@ -85,7 +85,7 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {AtlasMessage | null} message
  * @property {Drawing | null} drawing
  * @property {HeadPlace | null} chosen
- * @property {(place: HeadPlace) => void} open  in Explore
+ * @property {(cell: AtlasCell) => void} open  in Explore
  */
 
 const BLOCKED = 255;
@@ -173,14 +173,12 @@ export function paintAtlas(atlas, drawing) {
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
   const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
   const {width, height} = atlas.grid.lay(place);
-  const several = header.layers.some(({stream}) => stream !== undefined);
-  const linking = new Set(
-    message.linking.map(([layer, head, stream]) => headKey(several ? {layer, head, stream} : {layer, head})),
-  );
-  for (const [name, cell] of atlas.grid.cells) {
+  const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
+  for (const cell of atlas.grid.cells.values()) {
     const patterns = message.view === "patterns";
     cell.node.setAttribute("aria-label", `${placeWords(cell)}, ${wordsOf(drawing, cell)}`);
-    cell.node.classList.toggle("av-linking", linking.has(name));
+    const {stream = message.stream} = cell.of;
+    cell.node.classList.toggle("av-linking", linking.has(`${stream} ${cell.layer} ${cell.head}`));
     cell.node.classList.toggle("av-dim", message.role !== null && roleOf(header, cell).name !== message.role);
     const counted = header.counts[message.metric]?.[cell.place];
     cell.node.classList.toggle("av-few", message.view === "colours" && isFew(counted));

@@ -4,10 +4,12 @@ import {asideOf, isOfAllRows, ofPieces} from "./aside.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
 import {findingIn} from "../data/pair.js";
+import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {threeDigits} from "../data/scale.js";
 import {placeInWords, withoutSpace} from "../data/tokens.js";
 
 /** @import {Part, View} from "../parts/view.js"
+ * @import {Places} from "../data/head.js"
  * @import {PackedFinding} from "../data/payload.js"
  * @import {Axis} from "../data/tokens.js" */
 
@@ -39,7 +41,7 @@ export function createClaim(view) {
       const previewing = view.store.state.preview !== null;
       how.hidden = previewing || number === "";
       // A reading's shares aren't made of one head's scores.
-      why.hidden = how.hidden || Boolean(view.recording.header.reading);
+      why.hidden = how.hidden || Boolean(view.recording.header.reading) || Boolean(view.now.stream.signed);
       hint.hidden = !previewing;
     },
   };
@@ -80,6 +82,7 @@ function keepRows(node) {
 function besideOf(view) {
   const {recording, now} = view;
   if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
+  if (now.stream.signed) return {words: "", weight: ""};
   const found = ofPieces(now, now.pair, findingIn(recording, now.stream.name, now.at));
   if (found === null)
     return {words: [rowOf(view, now.pair), asideOf(now, now.pair)].filter(Boolean).join("; "), weight: ""};
@@ -110,8 +113,10 @@ function isPointing({store: {state}}) {
 function whereOf({recording, now: {stream, at}}) {
   const {label, number = at.layer} = stream.layers[at.layer];
   const {reading} = recording.header;
-  const head = reading?.together ? "all heads together" : `head ${at.head}`;
-  return `layer ${number}, ${head}${label === String(number) ? "" : ` (layer ${label} of the model)`}`;
+  const {kind, per} = stream.layers[at.layer];
+  const own = per === "channel" ? "all channels" : `head ${at.head}`;
+  const head = reading?.together && !kind ? "all heads together" : own;
+  return `layer ${number}${kind ? ` \u00b7 ${kind}` : ""}, ${head}${label === String(number) ? "" : ` (layer ${label} of the model)`}`;
 }
 
 /** What the chosen pair, or what is pointed at, says. @param {ClaimView} view @returns {(Node | string)[]} */
@@ -130,11 +135,24 @@ function sentenceOf(view) {
   if (told) return partsOf({parts: told});
   if (head === null) return [];
   const [from, to] = [named(stream.queries, query, "av-query"), named(stream.keys, key, "av-keys")];
+  if (head instanceof MixedHead) return mixedSentence(head, [query, key], [from, to], view.now.columns);
   if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
   const number = element("strong", {class: "av-claim-number"}, share(head.at(query, key)));
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
   if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
+}
+
+/** What a value does at a query. @param {MixedHead} head @param {[query: number, key: number]} cell
+ * @param {ReturnType<typeof named>[]} names @param {Places} columns @returns {(Node | string)[]} */
+function mixedSentence(head, [query, key], [from, to], columns) {
+  if (head.isBlocked(query, key)) return ["Nothing of ", ...to.nodes, " can arrive at ", ...from.nodes];
+  const weight = head.at(query, key);
+  const number = element("strong", {class: "av-claim-number"}, significant(Math.abs(weight)));
+  const part = ` (${shareOfSize(head, query, key, columns)})`;
+  if (!head.signed) return ["From ", ...to.nodes, " a vector of length ", number, " arrives at ", ...from.nodes, part];
+  if (weight < 0) return [capital(from), " has ", number, " of ", ...to.nodes, " taken away", part];
+  return [capital(to), " carries ", number, " to ", ...(query === key ? ["itself"] : from.nodes), part];
 }
 
 /** The cell under the pointer; of a token in the line, what it looks at most.

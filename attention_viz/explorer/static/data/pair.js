@@ -81,7 +81,7 @@ export function pairOfRow({head, columns, stream}, query) {
   ];
   for (const accepts of kinds) {
     const best = head.strongest(Int32Array.of(query), columns, 1, (_, key) => accepts(key))[0];
-    if (best && best.weight > 0) return {query, key: best.key};
+    if (best && best.weight !== 0) return {query, key: best.key};
   }
   return null;
 }

@@ -1,6 +1,7 @@
 // Reading the bytes that Python packed: length, JSON header, arrays (see packet.py for the layout).
 
-/** @import {Word} from "../hearing/speech.js" */
+/** @import {Word} from "../hearing/speech.js"
+ * @import {PackedMixing} from "./mixing.js" */
 
 /** Where a plane lies behind the header: how many bytes after it, and how many bytes long.
  * @typedef {[offset: number, length: number]} Place */
@@ -30,7 +31,7 @@
  */
 
 /** One attention layer. `blocked` are numbers of masks, one for each head or one for all of them.
- * @typedef {object} PackedLayer
+ * @typedef {object} PackedAttention
  * @property {string} label  what the model calls it
  * @property {number} [number]  its number, where some layers are left out; elsewhere its place is
  * @property {number} heads
@@ -40,7 +41,8 @@
  * @property {Place} sums
  * @property {Place} thumbnails  of a long text, in place of the weights
  * @property {Place} [plain]  the same without special tokens, where there are any
- * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along */
+ * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along
+ * @typedef {PackedAttention & Partial<PackedMixing>} PackedLayer  of a layer without a softmax, what it has instead */
 
 /** What one head of a long text follows from, as `add_head` in terms.py writes it.
  * @typedef {object} PackedHead
@@ -68,10 +70,10 @@
  * @typedef {{kind: "runs", queries: number, keys: number, at: Place}} RunMask
  * @typedef {CausalMask | BitMask | RunMask} PackedMask */
 
-/** One kind of attention; `queries` and `keys` are numbers of axes. Of a long text, `sampled` is from how many rows its
+/** One kind of attention, or where `signed` the layers without a softmax; `queries` and `keys` are numbers of axes. Of a long text, `sampled` is from how many rows its
  * pictures were made, and `side` the rows and columns of such a picture.
  * @typedef {{name: string, queries: number, keys: number, layers: PackedLayer[], sampled: number,
- *   side: [number, number]}} PackedStream */
+ *   side: [number, number], signed?: boolean}} PackedStream */
 
 /** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
  * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,

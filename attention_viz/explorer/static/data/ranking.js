@@ -4,7 +4,7 @@
 
 /** @typedef {{layer: number, head: number, weight: number}} RankedHead */
 
-/** The heads that may look from `query` to `key`, heaviest first; of equals the lower layer and head first.
+/** The heads that may look from `query` to `key`, heaviest first, whatever the sign; of equals the lower layer and head first.
  *
  * `headAt(layer, head)` gives a head, or null while its layer is not read yet; `complete` tells whether all were there.
  * @param {{heads: number}[]} layers
@@ -20,6 +20,6 @@ export function rankHeads(layers, headAt, query, key) {
     .flatMap(({layer, number, head}) =>
       head === null || head.isBlocked(query, key) ? [] : [{layer, head: number, weight: head.at(query, key)}],
     )
-    .sort((a, b) => b.weight - a.weight || a.layer - b.layer || a.head - b.head);
+    .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || a.layer - b.layer || a.head - b.head);
   return {ranked, complete: all.every(({head}) => head !== null)};
 }

@@ -18,19 +18,29 @@ const BLOCKED_PIXEL = 0xffff;
  * @param {Pattern} head @param {Places} rows @param {Places} columns @param {number} width @param {number} height
  */
 export function sample(head, rows, columns, width, height) {
+  const pool = (/** @type {number[]} */ [top, bottom, left, right]) =>
+    pooled(head, rows, columns, top, bottom, left, right);
+  return sampleBy(pool, rows.length, columns.length, width, height);
+}
+
+/** What `pool` makes of the cells under each pixel, between a top, a bottom, a left and a right one.
+ * @param {(cells: number[]) => number} pool @param {number} down  how many rows there are
+ * @param {number} across @param {number} width @param {number} height */
+export function sampleBy(pool, down, across, width, height) {
   const pixels = new Uint16Array(width * height);
-  const [across, down] = [spans(columns.length, width), spans(rows.length, height)];
+  const [lefts, tops] = [spans(across, width), spans(down, height)];
+  const end = (/** @type {Int32Array} */ starts, /** @type {number} */ at) => Math.max(starts[at + 1], starts[at] + 1);
   for (let y = 0; y < height; y++) {
     // Of a short text many pixels lie in one cell: it is looked up once.
-    if (y > 0 && isSameSpan(down, y)) {
+    if (y > 0 && isSameSpan(tops, y)) {
       pixels.copyWithin(y * width, (y - 1) * width, y * width);
       continue;
     }
     for (let x = 0; x < width; x++)
       pixels[y * width + x] =
-        x > 0 && isSameSpan(across, x)
+        x > 0 && isSameSpan(lefts, x)
           ? pixels[y * width + x - 1]
-          : pooled(head, rows, columns, down[y], down[y + 1], across[x], across[x + 1]);
+          : pool([tops[y], end(tops, y), lefts[x], end(lefts, x)]);
   }
   return pixels;
 }
@@ -52,9 +62,9 @@ function spans(cells, size) {
  * @param {number} left @param {number} right */
 function pooled({weights, blocked, queries}, rows, columns, top, bottom, left, right) {
   let [most, sum, open] = [0, 0, 0];
-  for (let x = left; x < Math.max(right, left + 1); x++) {
+  for (let x = left; x < right; x++) {
     const base = columns[x] * queries;
-    for (let y = top; y < Math.max(bottom, top + 1); y++) {
+    for (let y = top; y < bottom; y++) {
       const cell = base + rows[y];
       if (blocked !== null && blocked[cell]) continue;
       open += 1;

@@ -1,6 +1,7 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
 import {Head} from "./head.js";
+import {readMixed} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
 import {rankHeads} from "./ranking.js";
@@ -10,6 +11,7 @@ import {readAxis} from "./tokens.js";
 
 /** @import {HeadMap} from "./blockmap.js"
  * @import {ComputedHead} from "./computed.js"
+ * @import {MixedHead, PackedMixing} from "./mixing.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "./ranking.js"
  * @import {HeadHeader} from "./terms.js"
@@ -22,7 +24,7 @@ import {readAxis} from "./tokens.js";
  * @typedef {Omit<PackedStream, "queries" | "keys"> & {queries: Axis, keys: Axis, own: boolean}} Stream */
 
 /** A head as it is drawn: all of it, or of a long text as it is computed, or at first as a small picture of it.
- * @typedef {Head | ComputedHead} AnyHead
+ * @typedef {Head | ComputedHead | MixedHead} AnyHead
  * @typedef {AnyHead | HeadMap | Thumbnail} Picture */
 
 /** Two tokens whose heads are to be ranked, and the heads that link them most, as a host found them out.
@@ -50,7 +52,7 @@ export class Recording {
       own: one.queries === one.keys,
     }));
     this.values = weightValues(this.header);
-    /** @type {Map<string, {ready: Head[] | null, promise: Promise<Head[]>}>} */
+    /** @type {Map<string, {ready: (Head | MixedHead)[] | null, promise: Promise<(Head | MixedHead)[]>}>} */
     this.layers = new Map();
     /** @type {Map<number, Promise<Uint8Array>>} */
     this.masks = new Map();
@@ -76,9 +78,12 @@ export class Recording {
    * @param {Stream} stream
    * @param {number} layer  its place among those that are here
    * @param {number} head */
-  headName({layers}, layer, head) {
+  headName({layers}, layer, head, withKind = true) {
     const {reading} = this.header;
-    return `Layer ${layerNumber(layers, layer)} \u00b7 ${reading?.together ? reading.label : `Head ${head}`}`;
+    const {kind, per} = layers[layer];
+    const parts = [`Layer ${layerNumber(layers, layer)}`, ...(kind && withKind ? [kind] : [])];
+    const own = per === "channel" ? "all channels" : `Head ${head}`;
+    return [...parts, reading?.together && !kind ? reading.label : own].join(" \u00b7 ");
   }
 
   /** The nearest head that there is to the one asked for; anything may be asked for.
@@ -96,7 +101,10 @@ export class Recording {
     const place = `${name} ${layer}`;
     const before = this.layers.get(place);
     if (before) return before.promise;
-    const entry = {ready: /** @type {Head[] | null} */ (null), promise: this.read(this.stream(name), layer)};
+    const entry = {
+      ready: /** @type {(Head | MixedHead)[] | null} */ (null),
+      promise: this.read(this.stream(name), layer),
+    };
     entry.promise.then((heads) => {
       entry.ready = heads;
     });
@@ -129,13 +137,15 @@ export class Recording {
 
   /** Whether the head is in these bytes, so that nobody has to be asked for it. @param {HeadChoice} choice */
   has({stream, layer, head}) {
-    return !this.header.long || Object.hasOwn(this.stream(stream).layers[layer].terms, head);
+    return (
+      !this.header.long || this.stream(stream).signed || Object.hasOwn(this.stream(stream).layers[layer].terms, head)
+    );
   }
 
   /** The head itself, and where nobody else can rank them, the others of its layer that are in these bytes.
    * @param {HeadChoice} choice */
   headsToRead({stream, layer, head}) {
-    const others = Object.keys(this.stream(stream).layers[layer].terms).map(Number);
+    const others = Object.keys(this.stream(stream).layers[layer].terms ?? {}).map(Number);
     return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, MOST_KEPT - 1)];
   }
 
@@ -143,7 +153,13 @@ export class Recording {
   async loadHead({stream, layer, head}) {
     const before = this.computed.get(`${stream} ${layer} ${head}`);
     if (before) this.keep({stream, layer, head}, before);
-    if (this.head({stream, layer, head}) || !this.header.long || !this.has({stream, layer, head})) return false;
+    if (
+      this.stream(stream).signed ||
+      this.head({stream, layer, head}) ||
+      !this.header.long ||
+      !this.has({stream, layer, head})
+    )
+      return false;
     const entry = this.stream(stream).layers[layer].terms[head];
     this.keep({stream, layer, head}, await readHead(this.payload, entry, this.header.masks, this.values));
     return true;
@@ -195,13 +211,15 @@ export class Recording {
 
   /** @param {Stream} stream @param {number} number */
   async read(stream, number) {
-    if (this.header.long) return this.readPictures(stream, number);
+    if (this.header.long && !stream.signed) return this.readPictures(stream, number);
     const {heads, blocked} = stream.layers[number];
-    const [{weights, rows}, masks] = await Promise.all([
-      readLayer(this.payload, stream.layers[number]),
-      Promise.all((blocked ?? []).map((mask) => this.mask(mask))),
-    ]);
     const [queries, keys] = [stream.queries.count, stream.keys.count];
+    const reading = Promise.all((blocked ?? []).map((mask) => this.mask(mask)));
+    if (stream.signed) {
+      const mixing = /** @type {PackedMixing & {heads: number}} */ (stream.layers[number]);
+      return readMixed(this.payload, mixing, await reading, queries, keys);
+    }
+    const [{weights, rows}, masks] = await Promise.all([readLayer(this.payload, stream.layers[number]), reading]);
     return Array.from(
       {length: heads},
       (_, head) =>

@@ -1,8 +1,11 @@
 // From weights to colours, lengths and digits.
 
+import {DECADES, signedPlace, significant} from "./mixing.js";
+
 /** Red, green and blue, each 0 to 255. @typedef {number[]} Colour */
 
-/** @typedef {"linear" | "maximum" | "logarithmic"} ScaleName */
+/** The last two are those of layers without a softmax: their weights with signs, and what arrives by them.
+ * @typedef {"linear" | "maximum" | "logarithmic" | "signed" | "arrived"} ScaleName */
 
 /** How a weight becomes a place between 0 (the page's background) and 1 (the deepest colour), given the largest weight.
  * @typedef {{label: string, title: string, place: (weight: number, maximum: number) => number,
@@ -48,6 +51,25 @@ export const SCALES = {
       [1, "1"],
     ],
   },
+  signed: {
+    label: "Signed",
+    title: "Blue below 0, orange above; equal colour steps for equal factors, from the matrix\u2019s largest size down",
+    place: (weight, maximum) => (1 + signedPlace(weight, maximum)) / 2,
+    ticks: (maximum) => [
+      [0, significant(-maximum)],
+      [0.5, "0"],
+      [1, significant(maximum)],
+    ],
+  },
+  arrived: {
+    label: "What arrived",
+    title: "Equal colour steps for equal factors, from the matrix\u2019s largest down",
+    place: signedPlace,
+    ticks: (maximum) => [
+      [0, significant(maximum / 10 ** DECADES)],
+      [1, significant(maximum)],
+    ],
+  },
 };
 
 /** @type {readonly ScaleName[]} */
@@ -57,7 +79,7 @@ export const SCALE_NAMES = ["linear", "maximum", "logarithmic"];
  * logarithmic scale: beside it and "per head" they are relative to `most`, the heaviest weight of the same picture.
  * @param {ScaleName} scale @param {number} weight @param {number} most */
 export function lengthOf(scale, weight, most) {
-  return scale === "linear" ? weight : weight / Math.max(most, 1e-9);
+  return scale === "linear" ? weight : Math.abs(weight / (most || 1));
 }
 
 /** "#rrggbb" as a colour. @param {string} colour @returns {Colour} */
@@ -107,6 +129,14 @@ export function rgb(colour) {
 /** Three digits after the point; what is there but too small for them is told as such. @param {number} weight */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
+}
+
+/** Two digits of a weight with a sign, as short as they can be. @param {number} weight */
+export function twoDigits(weight) {
+  const size = Math.abs(weight);
+  const text =
+    size >= 100 || size < 0.001 ? size.toExponential(0).replace("e+", "e") : String(Number(size.toPrecision(2)));
+  return `${weight < 0 ? "\u2212" : ""}${text.replace(/^0\./, ".")}`;
 }
 
 /** Black or white, whichever can be read on a colour: at 4.5 to 1 at least on any (WCAG 2.2). The rule for every number

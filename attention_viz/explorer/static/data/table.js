@@ -1,5 +1,6 @@
 // What stands in the table of a head: the whole head, or one query's row where the head is too large to read.
 
+import {MixedHead, significant} from "./mixing.js";
 import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
 
@@ -32,7 +33,11 @@ function wholeTable(head, stream, rows, columns, name) {
   return {
     caption: [
       {
-        text: `${name}: how much each query (row) attends to each key (column)${originWords(stream.keys)}`,
+        text: `${name}: ${
+          head instanceof MixedHead
+            ? "what each key\u2019s value (column) carries to each query (row), below 0 takes away"
+            : "how much each query (row) attends to each key (column)"
+        }${originWords(stream.keys)}`,
         token: false,
       },
     ],
@@ -49,10 +54,13 @@ function wholeTable(head, stream, rows, columns, name) {
 function rowTable(head, stream, columns, name, query) {
   return {
     caption: [
-      {text: `${name}: how much the query `, token: false},
+      {
+        text: `${name}: ${head instanceof MixedHead ? "what is carried to the query" : "how much the query"} `,
+        token: false,
+      },
       {text: stream.queries.spoken[query], token: true},
       {
-        text: ` attends to each key; choose another token above for another row${originWords(stream.keys)}`,
+        text: ` ${head instanceof MixedHead ? "by each key\u2019s value" : "attends to each key"}; choose another token above for another row${originWords(stream.keys)}`,
         token: false,
       },
     ],
@@ -67,5 +75,6 @@ function rowTable(head, stream, columns, name, query) {
 
 /** @param {Weights} head @param {number} query @param {number} key */
 function number(head, query, key) {
+  if (head instanceof MixedHead && !head.isBlocked(query, key)) return significant(head.at(query, key));
   return head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key));
 }

@@ -6,14 +6,14 @@ import {layerNumber} from "./numbers.js";
 
 /** @import {Layout, Place} from "./layout.js" */
 
-/** A head; its stream where layers of several stand in one grid.
- * @typedef {{layer: number, head: number, stream?: string}} HeadPlace */
+/** A head by its layer's number, or its name where numbers come twice.
+ * @typedef {{layer: number, head: number, name?: string}} HeadPlace */
 
-/** A layer; its kind where it has no softmax.
- * @typedef {{heads: number, label: string, number?: number, stream?: string, kind?: string}} HeadLayer */
+/** `name` tells layers with one number apart; `called` is what stands beside the layer in place of its number.
+ * @typedef {{heads: number, label: string, number?: number, name?: string, called?: string}} HeadLayer */
 
-/** The cell of a head, its layer by its number; `place` is where it stands among all heads.
- * @typedef {HeadPlace & {place: number, node: HTMLElement}} HeadCell */
+/** The cell of a head, its layer by its number and by its `row`; `place` is where it stands among all heads.
+ * @typedef {HeadPlace & {row: number, place: number, node: HTMLElement}} HeadCell */
 
 /**
  * What follows what a reader does: `press` a click or Enter, `reach` an arrow key that leads to a head, `point` a pointer
@@ -27,17 +27,6 @@ const TURNED = {
   ...{ArrowLeft: "ArrowUp", ArrowUp: "ArrowLeft", ArrowRight: "ArrowDown", ArrowDown: "ArrowRight"},
   ...{Home: "PageUp", PageUp: "Home", End: "PageDown", PageDown: "End"},
 };
-
-/** What a head is called in the grid. @param {HeadPlace} place */
-export function headKey({stream, layer, head}) {
-  return stream === undefined ? `${layer} ${head}` : `${layer} ${head} ${stream}`;
-}
-
-/** What a layer is called, with its kind where it has no softmax.
- * @param {{number?: number, kind?: string}} layer @param {number} place  of the layer among those that are here */
-export function layerTitle({number, kind}, place) {
-  return kind ? `Layer ${number ?? place} \u00b7 ${kind}` : `Layer ${number ?? place}`;
-}
 
 /** All heads: their cells, of which one is chosen and one is reached by the Tab key. What they show is painted by
  * others.
@@ -69,7 +58,7 @@ export class HeadGrid {
     };
     table.addEventListener("focusin", (event) => {
       const cell = this.cellOf(event);
-      if (cell) this.reached = headKey(cell);
+      if (cell) this.reached = cellName(cell);
       this.mark();
     });
     table.onkeydown = (event) => this.walk(event);
@@ -91,11 +80,11 @@ export class HeadGrid {
     this.cells.clear();
     const build = (/** @type {number} */ row, /** @type {number} */ head) => {
       const layer = layerNumber(layers, row);
-      const {stream} = layers[row];
-      const named = {"data-layer": layer, "data-head": head, tabindex: -1, "aria-selected": "false"};
-      const node = element("div", {class: "av-cell", role: "gridcell", ...named, "data-stream": stream ?? null});
-      const at = stream === undefined ? {layer, head} : {layer, head, stream};
-      this.cells.set(headKey(at), fill({...at, place: this.cells.size, node}));
+      const {name} = layers[row];
+      const named = {"data-layer": name ?? layer, "data-head": head, tabindex: -1, "aria-selected": "false"};
+      const node = element("div", {class: "av-cell", role: "gridcell", ...named});
+      const place = {layer, head, ...(name === undefined ? {} : {name})};
+      this.cells.set(cellName(place), fill({...place, row, place: this.cells.size, node}));
       return node;
     };
     this.table.replaceChildren(...rowsOf(layers, build));
@@ -112,7 +101,7 @@ export class HeadGrid {
   /** Mark the chosen head; the Tab key comes to it, or to the one that was reached since.
    * @param {HeadPlace | null} chosen */
   mark(chosen = null) {
-    const name = chosen ? headKey(chosen) : this.chosen;
+    const name = chosen ? cellName(chosen) : this.chosen;
     const moves = name !== this.chosen && !this.table.matches(":focus-within");
     if (moves || !this.cells.has(this.reached)) this.reached = name;
     this.chosen = name;
@@ -125,29 +114,36 @@ export class HeadGrid {
   /** The cell that an event happened in. @param {Event} event */
   cellOf(event) {
     const at = within(event, "[data-head]")?.dataset;
-    const place = {layer: Number(at?.["layer"]), head: Number(at?.["head"])};
-    const stream = at?.["stream"];
-    return at ? this.cells.get(headKey(stream === undefined ? place : {...place, stream})) : undefined;
+    return at ? this.cells.get(`${at["layer"]} ${at["head"]}`) : undefined;
   }
 
   /** @param {KeyboardEvent} event */
   walk(event) {
     const [cell, {layers, hearing}] = [this.cellOf(event), this];
     if (!cell) return;
-    const row = layers.findIndex((one, at) => layerNumber(layers, at) === cell.layer && one.stream === cell.stream);
-    const from = {layer: row, head: cell.head};
+    const from = {layer: cell.row, head: cell.head};
     const to = headByKey(layers, from, event.key, this.layout.turned);
     if (event.key === "Enter" || event.key === " ") hearing.press(cell, event);
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
-      const {stream} = layers[to.layer];
-      const at = {layer: layerNumber(layers, to.layer), head: to.head};
-      const there = /** @type {C} */ (this.cells.get(headKey(stream === undefined ? at : {...at, stream})));
+      const there = /** @type {C} */ (
+        this.cells.get(cellName({layer: layerNumber(layers, to.layer), head: to.head, ...nameOf(layers[to.layer])}))
+      );
       there.node.focus();
       hearing.reach?.(there);
     }
     event.preventDefault();
   }
+}
+
+/** What a head is called in the grid. @param {HeadPlace} place */
+export function cellName({layer, head, name}) {
+  return `${name ?? layer} ${head}`;
+}
+
+/** @param {HeadLayer} layer */
+function nameOf({name}) {
+  return name === undefined ? {} : {name};
 }
 
 /** The rows of the grid, its heading first; `layers` tell how many heads each has, what the model calls it, and its
@@ -162,14 +158,12 @@ function gridRows(layers, buildCell) {
       element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
     ),
   );
-  const rows = layers.map((one, layer) => {
-    const {heads, label, number, kind} = one;
-    const called = String(number ?? layer);
-    const told = layerTitle(one, layer);
-    const title = label !== called ? `Layer ${label} of the model` : kind ? told : null;
+  const rows = layers.map(({heads, label, number, called: own}, layer) => {
+    const called = own ?? String(number ?? layer);
+    const title = label === String(number ?? layer) ? null : `Layer ${label} of the model`;
     const name = element(
       "span",
-      {role: "rowheader", "aria-label": told, title, "data-called": called, class: kind ? "av-mixer" : null},
+      {role: "rowheader", "aria-label": `Layer ${called}`, title, "data-called": called},
       called,
     );
     return element("div", {role: "row"}, name, ...Array.from({length: heads}, (_, head) => buildCell(layer, head)));

@@ -6,10 +6,10 @@
  * @typedef {{width: number, height: number, tallest?: number, broadest?: number, largest?: number}} Place */
 
 /** How all heads stand: `lines` layers in each of `blocks`, one below the other, or, where `turned`, beside each other. The
- * last block may have fewer layers; `heads` are those of the layer that has most, `width` and `height` are a cell's, `gap`
+ * last block may have fewer layers; `heads` are those of the layer that has most, `width` and `height` are a cell's, `gutter` is the room for what stands beside a layer, `gap`
  * lies between cells, in pixels, and of `every` so many numbers one is written, so that they can be read.
  * @typedef {{turned: boolean, blocks: number, lines: number, heads: number, width: number, height: number, gap: number,
- *   every: {across: number, down: number}}} Layout */
+ *   gutter: number, every: {across: number, down: number}}} Layout */
 
 /** The room between cells and beside them: `gutter` for the numbers at the side, `heading` above, `between` blocks. */
 const ROOMS = {gutter: 20, heading: 16, between: 10};
@@ -23,6 +23,8 @@ const IN_PARTS = 6;
 const WORTH = 1.1;
 // What a number takes, with the room beside it.
 const WRITTEN = {width: 18, height: 12};
+// How wide a letter is there.
+const LETTER = 5.8;
 
 /** @typedef {"beside" | "wider" | "below"} Seat */
 
@@ -60,11 +62,14 @@ export function smallestCell(layers) {
 
 /** The layout with the largest cells. Where none has cells that are large enough, it is higher than its place, but
  * never wider; where the width alone makes them too small, they are as large as it lets them be.
- * @param {{heads: number}[]} layers @param {Place} place @returns {Layout} */
+ * @param {{heads: number, called?: string}[]} layers @param {Place} place @returns {Layout} */
 export function layHeads(layers, {width, height, tallest = 1, broadest = BROADEST, largest = LARGEST}) {
   const smallest = smallestCell(layers);
   const most = {tallest, broadest, largest};
-  const ways = waysOf(layers.length, mostHeads(layers)).map((way) => fit(way, width, height, smallest, most));
+  const gutter = gutterOf(layers);
+  // What layers are called has no room above them.
+  const possible = waysOf(layers.length, mostHeads(layers)).filter(({turned}) => !turned || gutter === ROOMS.gutter);
+  const ways = possible.map((one) => ({...one, gutter})).map((way) => fit(way, width, height, smallest, most));
   const shorter = (/** @type {Layout} */ one) => Math.min(one.width, one.height);
   // Of those that have to grow, what grows least.
   const over = (/** @type {Layout} */ one) => Math.max(0, tableSize(one).height - height);
@@ -76,12 +81,18 @@ export function layHeads(layers, {width, height, tallest = 1, broadest = BROADES
   return ways.reduce((best, one) => (better(one, best) ? one : best));
 }
 
+/** The room for what stands beside layers, in pixels. @param {{called?: string}[]} layers */
+function gutterOf(layers) {
+  const longest = Math.max(...layers.map(({called = ""}) => called.length));
+  return longest ? Math.ceil(longest * LETTER) + 8 : ROOMS.gutter;
+}
+
 /** How wide and high all cells are with their numbers, in pixels. @param {Layout} layout */
 export function tableSize(layout) {
   const {across, down, beside, below} = countsOf(layout);
-  const {width, height, gap} = layout;
+  const {width, height, gap, gutter} = layout;
   return {
-    width: beside * (ROOMS.gutter + across * (width + gap)) + (beside - 1) * ROOMS.between,
+    width: beside * (gutter + across * (width + gap)) + (beside - 1) * ROOMS.between,
     height: below * (ROOMS.heading + down * (height + gap)) + (below - 1) * ROOMS.between,
   };
 }
@@ -89,9 +100,9 @@ export function tableSize(layout) {
 /** The tracks of a CSS grid: numbers first, then cells, for each block. @param {Layout} layout */
 export function tracksOf(layout) {
   const {across, down, beside, below} = countsOf(layout);
-  const {width, height, gap} = layout;
+  const {width, height, gap, gutter} = layout;
   return {
-    columns: tracks(beside, ROOMS.gutter, `repeat(${across}, ${width + gap}px)`),
+    columns: tracks(beside, gutter, `repeat(${across}, ${width + gap}px)`),
     rows: tracks(below, ROOMS.heading, `repeat(${down}, ${height + gap}px)`),
   };
 }
@@ -122,7 +133,7 @@ export function headingPlaces(layout, head) {
 /** Where the grid of heads stands in an explorer that is `width` pixels wide, by how much room its cells need: in the
  * column "beside" the matrix, in a "wider" one, or, in a row of its own, "below" it. One that is too high in each of them
  * stands where it is lowest.
- * @param {{heads: number}[]} layers @param {number} width
+ * @param {{heads: number, called?: string}[]} layers @param {number} width
  * @param {number} height  that it may have beside the matrix
  * @returns {Seat} */
 export function seatOf(layers, width, height) {
@@ -150,7 +161,7 @@ function waysOf(layers, heads) {
   });
 }
 
-/** @param {{turned: boolean, blocks: number, lines: number, heads: number}} way @param {number} width
+/** @param {{turned: boolean, blocks: number, lines: number, heads: number, gutter: number}} way @param {number} width
  * @param {number} height @param {number} smallest @param {{tallest: number, broadest: number, largest: number}} most
  * @returns {Layout} */
 function fit(way, width, height, smallest, {tallest, broadest, largest}) {

@@ -1,6 +1,7 @@
 // Curves between tokens: the query's colour at the token that looks, the key's at the one looked at.
 
-import {LEAST_NUMBER} from "../data/scale.js";
+import {significant} from "../data/mixing.js";
+import {LEAST_NUMBER, rgb} from "../data/scale.js";
 
 /** @import {Colours} from "./style.js" */
 
@@ -15,6 +16,7 @@ import {LEAST_NUMBER} from "../data/scale.js";
  * @property {Readonly<Colours>} colours
  * @property {string} font
  * @property {boolean} faint  in grey: what is there beside what is told
+ * @property {boolean} [signed]  in the colours of plus and minus, in place of those of query and key
  * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's */
 
 const WIDEST = 7;
@@ -31,14 +33,14 @@ const HALO = 4;
 
 /** Draw curves on a canvas, the heaviest last.
  * @param {CanvasRenderingContext2D} context @param {Edge[]} edges @param {ArcPlace} where */
-export function drawArcs(context, edges, {y, up, room, colours, faint, bold = false}) {
-  for (const {from, to, place} of [...edges].reverse()) {
+export function drawArcs(context, edges, {y, up, room, colours, faint, signed = false, bold = false}) {
+  for (const {from, to, place, weight} of [...edges].reverse()) {
     const {height, reach} = arcShape(from, to, room);
     const [first, last] = [from - reach, to + reach];
     context.beginPath();
     context.moveTo(first, y);
     context.bezierCurveTo(first, y + up * height, last, y + up * height, last, y);
-    strokeEdge(context, [first, y, last, y], place, {colours, faint, bold});
+    strokeEdge(context, [first, y, last, y], place, {colours, faint, bold, sign: signed ? Math.sign(weight) : 0});
   }
   context.globalAlpha = 1;
 }
@@ -58,10 +60,12 @@ export function drawLinks(context, edges, {top, bottom, colours, faint, bold = f
 }
 
 /** @param {CanvasRenderingContext2D} context @param {[fromX: number, fromY: number, toX: number, toY: number]} ends
- * @param {number} place @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean}} how */
-function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, bold}) {
+ * @param {number} place @param {{colours: Readonly<Colours>, faint: boolean, bold: boolean, sign?: number}} how  sign: 0 where there is none */
+function strokeEdge(context, [fromX, fromY, toX, toY], place, {colours, faint, bold, sign = 0}) {
   if (!colours.query || !colours.key) return; // drawn before the style has come; it is drawn again then
-  context.strokeStyle = faint ? colours.muted : shaded(context, [fromX, fromY, toX, toY], colours, bold);
+  const {differences} = colours;
+  if (sign) context.strokeStyle = rgb(sign < 0 ? differences[0] : differences[differences.length - 1]);
+  else context.strokeStyle = faint ? colours.muted : shaded(context, [fromX, fromY, toX, toY], colours, bold);
   context.lineCap = bold ? "round" : "butt";
   context.lineWidth = bold
     ? THIN + (BOLD - THIN) * Math.sqrt(place)
@@ -92,7 +96,7 @@ function arcShape(from, to, room) {
 
 /** Write the heaviest weights at the top of their arcs, leaving out those that would lie over another.
  * @param {CanvasRenderingContext2D} context @param {Edge[]} edges @param {ArcPlace} where */
-export function drawNumbers(context, edges, {y, up, room, colours, font}) {
+export function drawNumbers(context, edges, {y, up, room, colours, font, signed = false}) {
   context.font = font;
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -101,9 +105,9 @@ export function drawNumbers(context, edges, {y, up, room, colours, font}) {
   context.strokeStyle = colours.surface;
   context.fillStyle = colours.ink;
   const labels = edges
-    .filter(({weight}) => weight >= LEAST_NUMBER)
+    .filter(({weight}) => signed || weight >= LEAST_NUMBER)
     .map(({from, to, weight}) => {
-      const text = weight.toFixed(3);
+      const text = signed ? significant(weight) : weight.toFixed(3);
       const {width, fontBoundingBoxAscent, fontBoundingBoxDescent} = context.measureText(text);
       return {
         text,

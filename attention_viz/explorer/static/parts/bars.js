@@ -2,6 +2,7 @@
 
 import {element} from "./element.js";
 import {linksOf} from "../data/pair.js";
+import {MixedHead, rowSums, significant} from "../data/mixing.js";
 import {lengthOf, threeDigits} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
@@ -47,8 +48,10 @@ function listsOf(view, head) {
 function rowBars(view, head, query) {
   const {columns, stream} = view.now;
   const all = summed(columns, (key) => (head.isBlocked(query, key) ? null : head.at(query, key)));
-  const title = element("h2", {}, token(stream.queries, query, "av-query"), " attends to");
-  const sum = element("span", {class: "av-sum"}, `row sums to ${head.sum(query, columns).toFixed(3)}`);
+  const mixed = head instanceof MixedHead;
+  const title = element("h2", {}, token(stream.queries, query, "av-query"), mixed ? " receives of" : " attends to");
+  const told = mixed ? rowSums(head, query, columns) : `row sums to ${head.sum(query, columns).toFixed(3)}`;
+  const sum = element("span", {class: "av-sum"}, told);
   return list(view, title, sum, all, stream.keys, "av-keys");
 }
 
@@ -56,7 +59,9 @@ function rowBars(view, head, query) {
 function columnBars(view, head, key) {
   const {rows, stream} = view.now;
   const all = summed(rows, (query) => (head.isBlocked(query, key) ? null : head.at(query, key)));
-  const title = element("h2", {}, "Attending to ", token(stream.keys, key, "av-keys"));
+  const title = stream.signed
+    ? element("h2", {}, token(stream.keys, key, "av-keys"), " goes to")
+    : element("h2", {}, "Attending to ", token(stream.keys, key, "av-keys"));
   return list(view, title, null, all, stream.queries, "av-query");
 }
 
@@ -73,7 +78,7 @@ function strongestBars(view, head) {
     element("span", {class: "av-axes"}, `between ${words.length ? "words" : "tokens"}, in this head`),
   );
   const bars = cells
-    .filter(({weight}) => weight > 0)
+    .filter(({weight}) => weight !== 0)
     .map(({query, key, weight}) =>
       bar(
         view,
@@ -89,7 +94,12 @@ function strongestBars(view, head) {
         ),
       ),
     );
-  const rest = restOf(view, head);
+  const {pair} = view.now;
+  const sums =
+    head instanceof MixedHead && pair
+      ? `the row of ${stream.queries.names[pair.query]}: ${rowSums(head, pair.query, columns)}`
+      : "";
+  const rest = head instanceof MixedHead ? sums : restOf(view, head);
   return element(
     "div",
     {class: "av-list av-links"},
@@ -132,10 +142,10 @@ function summed(places, weightAt) {
     const weight = weightAt(place);
     if (weight === null) continue;
     open += 1;
-    total += weight;
-    heaviest.add(place, 0, weight);
+    total += Math.abs(weight);
+    heaviest.add(place, 0, Math.abs(weight));
   }
-  const top = heaviest.sorted().map(({query, weight}) => ({place: query, weight}));
+  const top = heaviest.sorted().map(({query}) => ({place: query, weight: weightAt(query) ?? 0}));
   return {top, open, blocked: places.length - open, total};
 }
 
@@ -143,8 +153,11 @@ function summed(places, weightAt) {
  * @param {Axis} axis @param {string} role */
 function list(view, title, note, {top, open, blocked, total}, axis, role) {
   const rest = open - top.length;
-  const above = top.reduce((sum, {weight}) => sum + weight, 0);
-  const others = rest > 0 ? `${rest} more, together ${threeDigits(Math.max(0, total - above))}` : null;
+  const above = top.reduce((sum, {weight}) => sum + Math.abs(weight), 0);
+  const others =
+    rest > 0
+      ? `${rest} more, together ${view.now.stream.signed ? `size ${significant(Math.max(0, total - above))}` : threeDigits(Math.max(0, total - above))}`
+      : null;
   const foot = [others, blocked ? `${blocked} blocked` : null].filter(Boolean).join(" \u00b7 ");
   return element(
     "div",
@@ -161,14 +174,17 @@ function list(view, title, note, {top, open, blocked, total}, axis, role) {
  * @param {string} role
  * @param {HTMLElement} label */
 function bar(view, weight, most, role, label) {
-  const fill = element("span", {class: `av-fill ${role}-fill`});
-  fill.style.width = `${100 * lengthOf(view.store.state.scale, weight, most)}%`;
+  const {head, scale} = view.now;
+  const signed = head instanceof MixedHead && head.signed;
+  const sign = weight < 0 ? "av-minus" : "av-plus";
+  const fill = element("span", {class: `av-fill ${signed ? sign : role}-fill`});
+  fill.style.width = `${100 * lengthOf(scale, weight, most)}%`;
   return element(
     "li",
     {},
     label,
     element("span", {class: "av-track"}, fill),
-    element("span", {class: "av-number"}, threeDigits(weight)),
+    element("span", {class: "av-number"}, head instanceof MixedHead ? significant(weight) : threeDigits(weight)),
   );
 }
 

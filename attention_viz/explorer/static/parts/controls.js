@@ -7,27 +7,26 @@ import {SCALES, SCALE_NAMES} from "../data/scale.js";
  * @import {Axis} from "../data/tokens.js" */
 
 let groups = 0;
+/** @type {readonly {value: "weight" | "arrived", label: string, title: string}[]} */
+const MIXED_READINGS = [
+  {value: "weight", label: "Weight", title: "How much of each value is carried to a query, or, below 0, taken away"},
+  {value: "arrived", label: "What arrived", title: "How long the vector is that arrives: the weight times the value"},
+];
 
 /** The controls and the readout.
- * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "hideSpecial">} view
+ * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "arrived" | "hideSpecial">} view
  * @returns {Part} */
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
   const matters = createMatters(view);
-  const streams =
-    recording.streams.length > 1
-      ? segments(
-          "Attention",
-          recording.streams.map(({name}) => ({value: name, label: name, title: `Show the ${name} attention`})),
-          (stream) => view.choose({stream}),
-        )
-      : null;
+  const streams = recording.streams.length > 1 ? createStreams(view) : null;
   const scales = segments(
     "Colour",
     SCALE_NAMES.map((value) => ({value, label: SCALES[value].label, title: SCALES[value].title})),
     (scale) => store.set({scale, scaleChosen: true}),
   );
+  const mixed = segments("Reading", MIXED_READINGS, (reading) => store.set({arrived: reading === "arrived"}));
   const special = element("input", {type: "checkbox"});
   special.onchange = () => store.set({hideSpecial: special.checked});
   const hiding = element(
@@ -44,6 +43,7 @@ export function createControls(view) {
     view.open ? matters : null,
     streams?.node,
     scales.node,
+    mixed.node,
     anySpecial ? hiding : null,
   );
   return {
@@ -59,12 +59,25 @@ export function createControls(view) {
       if (label !== String(number))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
       // All heads together can't be ablated as one.
-      matters.hidden = Boolean(reading?.together);
+      matters.hidden = Boolean(reading?.together) || Boolean(view.now.stream.signed);
       streams?.select(stream);
       scales.select(store.state.scale);
+      const {signed, layers} = view.now.stream;
+      scales.node.hidden = Boolean(signed);
+      mixed.node.hidden = layers[layer].per !== "head";
+      mixed.select(store.state.arrived ? "arrived" : "weight");
       special.checked = store.state.hideSpecial;
     },
   };
+}
+
+/** The switch between the kinds of attention. @param {Pick<View, "recording" | "choose">} view */
+function createStreams({recording, choose}) {
+  const entries = recording.streams.map(({name, signed}) => ({
+    ...{value: name, label: name},
+    title: signed ? "Show the layers without a softmax" : `Show the ${name} attention`,
+  }));
+  return segments("Attention", entries, (stream) => choose({stream}));
 }
 
 /** A button that leads to what becomes of the output without the head on the screen.

@@ -2,6 +2,7 @@
 
 import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {fitCanvas} from "./element.js";
+import {MixedHead} from "../data/mixing.js";
 import {lengthOf} from "../data/scale.js";
 
 /** @import {ArcPlace, Edge} from "./arcs.js"
@@ -14,6 +15,7 @@ const ABOVE = 84;
 const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
+const FAINTEST_OF_ROW = 0.002;
 
 /** Draw the links of the tokens on the screen over the strip. @param {Strip} strip */
 export function drawEdges(strip) {
@@ -47,9 +49,10 @@ export function drawEdges(strip) {
  * @param {CanvasRenderingContext2D} context @param {Strip} strip @param {Links} links @param {boolean} alone */
 function drawOwn(context, strip, links, alone) {
   const {colours, fonts} = strip.view;
+  const signed = strip.view.now.head instanceof MixedHead;
   const {offsetTop, offsetHeight} = strip.lines[0].node;
   /** @type {ArcPlace} */
-  const above = {y: offsetTop - 2, up: -1, room: ABOVE - 12, colours, font: fonts.small, faint: !alone};
+  const above = {y: offsetTop - 2, up: -1, room: ABOVE - 12, colours, font: fonts.small, faint: !alone, signed};
   /** @type {ArcPlace} */
   const below = {...above, y: offsetTop + offsetHeight + 2, up: 1, room: BELOW - 12};
   if (!alone) {
@@ -77,12 +80,17 @@ function drawCross(context, strip, links, alone) {
   if (!alone) drawLinks(context, links.pair(), {...where, faint: false, bold: true});
 }
 
+/** The largest that a weight can be; without a softmax, the largest that there is. @param {AnyHead} head */
+function unitOf(head) {
+  return head instanceof MixedHead ? head.most || 1 : 1;
+}
+
 /** The link that is told of the head. @param {Strip} strip @param {AnyHead} head */
 function pairEdges(strip, head) {
   const {pair} = strip.view.now;
   if (pair === null || head.isBlocked(pair.query, pair.key)) return [];
   const weight = head.at(pair.query, pair.key);
-  const place = Math.min(1, Math.abs(weight));
+  const place = Math.min(1, Math.abs(weight) / unitOf(head));
   return edge(strip, pair.query, pair.key, weight).map((one) => ({...one, place}));
 }
 
@@ -107,7 +115,7 @@ function strongestEdges(strip, head) {
   const [seenRows, seenColumns] = [rows.filter((query) => queries.has(query)), columns.filter((key) => keys.has(key))];
   const cells = head
     .strongest(seenRows, seenColumns, MOST_EDGES, accepts)
-    .filter(({weight}) => weight >= FAINTEST_EDGE);
+    .filter(({weight}) => Math.abs(weight) >= FAINTEST_EDGE * unitOf(head));
   return visibleEdges(
     strip,
     cells.flatMap(({query, key, weight}) => edge(strip, query, key, weight)),
@@ -137,8 +145,9 @@ function columnEdges(strip, head, key) {
 /** Those that can be seen, heaviest first, each with its strength on the screen.
  * @param {Strip} strip @param {Edge[]} edges */
 function visibleEdges({view}, edges) {
-  const seen = edges.filter(({weight}) => weight >= 0.002);
-  seen.sort((a, b) => b.weight - a.weight).splice(MOST_EDGES);
-  for (const one of seen) one.place = lengthOf(view.store.state.scale, one.weight, seen[0].weight);
+  const {head, scale} = view.now;
+  const seen = edges.filter(({weight}) => Math.abs(weight) >= FAINTEST_OF_ROW * (head === null ? 1 : unitOf(head)));
+  seen.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).splice(MOST_EDGES);
+  for (const one of seen) one.place = lengthOf(scale, one.weight, seen[0].weight);
   return seen;
 }

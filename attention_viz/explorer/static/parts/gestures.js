@@ -2,6 +2,7 @@
 
 import {arrowStep, element, focused} from "./element.js";
 import {cellUnder} from "./plot.js";
+import {MixedHead, carried, rowSums, shareOfSize, significant} from "../data/mixing.js";
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
@@ -84,6 +85,17 @@ function describe(view, head, query, key) {
   const {stream} = view.now;
   const from = element("bdi", {class: "av-query"}, stream.queries.names[query]);
   const to = element("bdi", {class: "av-keys"}, stream.keys.names[key]);
+  if (head instanceof MixedHead && !head.isBlocked(query, key)) {
+    const words = element("strong", {}, carried(head, query, key));
+    const share = element("span", {class: "av-quiet"}, ` (${shareOfSize(head, query, key, view.now.columns)})`);
+    const sums = element("span", {class: "av-quiet"}, rowSums(head, query, view.now.columns));
+    const skip = query === key ? (head.skip?.[query] ?? 0) : 0;
+    const beside = skip
+      ? element("span", {class: "av-quiet"}, `of it ${significant(skip)} by the skip, beside the memory`)
+      : null;
+    const pair = element("span", {class: "av-pair"}, to, " \u2192 ", from);
+    return [element("div", {class: "av-mixed"}, pair, element("span", {}, words, share), beside, sums)];
+  }
   const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key)));
   return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];
 }

@@ -23,6 +23,9 @@ const TO_FULL_SCREEN = ["Full screen", "Full screen: the matrix alone"];
 /** @type {[text: string, label: string]} */
 const FROM_FULL_SCREEN = ["Close", "Exit full screen"];
 
+const NOT_DRAWN =
+  "This layer\u2019s matrix isn\u2019t drawn, because the text is too long or has too many heads; shorten it, or record fewer layers.";
+
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
@@ -38,13 +41,15 @@ export function createHeatmap(view) {
     base,
     over,
   );
+  const verb = element("span", {}, " attend to ");
   const title = element(
     "h2",
     {},
     element("span", {class: "av-query"}, "Queries \u2193"),
-    " attend to ",
+    verb,
     element("span", {class: "av-keys"}, "keys \u2192"),
   );
+  const absent = element("p", {class: "av-quiet", "data-testid": "explorer-absent", hidden: true});
   const whole = button("Whole", "Show the whole matrix", () => map.show(null));
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
   const farther = button("\u2212", "Zoom out", () => zoomAt(map, 1 / CLOSER));
@@ -57,6 +62,7 @@ export function createHeatmap(view) {
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
     element("header", {}, title, element("div", {class: "av-zoom"}, zoom, full)),
     stage,
+    absent,
     blocks.node,
   );
   /** @type {MatrixMap} */
@@ -70,6 +76,10 @@ export function createHeatmap(view) {
   return {
     node,
     draw(changed) {
+      const {stream, at} = view.now;
+      verb.textContent = stream.signed ? " from " : " attend to ";
+      absent.hidden = stream.layers[at.layer].cells !== null;
+      absent.textContent = NOT_DRAWN;
       if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);
       if ([...changed].some((name) => !LIES_OVER.includes(name))) drawBase(map);
       drawOver(map);

@@ -1,7 +1,9 @@
 // What the colours and marks mean: always in sight.
 
 import {element} from "./element.js";
-import {SCALES} from "../data/scale.js";
+import {rampOf} from "./style.js";
+import {MixedHead} from "../data/mixing.js";
+import {SCALES, rgb} from "../data/scale.js";
 import {MARKS} from "../data/spelling.js";
 import {hasAny} from "../data/store.js";
 import {ORIGINS, ORIGIN_NAMES} from "../data/tokens.js";
@@ -29,13 +31,14 @@ export function createLegend(view) {
     draw(changed) {
       // Another head has the same colours, unless they begin anew with each head's largest weight.
       const {maximum} = view.now;
-      if (maximum === drawnFor && !hasAny(changed, "stream", "layer", "scale", "theme", "loaded")) return;
+      if (maximum === drawnFor && !hasAny(changed, "stream", "layer", "head", "arrived", "scale", "theme", "loaded"))
+        return;
       drawnFor = maximum;
-      const {scale: name} = view.store.state;
+      const {scale: name} = view.now;
       if (view.now.stream.layers.some((layer) => layer.blocked !== null)) node.append(blocked);
       else blocked.remove();
       const entries = SCALES[name].ticks(maximum);
-      bar.style.background = `linear-gradient(to right, ${view.colours.rampText.join(", ")})`;
+      bar.style.background = `linear-gradient(to right, ${rampOf(view.colours, name).map(rgb).join(", ")})`;
       ticks.replaceChildren(
         ...entries.map(([place, text]) => {
           const tick = element("span", {}, text);
@@ -75,7 +78,9 @@ export function createNotes(view) {
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
     axes.some(({repeats}) => repeats) ? "small number: position of a repeated token" : null,
-    header.long ? null : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+    header.long || streams.every(({signed}) => signed)
+      ? null
+      : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
   const line = element("p", {});
@@ -88,7 +93,7 @@ export function createNotes(view) {
       const dimmed = dimmedFor(stream, rows, columns);
       line.textContent = [dimmed, ...marks, ...longNotes(view)].filter(Boolean).join(" \u2002 ");
       sums.hidden = true;
-      if (head === null || columns.length === stream.keys.count) return;
+      if (head === null || head instanceof MixedHead || columns.length === stream.keys.count) return;
       const all = Array.from(rows, (query) => head.sum(query, columns));
       const [least, most] = [Math.min(...all), Math.max(...all)].map((sum) => sum.toFixed(3));
       sums.hidden = least === "1.000";
@@ -100,7 +105,7 @@ export function createNotes(view) {
 /** How much of a long text there is: from how many of its rows its small pictures are, and of which heads the numbers.
  * @param {Pick<View, "store" | "recording" | "now">} view */
 function longNotes({store, recording, now: {stream}}) {
-  if (!recording.header.long) return [];
+  if (!recording.header.long || stream.signed) return [];
   const tokens = stream.queries.count;
   return [
     `thumbnails: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,

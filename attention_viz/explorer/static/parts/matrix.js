@@ -3,7 +3,9 @@
 import {paintLabels} from "./labels.js";
 import {NUMBER, edgeOf, ruleCells, writeNumbers} from "./plot.js";
 import {coloured} from "../data/raster.js";
-import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable} from "../data/scale.js";
+import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable, twoDigits} from "../data/scale.js";
+import {MixedHead} from "../data/mixing.js";
+import {rampOf} from "./style.js";
 import {begins} from "../data/tokens.js";
 
 /** @import {Drawn} from "./blocks.js"
@@ -15,14 +17,16 @@ import {begins} from "../data/tokens.js";
 /** @typedef {Pick<View, "store" | "now" | "colours" | "fonts" | "hatching">} MatrixView */
 
 const HATCH_PERIOD = 6;
+// The least that a cell needs for a number with a sign.
+const SIGNED_NUMBER = 36;
 
 /** Paint cells, numbers where they fit, labels and the two borders; tells the weight that has the deepest colour.
  * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Drawn} drawn @param {Plot} plot
  * @param {Places} shownRows @param {Places} shownColumns */
 export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns) {
   const {head} = view.now;
-  const {ramp} = view.colours;
-  const {scale} = view.store.state;
+  const {scale} = view.now;
+  const ramp = rampOf(view.colours, scale);
   const ratio = window.devicePixelRatio || 1;
   const {left, top, width, height} = plot;
   const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
@@ -52,13 +56,16 @@ function largest(pixels, values) {
 /** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {AnyHead} head @param {Plot} plot
  * @param {Places} rows @param {Places} columns */
 function paintNumbers(context, view, head, plot, rows, columns) {
-  const {maximum} = view.now;
-  const {place} = SCALES[view.store.state.scale];
+  const {maximum, scale} = view.now;
+  const {place} = SCALES[scale];
+  const mixed = head instanceof MixedHead;
+  if (mixed && plot.cell.width < SIGNED_NUMBER) return;
   writeNumbers(context, plot, numberFont(view, plot.cell.width), (row, column) => {
     const [query, key] = [rows[row], columns[column]];
     const weight = head.isBlocked(query, key) ? 0 : head.at(query, key);
-    if (weight < LEAST_NUMBER) return null;
-    return {text: inCell(weight), colour: onRamp(view.colours.ramp, place(weight, maximum))};
+    if (Math.abs(weight) < LEAST_NUMBER * (mixed ? maximum : 1) || weight === 0) return null;
+    const text = mixed ? twoDigits(weight) : inCell(weight);
+    return {text, colour: onRamp(rampOf(view.colours, scale), place(weight, maximum))};
   });
 }
 

@@ -2,6 +2,7 @@
 
 import {element, within} from "./element.js";
 import {createPicker} from "./picker.js";
+import {significant} from "../data/mixing.js";
 import {threeDigits} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
@@ -67,9 +68,10 @@ function rank(view, list) {
   const {layers} = view.now.stream;
   const pair = pairQuery !== null && pairKey !== null;
   const {ranked, complete} = pair ? view.recording.rank(stream, pairQuery, pairKey) : {ranked: [], complete: false};
+  const most = view.now.stream.signed ? Math.abs(ranked[0]?.weight ?? 0) || 1 : 1;
   const none = complete ? "None: this cell is blocked." : "\u2026";
   const entries = ranked.length
-    ? ranked.slice(0, MOST_HEADS).map((one) => rankedHead(view, one))
+    ? ranked.slice(0, MOST_HEADS).map((one) => rankedHead(view, one, most))
     : [element("li", {class: "av-quiet"}, none)];
   const total = layers.reduce((sum, {heads}) => sum + heads, 0);
   // The list keeps its height, so that nothing below it jumps.
@@ -93,11 +95,12 @@ function askForAll({recording, store}, total) {
   );
 }
 
-/** @param {SearchView} view @param {RankedHead} ranked */
-function rankedHead(view, {layer, head, weight}) {
+/** @param {SearchView} view @param {RankedHead} ranked @param {number} most  what a full bar stands for */
+function rankedHead(view, {layer, head, weight}, most) {
+  const {stream} = view.now;
   const {state} = view.store;
   const fillBar = element("span", {class: "av-fill av-accent-fill"});
-  fillBar.style.width = `${100 * weight}%`;
+  fillBar.style.width = `${100 * Math.min(1, Math.abs(weight) / most)}%`;
   const chosen = layer === state.layer && head === state.head;
   return element(
     "li",
@@ -105,9 +108,9 @@ function rankedHead(view, {layer, head, weight}) {
     element(
       "button",
       {type: "button", "data-layer": layer, "data-head": head, "aria-current": chosen ? "true" : null},
-      element("span", {}, view.recording.headName(view.now.stream, layer, head)),
+      element("span", {}, view.recording.headName(stream, layer, head, false)),
       element("span", {class: "av-track"}, fillBar),
-      element("span", {class: "av-number"}, threeDigits(weight)),
+      element("span", {class: "av-number"}, stream.signed ? significant(weight) : threeDigits(weight)),
     ),
   );
 }

@@ -3,6 +3,7 @@
 import {drawEdges} from "./edges.js";
 import {element, focusOne, placeByKey, within} from "./element.js";
 import {createLine, measureLine, showPlace, turnTo} from "./line.js";
+import {MixedHead} from "../data/mixing.js";
 import {hasAny} from "../data/store.js";
 
 /** @import {Line} from "./line.js"
@@ -69,6 +70,15 @@ function buildLines(strip) {
         buildLine(strip, stream.queries, rows, "Queries", (place) => ({query: place, key: null})),
       ];
   strip.scroller.replaceChildren(...strip.lines.map((line) => line.node));
+  if (stream.signed) {
+    strip.hint.replaceChildren(
+      element("span", {class: "av-plus"}, "Orange arcs carry"),
+      " a token\u2019s value to a query, ",
+      element("span", {class: "av-minus"}, "blue ones take it away"),
+      "; the width is the size. Point at a token or press Enter on it: above, what it receives; below, where its value goes.",
+    );
+    return;
+  }
   strip.hint.replaceChildren(
     element("span", {class: "av-query"}, "Orange is the query"),
     ", ",
@@ -187,7 +197,8 @@ function tint({view, lines}) {
   lines.forEach((line, number) => {
     const [asKeys, asQueries] = [stream.own || number === 0, stream.own || number === 1];
     for (const [place, token] of line.tokens) {
-      const weight = asKeys && query !== null && head !== null ? head.at(query, place) : 0;
+      const at = asKeys && query !== null && head !== null ? head.at(query, place) : 0;
+      const weight = head instanceof MixedHead ? Math.abs(at) / (head.most || 1) : at;
       const isQuery = asQueries && place === query;
       const isKey = asKeys && place === key && !isQuery;
       const isPinned = (asQueries && place === pinnedQuery) || (asKeys && place === pinnedKey);

@@ -3,7 +3,7 @@
 import {channels, onRamp, pixel} from "../data/scale.js";
 
 /** @import {Hatching} from "../data/raster.js"
- * @import {Colour} from "../data/scale.js" */
+ * @import {Colour, ScaleName} from "../data/scale.js" */
 
 const NAMES = /** @type {const} */ ([
   "background",
@@ -44,6 +44,12 @@ export function readStyle(root) {
       ...{differences: stops("differences").map(channels), roles: stops("roles").map(channels)},
     }),
   };
+}
+
+/** The colours of a scale, from its lowest place to its highest.
+ * @param {Readonly<Colours>} colours @param {ScaleName} scale */
+export function rampOf({ramp, differences}, scale) {
+  return scale === "signed" ? differences : ramp;
 }
 
 /** How blocked cells are hatched.

@@ -32,7 +32,7 @@ export function createTable(view) {
   return {
     node,
     draw(changed) {
-      if (hasAny(changed, "stream", "layer", "head", "hideSpecial", "query", "pairQuery", "loaded")) fill();
+      if (hasAny(changed, "stream", "layer", "head", "hideSpecial", "query", "pairQuery", "arrived", "loaded")) fill();
     },
   };
 }

@@ -3,6 +3,7 @@
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
 import {hatchingOf, readStyle} from "./style.js";
+import {MixedHead, carried} from "../data/mixing.js";
 import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
 import {positions} from "../data/tokens.js";
 
@@ -30,6 +31,7 @@ import {positions} from "../data/tokens.js";
  * @property {number} layer
  * @property {number} head
  * @property {ScaleName} scale
+ * @property {boolean} arrived  whether a layer without a softmax shows what arrives, not its weights
  * @property {boolean} scaleChosen  by the reader, not by the length of the text
  * @property {boolean} hideSpecial
  * @property {Direction} direction  of a picture or a sound: whether what is chosen looks, or is looked at
@@ -60,6 +62,7 @@ import {positions} from "../data/tokens.js";
  * @property {Picture | null} picture  what there is to draw of it: the head, or of a long text first a small picture, then a map
  * @property {Places} rows
  * @property {Places} columns
+ * @property {ScaleName} scale  of its colours: the reader's, or that of a layer without a softmax
  * @property {number} maximum  the weight that the deepest colour stands for
  * @property {{layer: number, head: number}} at  the head: the chosen one, or the one that is pointed at
  * @property {{query: number, key: number} | null} pair  the link that is told of it; null before it has been read
@@ -180,14 +183,22 @@ export function look(state, recording, soon = false) {
     layer: state.preview?.layer ?? state.layer,
     head: state.preview?.head ?? state.head,
   };
-  const head = recording.head(at);
+  const head = readAs(recording.head(at), state);
   const rows = positions(stream.queries, state.hideSpecial);
   const columns = positions(stream.keys, state.hideSpecial);
   const maps = head ? null : recording.maps(at);
   const picture = head ?? (maps?.shows(rows, columns) ? maps : recording.picture(at));
-  const maximum = state.scale !== "maximum" ? 1 : (picture?.maximum(rows, columns) ?? 0);
-  const drawn = {stream, head, picture, rows, columns, maximum, at};
+  const scale = picture instanceof MixedHead ? picture.scale : state.scale;
+  const largest = scale === "maximum" || picture instanceof MixedHead;
+  const maximum = largest ? (picture?.maximum(rows, columns) ?? 0) : 1;
+  const drawn = {stream, head, picture, rows, columns, scale, maximum, at};
   return {...drawn, pair: soon && linksAreMissing(recording, drawn) ? null : pairShown(state, recording, drawn)};
+}
+
+/** A head as the reader wants it: of a layer without a softmax its weights, or what arrives by them.
+ * @template P @param {P} head @param {Pick<State, "arrived">} state @returns {P | MixedHead} */
+export function readAs(head, {arrived}) {
+  return head instanceof MixedHead && arrived ? head.arrived : head;
 }
 
 /** Whether it takes a while to tell the links of the head on the screen: of a long text they are looked for in its map.
@@ -227,14 +238,21 @@ function roomOf(width, own) {
 /** @param {Pick<OwnView, "now" | "live">} view @param {number} query @param {number} key */
 function announceCell({now: {head, stream}, live}, query, key) {
   if (head === null) return;
+  const [from, to] = [stream.queries.spoken[query], stream.keys.spoken[key]];
   const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
-  live.textContent = `${stream.queries.spoken[query]} attends to ${stream.keys.spoken[key]}, ${weight}`;
+  live.textContent =
+    head instanceof MixedHead ? `${to} ${carried(head, query, key)} to ${from}` : `${from} attends to ${to}, ${weight}`;
 }
 
 /** @param {Pick<OwnView, "now" | "live">} view @param {number} query */
 function announceRow({now: {head, columns, stream}, live}, query) {
   if (head === null) return;
-  const best = columns.reduce((most, key) => (head.at(query, key) > head.at(query, most) ? key : most), columns[0]);
+  const size = (/** @type {number} */ key) => Math.abs(head.at(query, key));
+  const best = columns.reduce((most, key) => (size(key) > size(most) ? key : most), columns[0]);
+  if (head instanceof MixedHead) {
+    live.textContent = `${stream.queries.spoken[query]}: most by ${stream.keys.spoken[best]}, which ${carried(head, query, best)}`;
+    return;
+  }
   const weight = head.at(query, best).toFixed(3);
   live.textContent = `${stream.queries.spoken[query]} attends most to ${stream.keys.spoken[best]}, ${weight}`;
 }

@@ -136,7 +136,7 @@ def _answer(state: State, _row: ControlRow) -> None:
 PAGE = Page(
     "Explore",
     "explore",
-    row=functools.partial(pickers.choose, "Explore", with_readings=True),
+    row=functools.partial(pickers.choose, "Explore", with_readings=True, mixers=True),
     layout=_layout,
     groups=(EXPLORE,),
     controls=_answer,
