@@ -195,5 +195,6 @@ KINDS = (
         words=_words,
         short=lambda change: "with that cell blocked",
         make=_block,
+        fits=("softmax", "mixer"),
     ),
 )

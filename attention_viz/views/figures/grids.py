@@ -143,14 +143,14 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
     Raises:
         TraceError: the traces aren't of the same tokens and layers.
     """
-    stream, colours = before.stream(stream), palette(theme)
+    stream, colours = any_stream(before, stream), palette(theme)
     moved = moved_weight(before, after, stream).numpy()
-    labels = [layer.label for layer in before.layers[stream]]
+    labels = [before.label(layer, stream) for layer in before.layer_numbers(stream)]
     return grid_of_heads(
         moved,
         labels,
         colours,
-        title="Share of the weight that moved, by head",
+        title=f"Share of the {'size' if stream in before.mixers else 'weight'} that moved, by head",
         stops=colours.increases,
         ends=(0, 1),
         said=[
