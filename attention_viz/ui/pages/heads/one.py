@@ -59,7 +59,7 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
     """Show the head or board; return the words' slot, see `hold_writes`."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
-        words = head_words(atlas.table, (state.layer, state.head))
+        words = "" if _per_channel(atlas, state) else head_words(atlas.table, (state.layer, state.head))
         if _plot(atlas, state, choice) == "vectors":
             _show_vectors(atlas, state)
         else:

@@ -113,6 +113,8 @@ def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
             effects = silenced_effects(run, state, atlas)
         choice = replace(choice, metric=atlas.metric(choice.metric))
         _show_atlas(atlas, state, choice, effects)
+    if choice.view in ("roles", "colours") and any(name in atlas.trace.mixers for name in atlas.parts):
+        st.caption("Without a softmax, roles and metrics go by shares of size: |weight| over its row’s Σ|weight|.")
     if choice.view == "colours":
         st.markdown(metric_words(choice.metric, formula=True, mixes=atlas.mixes))
         if missing := missing_words(atlas.table, (choice.metric,)):

@@ -45,8 +45,7 @@ def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
         others = f"; {resting} use{'s' if resting == 1 else ''} {where} as {sinks}"
     elif broad:
         others = f"; {broad} attend{'s' if broad == 1 else ''} almost evenly"
-    by = " Without a softmax, a role goes by shares of size." if any(name in trace.mixers for name in parts) else ""
-    return f"{named or 'None'} of {model}’s {count} {several} here{others}.{by}"
+    return f"{named or 'None'} of {model}’s {count} {several} here{others}."
 
 
 def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
@@ -55,16 +54,11 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
     if stream in trace.mixers:
         mixer = mixers_of(trace, stream)[head[0]].head(head[1]).rows([query])
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
-        what = f"{gives[:1].upper()}{gives[1:]} {_carried(weight, per=mixer.per)} {asks}"
-        return f"{what}: {precise(weight)}, share of size {share:.2f}"
+        how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
+        where = " in all channels" if mixer.per == "channel" else ""
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}"
-
-
-def _carried(weight: float, *, per: str) -> str:
-    if per == "channel":
-        return "arrives in all channels at"
-    return "is taken away from" if weight < 0 else "is carried to"
 
 
 def named(tokens: Tokens, position: int) -> str:
