@@ -41,4 +41,9 @@ def _together(layer: MixerLayer) -> MixerLayer:
     except ShapeError:
         # Of merged words only the weights are known, so that no vectors can be added.
         return layer
-    return replace(layer, mixer=mixer_of_weights(arrived[None], mixer.kind, "channel"))
+    made = mixer_of_weights(arrived[None], mixer.kind, "channel")
+    if mixer.allowed is None:
+        return replace(layer, mixer=made)
+    # A cell is blocked if every channel blocks it.
+    allowed = mixer.allowed if mixer.allowed.ndim < 3 else mixer.allowed.any(dim=-3, keepdim=True)
+    return replace(layer, mixer=replace(made, allowed=allowed))

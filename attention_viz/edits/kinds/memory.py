@@ -36,8 +36,8 @@ KINDS = (
     EditKind(
         name="skip",
         label="skip a token",
-        asks=NumberDetail("Skipped position", 0, 9999, 1, 1),
-        example="skip:3@mixer",
+        asks=NumberDetail("Skipped position", 0, 999, 1, 1),
+        example="skip:3",
         words=_skipped,
         short=lambda change: f"without token {int(change.number)}",
         make=lambda change, trace: (Skip(int(change.number), change.layer, change.head, _stream(change, trace)),),
@@ -48,7 +48,7 @@ KINDS = (
         name="decay",
         label="decay × factor",
         asks=NumberDetail("Decay factor", 0, 100, 0.5, 0.5),
-        example="decay:0.5@mixer",
+        example="decay:0.5",
         words=lambda change, trace, spell: (
             f"the decays of {place_of(change, trace)} are taken times {change.number:g} in the logarithm"
         ),

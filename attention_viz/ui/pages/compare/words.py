@@ -88,7 +88,7 @@ def apart_words(comparison: Comparison) -> str:
     )
     if _mixes(comparison):
         sentence = (
-            "Both heads are drawn and compared by signed shares of size: each weight over its row’s sum of sizes. A softmax "
+            "Both heads are compared by signed shares of size: each weight over its row’s sum of sizes. A softmax "
             f"weight is one already; a row that only grows or shrinks looks the same. {sentence}"
         )
     if shared:
