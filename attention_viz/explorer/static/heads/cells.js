@@ -127,7 +127,7 @@ export class HeadGrid {
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
       const there = /** @type {C} */ (
-        this.cells.get(cellName({layer: layerNumber(layers, to.layer), head: to.head, ...nameOf(layers[to.layer])}))
+        this.cells.get(cellName({layer: layerNumber(layers, to.layer), head: to.head, ...namedAs(layers[to.layer])}))
       );
       there.node.focus();
       hearing.reach?.(there);
@@ -142,7 +142,7 @@ export function cellName({layer, head, name}) {
 }
 
 /** @param {HeadLayer} layer */
-function nameOf({name}) {
+function namedAs({name}) {
   return name === undefined ? {} : {name};
 }
 
