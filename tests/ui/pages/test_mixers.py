@@ -50,16 +50,16 @@ def address(folders: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
 
 
 def test_a_mixers_head_is_carried_silenced_and_measured_by_shares(address: Callable[..., str], folders: Path) -> None:
-    screen = Screen().open(address("heads", "qwen3_next", silence="on", query=8, key=5))
+    screen = Screen().open(address("heads", "qwen3_next", silence="on", query=6, key=3))
     model = load(folders / "qwen3_next")
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, 1, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     assert f"The output moves by {moved:.2%} of its length" in screen.words
-    row = before.weights(0, 1, "mixer")[8]
-    share = float(abs(row[5]) / abs(row).sum())
-    verb = "is taken away from" if row[5] < 0 else "is carried to"
-    written = f"{float(row[5]):.4g}".replace("-", "−")
-    assert f"“a” {verb} “s”: {written}, share of size {share:.2f}" in screen.words
+    row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").written
+    share = float(abs(row[3]) / abs(row).sum())
+    verb = "is taken away from" if row[3] < 0 else "is carried to"
+    written = f"{float(row[3]):.4g}".replace("-", "−")
+    assert f"“{names[3]}” {verb} “{names[6]}”: {written}, share of size {share:.2f}" in screen.words
     assert "looks at" not in screen.words and "Layer 0 · gated delta, head 1" in screen.words
     assert screen.address["stream"] == "mixer"
 
@@ -88,9 +88,9 @@ def test_two_sentences_are_compared_by_signed_shares_of_size(address: Callable[.
 def test_a_mask_sets_a_mixers_cells_to_0_and_leaves_the_others(address: Callable[..., str], folders: Path) -> None:
     screen = Screen().open(address("masks", "qwen3_next", mask="window", window=3))
     run = screen.channel("masks-board")["run"]
-    sent = numpy.frombuffer(base64.b64decode(run["weights"]), "<f4").reshape(len(TEXT), len(TEXT))
     own = load(folders / "qwen3_next").trace(TEXT).weights(0, 1, "mixer").numpy()
-    near = numpy.abs(numpy.subtract.outer(numpy.arange(len(TEXT)), numpy.arange(len(TEXT)))) < 3
+    sent = numpy.frombuffer(base64.b64decode(run["weights"]), "<f4").reshape(own.shape)
+    near = numpy.abs(numpy.subtract.outer(numpy.arange(len(own)), numpy.arange(len(own)))) < 3
     assert numpy.abs(sent - own * near).max() < 1e-6 and numpy.abs(own[~near]).max() > 1e-3
     assert max(run["outputs"]) > 0 and "nothing is shared out again" in screen.words
     softmax = Screen().open(address("masks", "qwen3_next", mask="window", window=3, stream="decoder", layer=1))
