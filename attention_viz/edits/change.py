@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.operation.attention import Attention
+    from attention_viz.operation.token_mixer import TokenMixer
     from attention_viz.trace.trace import Trace
 
 __all__ = [
@@ -42,7 +43,7 @@ class Change:
     Attributes:
         layer: None for all.
         head: from 0; None for all.
-        stream: "encoder", "decoder" or "cross"; None for the only one.
+        stream: "encoder", "decoder", "cross" or "mixer"; None for the only one.
         detail: a number, or (query, key) from 0; None for none.
     """
 
@@ -65,18 +66,32 @@ class Change:
 
 def stream_of(change: Change, trace: "Trace") -> str:
     """Return the change's stream; the first if absent."""
-    first, *_ = trace.attention_streams
-    return change.stream if change.stream in trace.attention_streams else first
+    first, *_ = trace.streams
+    return change.stream if change.stream in trace.streams else first
 
 
-def heads_of(change: Change, trace: "Trace") -> list[Cell]:
-    """Return (layer, head) of each changed head."""
+def heads_of(change: Change, trace: "Trace") -> list[tuple[int, int | None]]:
+    """Return (layer, head) of each changed head; (layer, None) for all channels that have a matrix each."""
     stream = stream_of(change, trace)
+    if stream in trace.mixers:
+        mixers = dict(zip(trace.layer_numbers(stream), trace.mixers[stream], strict=True))
+        layers = list(mixers) if change.layer is None else [change.layer]
+        return [one for layer in layers for one in _of_mixer(layer, mixers[layer].mixer, change.head)]
     if change.layer is None:
         trace.check_every_layer("a change in all layers", stream)
     layers = trace.layer_numbers(stream) if change.layer is None else [change.layer]
-    every = [(layer, head) for layer in layers for head in range(trace.head_count(layer, stream))]
-    return [one for one in every if change.head in (None, one[1])]
+    return [
+        (layer, head)
+        for layer in layers
+        for head in range(trace.head_count(layer, stream))
+        if change.head in (None, head)
+    ]
+
+
+def _of_mixer(layer: int, mixer: "TokenMixer", head: int | None) -> list[tuple[int, int | None]]:
+    if head is None and mixer.per == "channel":
+        return [(layer, None)]
+    return [(layer, one) for one in range(mixer.shape[0]) if head in (None, one)]
 
 
 def calls_of(change: Change, trace: "Trace") -> "list[Attention]":
@@ -188,6 +203,7 @@ class EditKind:
         short: describes a changed head in a list, such as "zero-ablated".
         make: makes the model's edits, from the change and the trace before it.
         misfit: why a change can't be made although its place and cells exist; empty if it can.
+        fits: the kinds of layers that it can change: those with a softmax, those without, or both.
     """
 
     name: str
@@ -198,3 +214,8 @@ class EditKind:
     short: Callable[[Change], str]
     make: "Callable[[Change, Trace], tuple[Edit, ...]]"
     misfit: "Callable[[Change, Trace], str]" = lambda change, trace: ""
+    fits: tuple[Literal["softmax", "mixer"], ...] = ("softmax",)
+
+    def fits_stream(self, stream: str, trace: "Trace") -> bool:
+        """Return whether the stream's layers can be changed so."""
+        return ("mixer" if stream in trace.mixers else "softmax") in self.fits

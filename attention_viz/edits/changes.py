@@ -32,7 +32,8 @@ MOST = 20
 
 _PART = re.compile(r"([a-z]+)(?::([^@]*))?(?:@(.+))?")
 _PLACE = re.compile(
-    r"(?P<stream>encoder|decoder|cross)?(?:(?(stream)\.)(?P<layer>[0-9]{1,4})(?:\.(?P<head>[0-9]{1,4}))?)?"
+    r"(?P<stream>encoder|decoder|cross|mixer(?: [2-9])?)?"
+    r"(?:(?(stream)\.)(?P<layer>[0-9]{1,4})(?:\.(?P<head>[0-9]{1,4}))?)?"
 )
 
 
@@ -57,9 +58,14 @@ def read_changes(text: str) -> tuple[tuple[Change, ...], list[str]]:
 
 def misfit(change: Change, trace: "Trace") -> str:
     """Explain why a change doesn't fit model and text; empty if it does."""
-    if change.stream not in trace.attention_streams and (change.stream is not None or len(trace.attention_streams) > 1):
-        return f"this model has {', '.join(STREAMS[stream] for stream in trace.attention_streams)}"
-    stream = stream_of(change, trace)
+    if change.stream not in trace.streams and (change.stream is not None or len(trace.attention_streams) > 1):
+        return f"this model has {', '.join(STREAMS.get(stream, stream) for stream in trace.streams)}"
+    stream, kind = stream_of(change, trace), EDITS[change.what]
+    if not kind.fits_stream(stream, trace):
+        have = "have no softmax" if stream in trace.mixers else "have a softmax"
+        return f"“{kind.label}” can't change layers that {have}"
+    if stream in trace.mixers:
+        return _misfit_of_mixer(change, trace, stream) or _beyond(change, trace, stream) or kind.misfit(change, trace)
     kept = trace.kept[stream]
     if change.layer is not None and change.layer not in kept.every:
         silent = f"layer {change.layer} has no softmax attention: " if change.layer in kept.without else ""
@@ -70,11 +76,23 @@ def misfit(change: Change, trace: "Trace") -> str:
         heads := trace.head_count(kept.every[0] if change.layer is None else change.layer, stream)
     ):
         return f"this layer has {_upto('head', heads)}"
+    return _beyond(change, trace, stream) or kind.misfit(change, trace)
+
+
+def _misfit_of_mixer(change: Change, trace: "Trace", stream: str) -> str:
+    numbers = trace.layer_numbers(stream)
+    if change.layer is not None and change.layer not in numbers:
+        return f"the {stream} has layers {', '.join(map(str, numbers))}"
+    heads = trace.head_count(numbers[0] if change.layer is None else change.layer, stream)
+    return f"this layer has {_upto('head', heads)}" if change.head is not None and change.head >= heads else ""
+
+
+def _beyond(change: Change, trace: "Trace", stream: str) -> str:
     queries, keys = len(trace.query_tokens(stream)), len(trace.key_tokens(stream))
     if any(query >= queries or key >= keys for query, key in change.cells):
         columns = "" if keys == queries else f", and {_upto('position', keys)} to attend to"
         return f"this text has {_upto('position', queries)}{columns}"
-    return EDITS[change.what].misfit(change, trace)
+    return ""
 
 
 def describe(change: Change, trace: "Trace", spell: Spell = str) -> str:

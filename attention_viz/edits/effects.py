@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.errors import TraceError
+from attention_viz.trace.kept import layers_in_words
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Floa
     """Return each head's moved weight, 0 to 1, by kept layer (`layer_numbers`).
 
     Σ_j max(before_ij − after_ij, 0), mean over queries without padding: total variation distance if rows sum to 1.
-    Rows that lost all keys count as 1; missing heads are NaN.
+    Rows that lost all keys count as 1; missing heads are NaN. Without a softmax, the share of size that moved: |A| over
+    the row's Σ|A|, with each key once if its value is carried and once if it is taken away.
     """
     stream = _same(before, after, stream)
     real = ~torch.tensor(before.query_tokens(stream).padding)
@@ -25,10 +27,20 @@ def moved_weight(before: Trace, after: Trace, stream: str | None = None) -> Floa
     heads = max(before.head_count(layer, stream) for layer in layers)
     moved = torch.full((len(layers), heads), torch.nan)
     for row, layer in zip(moved, layers, strict=True):
-        lost = (before.attention(layer, stream).weights - after.attention(layer, stream).weights).clamp_min(0)
+        lost = (_shares(before, layer, stream) - _shares(after, layer, stream)).clamp_min(0)
         share = lost.float().cpu().sum(dim=-1)[:, real].mean(dim=-1)
         row[: len(share)] = share
     return moved
+
+
+def _shares(trace: Trace, layer: int, stream: str) -> Float[Tensor, "head query key_or_two"]:
+    """Return weights, or signed shares of size without a softmax."""
+    weights = trace.attention(layer, stream).weights.detach()
+    if stream not in trace.mixers:
+        return weights
+    parts = torch.cat([weights.clamp_min(0), (-weights).clamp_min(0)], dim=-1)
+    whole = parts.sum(dim=-1, keepdim=True)
+    return parts / torch.where(whole > 0, whole, 1)
 
 
 def moved_output(before: Trace, after: Trace) -> Float[Tensor, " position"]:
@@ -77,17 +89,14 @@ def likelier(before: Trace, after: Trace, position: int, count: int = 5) -> list
 
 
 def _same(before: Trace, after: Trace, stream: str | None) -> str:
-    stream = before.attention_stream(stream)
-    if (
-        after.attention_stream(stream) not in before.attention_streams
-        or before.query_tokens(stream).ids != after.query_tokens(stream).ids
-    ):
+    stream = before.stream(stream)
+    if after.stream(stream) not in before.streams or before.query_tokens(stream).ids != after.query_tokens(stream).ids:
         raise TraceError("comparing two runs needs the same tokens; got different ones")
-    if before.layer_numbers(stream) != after.layer_numbers(stream):
-        raise TraceError(
-            f"comparing two runs needs the same layers; got {before.kept[stream]} and {after.kept[stream]}"
-        )
-    shapes = [[layer.attention.shape for layer in trace.layers[stream]] for trace in (before, after)]
+    numbers = [trace.layer_numbers(stream) for trace in (before, after)]
+    if numbers[0] != numbers[1]:
+        kept = [trace.kept.get(stream) or layers_in_words(trace.layer_numbers(stream)) for trace in (before, after)]
+        raise TraceError(f"comparing two runs needs the same layers; got {kept[0]} and {kept[1]}")
+    shapes = [[trace.attention(layer, stream).shape for layer in numbers[0]] for trace in (before, after)]
     if shapes[0] != shapes[1]:
         raise TraceError(f"comparing two runs needs layers of the same shapes; got {shapes}")
     return stream

@@ -19,6 +19,7 @@ STREAMS = {
     "cross": "cross-attention",
     "picture": "the image",
     "sound": "the audio",
+    "mixer": "the mixer",
 }
 
 _SHOWN_ROWS = 2
@@ -67,7 +68,8 @@ def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
 
 
 def _several(change: Change, trace: "Trace") -> str:
-    return f" of {STREAMS[change.stream]}" if change.stream is not None and len(trace.attention_streams) > 1 else ""
+    named = change.stream is not None and len(trace.streams) > 1
+    return f" of {STREAMS.get(change.stream, f'the {change.stream}')}" if named else ""
 
 
 def _token(tokens: "Tokens", position: int, spell: Spell) -> str:

@@ -1,87 +1,192 @@
 """All heads of a trace for the atlas: numbers, and thumbnails up to 32 × 32.
 
 The one plane has thumbnails head by head, key by key, a byte per cell: the largest weight as 254ths of the head's
-deepest colour; 255 if all blocked.
+deepest colour; 255 if all blocked. Without a softmax, a byte is a place on a logarithmic scale from the head's largest
+size down to a ten-thousandth of it: of signed weights around 127, of what arrives in all channels from 0.
 """
 
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy
 from jaxtyping import Bool, Float, UInt8
 
-from attention_viz.explorer.axes import packed_layers
+from attention_viz.analysis.signed import mixers_of, open_cells
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas
 
+    from attention_viz.operation.token_mixer import TokenMixer
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
+
+_Drawn: TypeAlias = tuple[UInt8[numpy.ndarray, "q k"], float]
+
+
+class HeadTables(NamedTuple):
+    """One stream's heads: their metrics, and their roles."""
+
+    table: "pandas.DataFrame"
+    roles: "pandas.DataFrame"
+
+
 # At most so many cells along each side of a thumbnail.
 SIDE = 32
-# The deepest colour, and the number that stands for blocked cells.
-LEVELS, BLOCKED = 254, 255
+# The deepest colour, the number that stands for blocked cells, and for 0 where weights have signs.
+LEVELS, BLOCKED, MIDDLE = 254, 255, 127
 
 
-def pack_atlas(trace: "Trace", stream: str, table: "pandas.DataFrame", roles: "pandas.DataFrame") -> bytes:
-    """Pack thumbnails and numbers; equal inputs give equal bytes."""
+def pack_atlas(
+    trace: "Trace",
+    stream: str,
+    table: "pandas.DataFrame",
+    roles: "pandas.DataFrame",
+    others: Mapping[str, HeadTables] | None = None,
+) -> bytes:
+    """Pack thumbnails and numbers; equal inputs give equal bytes.
+
+    Args:
+        trace: with each layer's channels together, see `channels_together`.
+        others: further streams of the same tokens, such as "mixer", whose layers stand in the same grid.
+    """
     from attention_viz.explorer.atlas_roles import pack_roles
 
-    trace.check_every_layer("the atlas", stream)
-    levels, tops = _thumbnails(trace, stream)
+    parts = {stream: HeadTables(table, roles), **(others or {})}
+    for name in trace.attention_streams:
+        if name in parts:
+            trace.check_every_layer("the atlas", name)
+    rows = layers_in_order(trace, tuple(parts))
+    levels, tops = _thumbnails(trace, rows)
     packet = Packet()
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     header = {
-        "layers": packed_layers(trace, stream),
+        "layers": [_layer(trace, *row, several=len(parts) > 1) for row in rows],
         "queries": _names(queries),
         "keys": _names(keys),
         "pooled": [-(-len(one) // SIDE) for one in (queries, keys)],
         "tops": tops,
-        **_numbers(table),
-        **pack_roles(trace, stream, roles),
+        **_numbers(trace, parts, rows),
+        **pack_roles(trace, {name: part.roles for name, part in parts.items()}, rows),
         "plane": packet.add(levels),
     }
     return packet.pack(header)
 
 
-def _numbers(table: "pandas.DataFrame") -> dict[str, Any]:
-    """Return metrics, heads in table order; None if there is nothing to count."""
+def layers_in_order(trace: "Trace", streams: Sequence[str]) -> list[tuple[str, int]]:
+    """Return all streams' layers (stream, layer) in the model's order."""
+    rows = [(stream, layer) for stream in streams for layer in trace.layer_numbers(stream)]
+    return sorted(rows, key=lambda row: row[1])
+
+
+def _layer(trace: "Trace", stream: str, layer: int, *, several: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "label": trace.label(layer, stream),
+        "number": layer,
+        "heads": trace.head_count(layer, stream),
+    }
+    kind = ""
+    if stream in trace.mixers:
+        mixer = mixers_of(trace, stream)[layer]
+        kind = mixer.kind
+        entry |= {"kind": mixer.kind, "drawn": "arrived" if mixer.per == "channel" else "signed"}
+        if mixer.per == "channel":
+            entry["channels"] = True
+    if several:
+        entry |= {"stream": stream, "name": f"{stream} {layer}"}
+    if several or kind:
+        entry["called"] = f"{layer} · {kind or 'softmax'}"
+    return entry
+
+
+def _numbers(trace: "Trace", parts: Mapping[str, HeadTables], rows: Sequence[tuple[str, int]]) -> dict[str, Any]:
+    """Return metrics, heads in the order of `rows`; None if there is nothing to count."""
     from attention_viz.analysis.head_table import COUNT
     from attention_viz.analysis.metrics import METRICS
     from attention_viz.views.style.scale import round_up
 
-    def column(name: str) -> list[float | None]:
-        return [None if number != number else round(number, 6) for number in table[name].tolist()]
+    tables = [(parts[stream].table, layer) for stream, layer in rows]
+    names = [name for name in METRICS if any(name in table for table, _ in tables)]
 
-    there = [name for name in METRICS if name in table]
-    spread = f"{there[0]}_spread" in table.columns
+    def column(name: str) -> list[float]:
+        numbers = [
+            table.loc[[layer], name].tolist() if name in table else [math.nan] * len(table.loc[[layer]])
+            for table, layer in tables
+        ]
+        return [number for some in numbers for number in some]
+
+    def rounded(name: str) -> list[float | None]:
+        return [None if number != number else round(number, 6) for number in column(name)]
+
+    spread = any(f"{name}_spread" in tables[0][0] for name in names)
+    largest = {name: numpy.nanmax(numpy.abs(column(name)), initial=0.0) for name in names}
     return {
-        "metrics": [{"name": name, "label": METRICS[name].label, "unit": METRICS[name].unit} for name in there],
-        "numbers": {name: column(name) for name in there},
-        "counts": {name: table[name + COUNT].astype(int).tolist() for name in there},
-        "spreads": {name: column(f"{name}_spread") for name in there} if spread else None,
-        "fulls": {name: round_up(float(numpy.nanmax(table[name].to_numpy(), initial=0.0))) for name in there},
+        "metrics": [_metric(name, trace, parts, column(name)) for name in names],
+        "numbers": {name: rounded(name) for name in names},
+        "counts": {name: [0 if one != one else int(one) for one in column(name + COUNT)] for name in names},
+        "spreads": {name: rounded(f"{name}_spread") for name in names} if spread else None,
+        "fulls": {name: round_up(float(largest[name])) for name in names},
     }
 
 
-def _thumbnails(trace: "Trace", stream: str) -> tuple[bytes, list[float]]:
+def _metric(
+    name: str, trace: "Trace", parts: Mapping[str, HeadTables], numbers: Sequence[float]
+) -> dict[str, str | bool]:
+    """Name a metric; where only some layers have a softmax, also as it is called in the others."""
+    from attention_viz.analysis.metrics import METRICS
+
+    metric = METRICS[name]
+    having = {stream in trace.mixers for stream, part in parts.items() if name in part.table}
+    shown = metric.in_mixers if having == {True} else metric
+    entry: dict[str, str | bool] = {"name": name, "label": shown.label, "unit": shown.unit}
+    if len(having) > 1 and metric.in_mixers.label != metric.label:
+        entry["mixed"] = metric.in_mixers.label
+    if any(number < 0 for number in numbers):
+        entry["signed"] = True
+    return entry
+
+
+def _thumbnails(trace: "Trace", rows: Sequence[tuple[str, int]]) -> tuple[bytes, list[float]]:
+    parts, tops = list[bytes](), list[float]()
+    for stream, layer in rows:
+        mixes = stream in trace.mixers
+        for levels, top in _mixed(mixers_of(trace, stream)[layer]) if mixes else _attending(trace, stream, layer):
+            tops.append(top)
+            parts.append(levels.T.tobytes())
+    return b"".join(parts), tops
+
+
+def _attending(trace: "Trace", stream: str, layer: int) -> "Iterator[_Drawn]":
     from attention_viz.views.style.scale import full_colour
 
-    parts, tops = list[bytes](), list[float]()
-    for layer in trace.layer_numbers(stream):
-        attention = trace.attention(layer, stream)
-        weights = attention.weights.detach().float().cpu().numpy()
-        pooled = _pooled(weights, numpy.maximum)
-        heads, rows, columns = weights.shape
-        shut = numpy.zeros((1, rows, columns), dtype=bool)
-        if attention.allowed is not None:
-            shut = ~numpy.broadcast_to(attention.allowed.cpu().numpy(), weights.shape)
-        blocked = numpy.broadcast_to(_pooled(shut, numpy.logical_and), pooled.shape)
-        for head in range(heads):
-            tops.append(full_colour(weights[head]))
-            parts.append(_levels(pooled[head], blocked[head], tops[-1]).T.tobytes())
-    return b"".join(parts), tops
+    attention = trace.attention(layer, stream)
+    weights = attention.weights.detach().float().cpu().numpy()
+    pooled = _pooled(weights, numpy.maximum)
+    shut = numpy.zeros((1, *weights.shape[1:]), dtype=bool)
+    if attention.allowed is not None:
+        shut = ~numpy.broadcast_to(attention.allowed.cpu().numpy(), weights.shape)
+    blocked = numpy.broadcast_to(_pooled(shut, numpy.logical_and), pooled.shape)
+    for head in range(len(weights)):
+        top = full_colour(weights[head])
+        yield _levels(pooled[head], blocked[head], top), top
+
+
+def _mixed(mixer: "TokenMixer") -> "Iterator[_Drawn]":
+    from attention_viz.views.style.signed import log_places
+
+    (blocked,) = _pooled(~open_cells(mixer).numpy()[None], numpy.logical_and)
+    for head in range(mixer.shape[0]):
+        weights = mixer.head(head).weights.detach().float().cpu().numpy()[None]
+        most, least = _pooled(weights, numpy.maximum)[0], _pooled(weights, numpy.minimum)[0]
+        pooled = numpy.where(most >= -least, most, least)
+        top = float(numpy.abs(numpy.nan_to_num(pooled)).max(initial=0.0)) or 1.0
+        places = log_places(pooled, top)
+        levels = MIDDLE + MIDDLE * places if mixer.per == "head" else LEVELS * places
+        yield numpy.where(blocked, numpy.uint8(BLOCKED), numpy.rint(levels).astype(numpy.uint8)), top
 
 
 def _pooled(cells: numpy.ndarray, together: numpy.ufunc) -> numpy.ndarray:

@@ -1,5 +1,6 @@
 """The atlas's roles."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.measured import looks_back
@@ -32,31 +33,49 @@ _NOTHING = {
 }
 
 
-def pack_roles(trace: "Trace", stream: str, table: "pandas.DataFrame") -> dict[str, Any]:
-    """Pack the atlas header's roles.
+def pack_roles(
+    trace: "Trace", tables: Mapping[str, "pandas.DataFrame"], rows: Sequence[tuple[str, int]]
+) -> dict[str, Any]:
+    """Pack the atlas header's roles: by stream, of layers in the order of `rows`.
 
     Returns:
         `role`: each head's index into `roles`; `score`: the share behind it, None if none.
     """
-    unit, resting = trace.query_tokens(stream).unit, resting_words(trace, stream)
-    names = roles_for(unit)
+    first = next(iter(tables))
+    unit, resting = trace.query_tokens(first).unit, resting_words(trace, first)
+    having = {stream: roles_for(unit, mixes=stream in trace.mixers) for stream in tables}
+    names = [name for name in ROLES if any(name in some for some in having.values())]
+    heads = [tables[stream].loc[[layer]] for stream, layer in rows]
     return {
         "roles": [
-            {
-                "name": name,
-                "colour": list(ROLES).index(name),
-                "label": ROLES[name].wording(unit)[0],
-                "meaning": ROLES[name].wording(unit)[1],
-                "threshold": ROLES[name].threshold,
-                "job": ROLES[name].job,
-                "asks": _asks(name, unit, resting),
-                "none": "" if name in table["role"].tolist() else _why_none(name, unit, trace, stream, table),
-            }
+            _role(name, trace, {stream: tables[stream] for stream, some in having.items() if name in some}, resting)
             for name in names
         ],
-        "role": [names.index(name) for name in table["role"]],
-        "score": [None if score != score else round(score, 6) for score in table["score"].tolist()],
+        "role": [names.index(name) for some in heads for name in some["role"]],
+        "score": [None if score != score else round(score, 6) for some in heads for score in some["score"].tolist()],
     }
+
+
+def _role(name: str, trace: "Trace", tables: Mapping[str, "pandas.DataFrame"], resting: str) -> dict[str, Any]:
+    """Pack a role; `tables` has the streams whose heads can have it."""
+    role, (stream, table) = ROLES[name], next(iter(tables.items()))
+    unit = trace.query_tokens(stream).unit
+    label, meaning = role.wording("mixer" if stream in trace.mixers else unit)
+    entry = {
+        "name": name,
+        "colour": list(ROLES).index(name),
+        "label": label,
+        "meaning": meaning,
+        "threshold": role.threshold,
+        "job": role.job,
+        "asks": _asks(name, unit, resting),
+        "none": "",
+    }
+    if len(tables) > 1:
+        entry["mixed"] = role.wording("mixer")[1]
+    if not any(name in one["role"].tolist() for one in tables.values()):
+        entry["none"] = _why_none(name, unit, trace, stream, table)
+    return entry
 
 
 def resting_words(trace: "Trace", stream: str) -> str:

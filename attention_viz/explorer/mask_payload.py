@@ -1,7 +1,8 @@
 """The painted mask's data: the plain run once, then each masked run's changes.
 
 The first is a packet: the shown head's softmax inputs and values, which the browser recomputes; others, if few, as
-65,534ths of a weight. The second fits the channel: numbers, weights in base64.
+65,534ths of a weight. The second fits the channel: numbers, weights in base64. Without a softmax, the packet has the
+signed weights themselves, or what arrives in all channels: a blocked cell becomes 0, and the others stay.
 """
 
 import base64
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from jaxtyping import Bool, UInt16
 
+from attention_viz.analysis.signed import mixers_of, open_cells
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.explorer.axes import packed_layers, places_of
 from attention_viz.explorer.packet import Packet
@@ -68,18 +70,32 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
 
 def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str, bytes]:
     """Pack an unmasked head; equal traces give equal bytes."""
-    trace.check_every_layer("the board of masks", stream)
-    one, packet = trace.attention(layer, stream).head(head), Packet()
+    packet = Packet()
     allowed = _allowed(trace, stream, layer)[head]
-    sinks = None if one.sinks is None else float(one.sinks.detach().float().reshape(-1)[0])
-    logits = one.masked.detach().float().cpu().numpy()
+    sinks, mixed = None, {}
+    if stream in trace.mixers:
+        mixer = mixers_of(trace, stream)[layer]
+        one = mixer.head(head)
+        logits = one.weights.detach().float().cpu().numpy()
+        mixed = {"mixed": "arrived" if mixer.per == "channel" else "signed", "kind": mixer.kind}
+        layers = [
+            {"label": one.label, "number": number, "heads": one.mixer.shape[0]}
+            for number, one in zip(trace.layer_numbers(stream), trace.mixers[stream], strict=True)
+        ]
+    else:
+        trace.check_every_layer("the board of masks", stream)
+        one = trace.attention(layer, stream).head(head)
+        sinks = None if one.sinks is None else float(one.sinks.detach().float().reshape(-1)[0])
+        logits = one.masked.detach().float().cpu().numpy()
+        layers = packed_layers(trace, stream)
     full = _few(trace, stream)
     header: dict[str, Any] = {
         "queries": _axis(trace.query_tokens(stream)),
         "keys": _axis(trace.key_tokens(stream)),
-        "layers": packed_layers(trace, stream),
+        "layers": layers,
         "layer": layer,
         "head": head,
+        **mixed,
         "sinks": sinks,
         "logits": packet.add_numbers(logits.reshape(-1)),
         "values": packet.add_numbers(one.value.detach().float().cpu().numpy().reshape(-1)),
@@ -104,8 +120,9 @@ def run_of(
     moved = moved_of(before, after, stream) if moved is None else moved
     said = before.query_tokens(before.streams[-1])
     weights = after.attention(layer, stream).head(head).weights.detach().float().cpu().numpy()
+    mixes = stream in after.mixers
     return {
-        "weights": _coded(_levels(weights)),
+        "weights": base64.b64encode(weights.astype("<f4").tobytes()).decode() if mixes else _coded(_levels(weights)),
         "others": _coded(_steps(after, stream)) if _few(after, stream) else None,
         "open": written_bits(_allowed(after, stream, layer)[head]),
         "heads": moved.heads,
@@ -122,7 +139,10 @@ def written_bits(cells: Bool[numpy.ndarray, "query key"]) -> str:
 
 
 def _few(trace: "Trace", stream: str) -> bool:
-    return sum(math.prod(layer.attention.shape) for layer in trace.layers[stream]) <= MOST_CELLS
+    """Return whether all heads are sent, which signed weights never are."""
+    return (
+        stream in trace.layers and sum(math.prod(layer.attention.shape) for layer in trace.layers[stream]) <= MOST_CELLS
+    )
 
 
 def _opens(trace: "Trace", stream: str, packet: Packet) -> list[list[tuple[int, int]]]:
@@ -149,6 +169,11 @@ def _coded(levels: UInt16[numpy.ndarray, " cells"]) -> str:
 
 
 def _allowed(trace: "Trace", stream: str, layer: int) -> Bool[numpy.ndarray, "head query key"]:
+    if stream in trace.mixers:
+        mixer = mixers_of(trace, stream)[layer]
+        if mixer.allowed is None or mixer.allowed.ndim < 3:
+            return numpy.broadcast_to(open_cells(mixer).numpy(), mixer.shape)
+        return numpy.stack([open_cells(mixer.head(head)).numpy() for head in range(mixer.shape[0])])
     attention = trace.attention(layer, stream)
     if attention.allowed is None:
         return numpy.ones(attention.shape, dtype=bool)

@@ -85,8 +85,17 @@ class Run:
         return len(self.trace.query_tokens(self.trace.streams[0]))
 
     def stream(self, name: str | None) -> str:
-        """Return the stream of that name, else the first."""
+        """Return the stream of that name, with a softmax or without, else the first."""
         return name if name in self.trace.streams else self.trace.streams[0]
+
+    def mixes(self, stream: str | None) -> bool:
+        """Return whether the stream's layers have no softmax, so that their weights are signed."""
+        return self.stream(stream) in self.trace.mixers
+
+    @property
+    def several(self) -> bool:
+        """Whether the trace has several streams, so that an edit has to name its own."""
+        return len(self.trace.streams) > 1
 
     def place(self, stream: str | None, layer: int, head: int) -> tuple[int, int]:
         """Return the nearest layer, by number, and head."""
@@ -96,11 +105,10 @@ class Run:
         return layer, min(head, self.trace.head_count(layer, stream) - 1)
 
     def alone(self, stream: str | None) -> "Run":
-        """Return the trace with one stream only."""
+        """Return the trace with one stream of attention only, and its mixers."""
         stream = self.stream(stream)
-        return (
-            self if self.trace.attention_streams == (stream,) else Run(self.trace.only(stream), self.fit, self.second)
-        )
+        alone = stream in self.trace.mixers or self.trace.attention_streams == (stream,)
+        return self if alone else Run(self.trace.only(stream), self.fit, self.second)
 
     def part(self, stream: str | None) -> "Run":
         """Return an audio's stream alone, else the whole trace."""

@@ -1,6 +1,7 @@
 # isort: skip_file
 # The pictures stand in the order in which `VIEWS`, the gallery and the documents have them.
 from .figures.matrices import heatmap as heatmap
+from .figures.mixing import arrived as arrived
 from .figures.bars import looks as looks
 from .figures.alignment import alignment as alignment
 from .figures.steps import steps as steps

@@ -4,14 +4,18 @@ import re
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 import pytest
+import torch
 
 import attention_viz as av
 from attention_viz.edits import kinds
 from attention_viz.edits.changes import EDITS, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.trace import Trace
 from tests.controls import asked_of
+from tests.recording.mixers.hybrids import build
 
 TEXT = "the bank of the river was flooded"
 
@@ -41,12 +45,23 @@ def test_the_example_of_a_kind_is_one_of_it(name: str) -> None:
 
 @every_kind
 def test_a_change_of_a_kind_fits_is_told_and_is_what_ran(name: str) -> None:
-    before = Scratch(heads=2).trace(TEXT)
-    ((change,), _) = read_changes(f"{EDITS[name].example}@0.1")
+    def run(*edits: Any) -> Trace:
+        if "softmax" in EDITS[name].fits:
+            return Scratch(heads=2).trace(TEXT, edits=edits)
+        return av.wrap(build("qwen3_next")).trace_ids((torch.arange(8)[None] * 7) % 97, edits=edits)
+
+    before = run()
+    ((change,), _) = read_changes(f"{EDITS[name].example}@{'mixer.' * ('softmax' not in EDITS[name].fits)}0.1")
     assert not misfit(change, before)
     assert describe(change, before).strip() and EDITS[name].short(change).strip()
     edits = to_edits(change, before)
-    after = Scratch(heads=2).trace(TEXT, edits=edits)
+    after = run(*edits)
+    if before.mixers:
+        assert not after.output.allclose(before.output)
+        assert after.weights(0, 0, "mixer").allclose(before.weights(0, 0, "mixer"))
+        assert not after.weights(0, 1, "mixer").allclose(before.weights(0, 1, "mixer"))
+        assert misfit(read_changes(f"{EDITS[name].example}@decoder.1.1")[0][0], before)
+        return
     assert not after.output.allclose(before.output)
     assert after.provenance.edits == tuple(str(edit) for edit in edits)
     assert after.attention(0).head(0).output.allclose(before.attention(0).head(0).output)

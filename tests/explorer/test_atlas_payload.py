@@ -5,18 +5,21 @@ from typing import Any
 
 import numpy
 import pytest
+import torch
 
 import attention_viz as av
+from attention_viz.analysis.arrived import channels_together
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.metrics import metrics_in
 from attention_viz.analysis.roles import ROLES, roles, roles_for
 from attention_viz.explorer import atlas_source
-from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, SIDE, pack_atlas, starts
+from attention_viz.explorer.atlas_payload import BLOCKED, LEVELS, MIDDLE, SIDE, HeadTables, pack_atlas, starts
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.explorer.packet import read_packet
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.scale import full_colour
+from tests.recording.mixers.hybrids import build
 from tests.shipped import shipped
 
 
@@ -101,3 +104,54 @@ def test_a_head_rests_on_special_tokens_and_where_none_looks_ahead_on_the_first(
     assert resting_words(shipped("induction").trace("moon cheese frog"), "decoder") == "<s>"
     assert resting_words(av.scratch("a b c", allowed=av.masks.causal(3)), "decoder") == "“a”"
     assert resting_words(av.scratch("a b c"), "encoder") == ""
+
+
+def mixed(name: str) -> Trace:
+    return channels_together(av.wrap(build(name)).trace_ids((torch.arange(20)[None] * 7) % 97))
+
+
+def tables_of(trace: Trace, stream: str) -> HeadTables:
+    return HeadTables(head_table(trace, stream), roles(trace, stream))
+
+
+def test_layers_with_and_without_a_softmax_stand_in_the_models_order_with_signs_on_a_logarithmic_scale() -> None:
+    trace = mixed("qwen3_next")
+    own, others = tables_of(trace, "decoder"), {"mixer": tables_of(trace, "mixer")}
+    header, levels = unpacked(pack_atlas(trace, "decoder", *own, others), trace, "decoder")
+    assert [(one["stream"], one["number"], one.get("kind")) for one in header["layers"]] == [
+        ("mixer", 0, "gated delta"),
+        ("decoder", 1, None),
+    ]
+    for head in range(4):
+        weights = trace.weights(0, head, "mixer").double().numpy()
+        top = abs(weights).max()
+        with numpy.errstate(divide="ignore"):
+            places = numpy.sign(weights) * (1 + numpy.log10(abs(weights) / top) / 4).clip(0, 1)
+        ahead = ~numpy.tri(20, dtype=bool)
+        assert (levels[head][ahead] == BLOCKED).all() and header["tops"][head] == pytest.approx(top)
+        assert (
+            numpy.abs((levels[head][~ahead].astype(int) - MIDDLE) / MIDDLE - places[~ahead]).max()
+            <= 0.5 / MIDDLE + 1e-4
+        )
+        assert numpy.abs(levels[4 + head] / LEVELS - trace.weights(1, head, "decoder").numpy())[~ahead].max() < 0.003
+    told = {one["name"]: one for one in header["metrics"]}
+    assert told["previous"]["mixed"] == "Previous token, share of size" and told["row_sum"]["signed"]
+    assert header["numbers"]["entropy"][:4] == [None] * 4 and header["numbers"]["reach"][4:] == [None] * 4
+    assert header["numbers"]["previous"][:4] == pytest.approx(others["mixer"].table["previous"].tolist(), abs=1e-6)
+    names = [one["name"] for one in header["roles"]]
+    assert [names[at] for at in header["role"]] == [*others["mixer"].roles["role"], *own.roles["role"]]
+
+
+def test_a_layer_with_a_matrix_per_channel_is_one_entry_of_what_arrives_in_all() -> None:
+    whole = av.wrap(build("jamba")).trace_ids((torch.arange(20)[None] * 7) % 97)
+    trace, (layer, *_) = channels_together(whole), whole.layer_numbers("mixer")
+    assert channels_together(trace) is trace and trace.fidelity.output_error == whole.fidelity.output_error
+    header, levels = unpacked(pack_atlas(trace, "mixer", *tables_of(trace, "mixer")), trace, "mixer")
+    (first, *_), mixer = header["layers"], whole.attention(layer, "mixer")
+    assert (first["number"], first["heads"], first["drawn"], first["channels"]) == (layer, 1, "arrived", True)
+    parts = mixer.weights[..., None].double() * mixer.value[:, None].double()
+    arrived = parts.square().sum(dim=(0, -1)).sqrt()
+    with numpy.errstate(divide="ignore"):
+        places = (1 + numpy.log10((arrived / arrived.max()).numpy()) / 4).clip(0, 1)
+    below = numpy.tri(20, dtype=bool)
+    assert numpy.abs(levels[0] / LEVELS - places)[below].max() <= 0.5 / LEVELS + 1e-4

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.findings.mixing import mixer_of, shares_of
 from attention_viz.analysis.overview import overview
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.errors import AttentionVizError, TraceError
@@ -18,16 +19,26 @@ from attention_viz.trace.trace import Trace
 # Of more weights than this the largest is looked for in a map of blocks first; how far that may be from the weights,
 # as a part of them.
 MANY_WEIGHTS, _ROUNDED = 2**22, 1e-5
+# Of a layer with a matrix per channel, so many weights in all channels at most; of more, a part of the rows.
+_MANY_IN_CHANNELS = 2**28
 
 
 def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence[Finding] = ()) -> tuple[int, int]:
-    """Return the query and key of a head's finding, else its strongest link between words, if any."""
+    """Return the query and key of a head's finding, else its strongest link between words, if any.
+
+    Without a softmax, that is the largest share of size off the diagonal; of a layer with a matrix per channel, of what
+    arrives in all of them.
+    """
     for one in findings:
         if (one.stream, one.layer, one.head) == (stream, layer, head):
             return one.query, one.key
     queries, keys = words_of(trace.query_tokens(stream)), words_of(trace.key_tokens(stream))
-    silent = _silent(queries), _silent(keys, [0] if stream == "decoder" else ())
+    # Early rows have much on the first key because they have few others.
+    silent = _silent(queries), _silent(keys, [0] if stream == "decoder" or stream in trace.mixers else ())
     apart = stream != "cross" and len(queries.tokens) > 1
+    if stream in trace.mixers:
+        found = _strongest_share(trace, (stream, layer, head), *silent, apart=apart)
+        return found[1:] if found[0] >= 0 else (_first_plain(queries), _first_plain(keys))
     try:
         call = trace.attention(layer, stream).head(head)
     except AttentionVizError:
@@ -52,11 +63,29 @@ def _strongest(
     """The largest weight, query and key, first of equals; below 0 for none."""
     weights = weights.detach().nan_to_num(0)
     if apart:
-        weights.diagonal(rows.start).fill_(-1)
-    weights[[row - rows.start for row in silent_rows if row in rows]] = -1
+        weights[list(range(len(rows))), list(rows)] = -1
+    weights[[rows.index(row) for row in silent_rows if row in rows]] = -1
     weights[:, silent_keys] = -1
     row, key = divmod(int(weights.argmax()), weights.shape[1])
-    return float(weights[row, key]), rows.start + row, key
+    return float(weights[row, key]), rows[row], key
+
+
+def _strongest_share(
+    trace: Trace, place: tuple[str, int, int], silent_rows: list[int], silent_keys: list[int], *, apart: bool
+) -> tuple[float, int, int]:
+    """The largest share of size, query and key, from as many rows as time allows."""
+    stream, layer, head = place
+    mixer = mixer_of(trace, stream, layer)
+    channels, queries, keys = mixer.shape
+    most = _MANY_IN_CHANNELS // (channels * keys) if mixer.per == "channel" else queries
+    best = (-1.0, 0, 0)
+    for part in row_slices(queries, keys):
+        rows = range(queries)[part]
+        rows = rows[:: max(1, -(-queries // max(1, most)))]
+        shares = shares_of(trace, stream, layer, head, rows).detach().float().cpu()
+        found = _strongest(shares, rows, silent_rows, silent_keys, apart=apart)
+        best = max(best, found, key=lambda one: one[0])
+    return best
 
 
 def _strongest_of_many(

@@ -124,6 +124,7 @@ KINDS = (
         words=lambda change, trace, spell: f"{subject_of(change, trace)} is zero-ablated: its output is 0",
         short=lambda change: "zero-ablated",
         make=lambda change, trace: tuple(Ablate(*one, "zero", change.stream) for one in heads_of(change, trace)),
+        fits=("softmax", "mixer"),
     ),
     EditKind(
         name="mean",

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from attention_viz.edits.change import Change, EditKind, OneCell, Spell
+from attention_viz.edits.change import Change, EditKind, OneCell, Spell, stream_of
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.places import check_head, check_shape, check_whole, concerns, where
 from attention_viz.edits.words import place_of, tokens_of
@@ -183,6 +183,8 @@ def _block(change: Change, trace: Trace) -> tuple[Edit, ...]:
 
 def _words(change: Change, trace: Trace, spell: Spell) -> str:
     ((query, key),) = (tokens_of(cell, change, trace, spell) for cell in change.cells)
+    if stream_of(change, trace) in trace.mixers:
+        return f"{key} contributes nothing to {query} in {place_of(change, trace)}"
     return f"{query} may not attend to {key} in {place_of(change, trace)}"
 
 
@@ -195,5 +197,6 @@ KINDS = (
         words=_words,
         short=lambda change: "with that cell blocked",
         make=_block,
+        fits=("softmax", "mixer"),
     ),
 )

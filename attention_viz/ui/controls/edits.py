@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.edits.change import Change, Detail, Drawing, Nothing, NumberDetail, OneCell
 from attention_viz.edits.changes import EDITS, MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.errors import ShapeError
@@ -52,19 +53,20 @@ def made(text: str, run: Run, state: State) -> "tuple[Edit, ...]":
 
 def show_edit_controls(run: Run, state: State, *, pattern: str) -> None:
     """Draw the controls that add and undo changes."""
+    stream = run.stream(state.stream)
     with st.container(key="edit-pickers", horizontal=True, vertical_alignment="bottom"):
         what = widgets.draft(
             st.selectbox,
             "Change",
             key="edit-what",
             default=next(iter(EDITS)),
-            options={name: one.label for name, one in EDITS.items()},
+            options={name: one.label for name, one in EDITS.items() if one.fits_stream(stream, run.trace)},
             width=290,
         )
         stream, layer, head = _place(run, state)
         ready = _show_details(what, run, stream, pattern)
         full = len(read_changes(current_edits())[0]) >= MOST
-        named = stream if len(run.trace.attention_streams) > 1 or len(state.facts.heads) > 1 else None
+        named = _named(run, state)
         st.button(
             "Add", type="primary", disabled=full or not ready, on_click=_add, args=(run, layer, head, named, pattern)
         )
@@ -80,18 +82,26 @@ def begin_with_change(run: Run, state: State) -> None:
     """Cut the chosen pair, once per visit without changes."""
     if current_edits() or visit.memory(_History).begun or visit.notices(CHANGES):
         return
-    named = run.stream(state.stream) if len(run.trace.attention_streams) > 1 or len(state.facts.heads) > 1 else None
-    cut = Change("block", None, None, named, (pair_of(run, state),))
+    cut = Change("block", None, None, _named(run, state), (pair_of(run, state),))
     if not misfit(cut, run.trace):
         visit.memory(_History).begun = True
         visit.pick(CHANGES, edits=write_changes([cut]))
 
 
+def _named(run: Run, state: State) -> str | None:
+    """Return the stream if a change has to name it."""
+    return run.stream(state.stream) if run.several or len(state.facts.heads) > 1 else None
+
+
 def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
     """Return stream, layer and head; None for all."""
     stream, (layer, head) = run.stream(state.stream), run.place(state.stream, state.layer, state.head)
-    names = {"head": f"layer {layer}, head {head}", "layer": f"layer {layer}, all heads", "all": "all layers and heads"}
-    chosen = widgets.draft(st.selectbox, "Where", key="edit-where", default="head", options=names, width=190)
+    per = "head"
+    if run.mixes(stream):
+        per = mixers_of(run.trace, stream)[layer].per
+    one = {} if per == "channel" else {"head": f"layer {layer}, head {head}"}
+    names = {**one, "layer": f"layer {layer}, all {per}s", "all": f"all layers and {per}s"}
+    chosen = widgets.draft(st.selectbox, "Where", key="edit-where", default=next(iter(names)), options=names, width=190)
     return stream, None if chosen == "all" else layer, head if chosen == "head" else None
 
 
@@ -165,7 +175,7 @@ def _no_pattern_words(run: Run, stream: str) -> str:
 
 def _add(run: Run, layer: int | None, head: int | None, stream: str | None, pattern: str) -> None:
     what = widgets.drafted("edit-what")
-    detail = _chosen_detail(what, run, stream or run.trace.attention_streams[0], pattern)
+    detail = _chosen_detail(what, run, stream or run.trace.streams[0], pattern)
     if detail != ():  # a drawing that is gone since the button was shown
         change = Change(what, layer, head, stream, detail)
         _step(write_changes([*read_changes(current_edits())[0], change]))

@@ -128,7 +128,7 @@ def printed(
 
 def _origin(trace: Trace, layer: int | None, head: int | None, stream: str | None) -> str:
     named = stream is not None or len(trace.attention_streams) == 1
-    tokens = trace.query_tokens(trace.attention_stream(stream)) if named else None
+    tokens = trace.query_tokens(trace.stream(stream)) if named else None
     return provenance_line(trace, layer, head, tokens)
 
 

@@ -1,12 +1,12 @@
 """Write one head's heatmap, or a picture with one position's weights, as SVG without a browser."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy
 import numpy as np
-from jaxtyping import Bool, UInt8
+from jaxtyping import Bool, Float, UInt8
 
 from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.errors import TraceError
@@ -18,6 +18,7 @@ from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.marks import svg_path
 from attention_viz.views.style.scale import full_colour
+from attention_viz.views.style.signed import largest_of, log_bar, log_places, short
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, channels, ink_on, on_ramp
 from attention_viz.views.style.wording import escaped, shortened, spread
 
@@ -72,7 +73,8 @@ def heatmap_svg(
 ) -> str:
     """Return one head's weights as an SVG document: title, axes, colour bar, and a provenance line.
 
-    Above 250,000 cells, each block of neighbours is drawn as its largest weight, and a line says so.
+    Above 250,000 cells, each block of neighbours is drawn as its largest weight, and a line says so. Without
+    a softmax, weights are signed, as in `heatmap`.
 
     Args:
         trace: the run.
@@ -92,18 +94,18 @@ def heatmap_svg(
         AttentionVizError: a length can't be read.
     """
     sheet = Sheet.asked(width, height, title, footer, numbers, font_size)
-    stream = trace.attention_stream(stream)
+    stream = trace.stream(stream)
     blocks = call_blocks(trace.attention(layer, stream).head(head))
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    full = full_colour(blocks.values, max(blocks.shape))
+    scale = _signed_scale(blocks) if stream in trace.mixers else _weight_scale(blocks)
     named = caption(trace, layer, head, stream) if sheet.title is True else str(sheet.title or "")
     note, origin = block_note(blocks), provenance_line(trace, layer, head, queries)
     page = _page(sheet, blocks, (queries.written, keys.written), named, note, origin)
     wide, high = blocks.shape[1] * page.cell, blocks.shape[0] * page.cell
-    matrix = f'<g transform="translate({page.left:.1f} {page.top:.1f})">{_cells(blocks, full, page, sheet.numbers)}'
+    matrix = f'<g transform="translate({page.left:.1f} {page.top:.1f})">{_cells(blocks, scale, page, sheet.numbers)}'
     matrix += _labels(queries.written, page, across=False) + _labels(keys.written, page, across=True)
     matrix += _titles(wide, high, page)
-    matrix += _bar(wide, full, float(blocks.values.max(initial=0.0)), page.factor, _tall(high, page.factor))
+    matrix += _bar(wide, scale, page.factor, _tall(high, page.factor))
     matrix += (_hatching(wide, page.factor, _tall(high, page.factor)) if blocks.blocked.any() else "") + "</g>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{px(page.width)}" height="{px(page.height)}" '
@@ -113,6 +115,32 @@ def heatmap_svg(
         f'<rect width="100%" height="100%" fill="{LIGHT.background}"/>'
         f"{_heading(page, note)}{matrix}{_footer(page)}</svg>\n"
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _SvgScale:
+    """Each cell's place on a ramp, from 0 to 1, the ramp, the bar's numbers by place, and how a cell's is written."""
+
+    places: Float[numpy.ndarray, "row column"]
+    stops: Sequence[str]
+    ticks: Mapping[float, str]
+    title: str
+    write: Callable[[float], str]
+
+
+def _weight_scale(blocks: Blocks) -> _SvgScale:
+    full = full_colour(blocks.values, max(blocks.shape))
+    beyond = "≥ " if float(blocks.values.max(initial=0.0)) > full else ""
+    ticks = {0.0: "0", 0.5: f"{full / 2:.3g}", 1.0: f"{beyond}{full:.3g}"}
+    places = numpy.nan_to_num(blocks.values / full).clip(0, 1)
+    return _SvgScale(places, LIGHT.weights, ticks, "weight", lambda weight: f"{weight:.3f}".removeprefix("0"))
+
+
+def _signed_scale(blocks: Blocks) -> _SvgScale:
+    largest = largest_of(blocks)
+    ticks = log_bar(largest, "", signed=True)
+    named = {(place + 1) / 2: text for place, text in zip(ticks["tickvals"], ticks["ticktext"], strict=True)}
+    return _SvgScale((log_places(blocks.values, largest) + 1) / 2, LIGHT.differences, named, "signed weight", short)
 
 
 def _page(
@@ -169,22 +197,21 @@ def _footer(page: _SvgLayout) -> str:
     return f'<g font-size="{px(9 * small)}" fill="{LIGHT.muted}">{"".join(texts)}</g>'
 
 
-def _cells(blocks: Blocks, full: float, page: _SvgLayout, numbers: bool) -> str:
+def _cells(blocks: Blocks, scale: _SvgScale, page: _SvgLayout, numbers: bool) -> str:
     cell = page.cell
     wide, high = blocks.shape[1] * cell, blocks.shape[0] * cell
     # The last blocks reach beyond the text where it doesn't divide evenly: what is beyond is cut off.
     start = f'<svg width="{wide:.1f}" height="{high:.1f}" overflow="hidden">'
     frame = f'<rect width="{wide:.1f}" height="{high:.1f}" fill="none" stroke="{LIGHT.line}"/>'
-    printed = _numbers(blocks, full, page) if numbers and blocks.whole else ""
-    return f"{start}{_image(blocks, full, cell)}{_hatch(blocks, cell)}</svg>{frame}{printed}"
+    printed = _numbers(blocks, scale, page) if numbers and blocks.whole else ""
+    return f"{start}{_image(blocks, scale, cell)}{_hatch(blocks, cell)}</svg>{frame}{printed}"
 
 
-def _image(blocks: Blocks, full: float, cell: float) -> str:
+def _image(blocks: Blocks, scale: _SvgScale, cell: float) -> str:
     """Draw a pixel per cell or block: small at 512 tokens, sharp at any size."""
-    stops = [on_ramp(LIGHT.weights, step / (_STEPS - 1)) for step in range(_STEPS)]
+    stops = [on_ramp(scale.stops, step / (_STEPS - 1)) for step in range(_STEPS)]
     colours = numpy.array([channels(colour) for colour in stops], numpy.uint8)
-    shares = numpy.nan_to_num(blocks.values / full).clip(0, 1)
-    data = png_data(colours[(shares * (_STEPS - 1)).round().astype(int)])
+    data = png_data(colours[(scale.places * (_STEPS - 1)).round().astype(int)])
     high, wide = (count * length * cell for count, length in zip(blocks.values.shape, blocks.size, strict=True))
     return (
         f'<image width="{wide:.1f}" height="{high:.1f}" preserveAspectRatio="none" '
@@ -197,14 +224,14 @@ def _hatch(blocks: Blocks, cell: float) -> str:
     return f'<path d="{lines}" stroke="{LIGHT.blocked}" fill="none"/>' if lines else ""
 
 
-def _numbers(blocks: Blocks, full: float, page: _SvgLayout) -> str:
+def _numbers(blocks: Blocks, scale: _SvgScale, page: _SvgLayout) -> str:
     """Write three digits in unblocked cells if they fit."""
     cell, size = page.cell, min(11 * page.factor, page.cell / 2.6)
     if size < _READABLE:
         return ""
     cells = [
         f'<text x="{(j + 0.5) * cell:.1f}" y="{(i + 0.5) * cell + 0.36 * size:.1f}" '
-        f'fill="{ink_on(on_ramp(LIGHT.weights, weight / full))}">{f"{weight:.3f}".removeprefix("0")}</text>'
+        f'fill="{ink_on(on_ramp(scale.stops, float(scale.places[i, j])))}">{scale.write(float(weight))}</text>'
         for (i, j), weight in numpy.ndenumerate(blocks.values)
         if not blocks.blocked[i, j]
     ]
@@ -239,23 +266,22 @@ def _titles(wide: float, high: float, page: _SvgLayout) -> str:
     )
 
 
-def _bar(wide: float, full: float, largest: float, factor: float, tall: float) -> str:
-    stops = LIGHT.weights
+def _bar(wide: float, scale: _SvgScale, factor: float, tall: float) -> str:
+    stops = scale.stops
     gradient = "".join(
         f'<stop offset="{1 - step / (len(stops) - 1):.3f}" stop-color="{colour}"/>'
         for step, colour in reversed(list(enumerate(stops)))
     )
-    size, box, more = 11 * factor, 12 * factor, "≥ " if largest > full else ""
+    size, box = 11 * factor, 12 * factor
     at, beside = wide + 24 * factor, wide + 42 * factor
     ticks = "".join(
-        f'<text x="{beside:.1f}" y="{tall * (1 - tick) + 4 * factor:.1f}" font-size="{px(size)}">'
-        f"{said}{full * tick:.3g}</text>"
-        for tick, said in ((0, ""), (0.5, ""), (1, more))
+        f'<text x="{beside:.1f}" y="{tall * (1 - tick) + 4 * factor:.1f}" font-size="{px(size)}">{text}</text>'
+        for tick, text in scale.ticks.items()
     )
     return (
         f'<defs><linearGradient id="weight" x1="0" x2="0" y1="0" y2="1">{gradient}</linearGradient></defs>'
         f'<rect x="{at:.1f}" width="{box:.1f}" height="{tall:.1f}" fill="url(#weight)" stroke="{LIGHT.line}"/>{ticks}'
-        f'<text x="{at:.1f}" y="{-10 * factor:.1f}" font-size="{px(size)}" fill="{LIGHT.muted}">weight</text>'
+        f'<text x="{at:.1f}" y="{-10 * factor:.1f}" font-size="{px(size)}" fill="{LIGHT.muted}">{scale.title}</text>'
     )
 
 

@@ -11,12 +11,14 @@ from torch import Tensor
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, matrix_blocks
 from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
+from attention_viz.analysis.comparison.shares import in_shares
 from attention_viz.errors import ShapeError
 from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis, pair_axes
 from attention_viz.views.style.blocks import block_coordinates, block_note, cells, hover_texts, spans
 from attention_viz.views.style.captions import caption, caption_lines
 from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, lying_bar
+from attention_viz.views.style.signed import largest_of
 from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
@@ -51,6 +53,8 @@ def compare(
     text. Both heads have one scale; the difference's scale is symmetric. Above `most` cells, each block of neighbours
     is drawn as its largest weight or change, and the title says so.
 
+    If a side has no softmax, both are drawn as signed shares of size: each weight over its row's sum of sizes.
+
     Args:
         comparison: from `attention_viz.compare`.
         part: only the first head ("one"), the second ("other") or the difference; all three side by side by default.
@@ -64,7 +68,7 @@ def compare(
     """
     if part is not None and part not in PARTS:
         raise ShapeError(f"unknown part {part!r}; choose {', '.join(PARTS)}, or None for all")
-    colours = palette(theme)
+    colours, comparison = palette(theme), in_shares(comparison)
     parts = PARTS if part is None else (part,)
     several = len(parts) > 1
     titles = [_caption(comparison, name, whole=several) for name in parts]
@@ -90,7 +94,8 @@ def compare(
         figure.update_layout(margin_t=92 if note else 76, title_y=0.95, title_yanchor="middle")
     for column, (name, at) in enumerate(places.items(), start=1):
         if _printed(blocks[name]):
-            add_numbers(figure, _signed if name == "difference" else _short, at=at, least=LEAST, row=1, col=column)
+            write = _signed if name == "difference" or _mixes(comparison) else _short
+            add_numbers(figure, write, at=at, least=LEAST, row=1, col=column)
     return figure
 
 
@@ -102,7 +107,7 @@ def _blocks(comparison: Comparison, part: str, most: int) -> Blocks:
 
 def _name_axes(figure: go.Figure, comparison: Comparison, column: int, colours: Palette) -> None:
     queries, keys = _labels(comparison.queries), _labels(comparison.keys)
-    key, query = pair_axes(queries, keys, colours)
+    key, query = pair_axes(queries, keys, colours, mixes=_mixes(comparison))
     across, down = labelled_axis(*key, colours, vertical=False), labelled_axis(*query, colours, vertical=True)
     if column > 1:
         down |= {"title": None, "showticklabels": False}
@@ -140,30 +145,39 @@ def _cells(
     comparison: Comparison, blocks: Mapping[str, Blocks], part: str, colours: Palette, *, bar: bool
 ) -> go.Heatmap:
     drawn, difference = blocks[part], part == "difference"
-    gap = 1 if _printed(drawn) else 0
-    low, largest = _range(blocks, difference=difference)
-    stops = colours.differences if difference else colours.weights
+    gap, mixes = 1 if _printed(drawn) else 0, _mixes(comparison)
+    low, largest = _range(blocks, difference=difference, mixes=mixes)
+    stops = colours.differences if difference or mixes else colours.weights
     # Where a text lacks a token, the page shows through: nothing is to be said there.
     look: dict[str, Any] = {"hoverongaps": True, "xgap": gap, "ygap": gap, "showscale": bar}
-    look["colorbar"] = colour_bar(_meaning(blocks, largest, difference=difference))
+    look["colorbar"] = colour_bar(_meaning(blocks, largest, difference=difference, mixes=mixes))
     texts = _hover_texts(comparison, blocks)
     return cells(drawn.values, (low, largest), stops, texts, **look, **block_coordinates(drawn))
 
 
-def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool) -> str:
+def _mixes(comparison: Comparison) -> bool:
+    return comparison.one.mixes or comparison.other.mixes
+
+
+def _meaning(blocks: Mapping[str, Blocks], largest: float, *, difference: bool, mixes: bool) -> str:
     """Explain a colour; the deepest weight colour may include larger ones."""
     if difference:
-        return "change"
+        return "change of share" if mixes else "change"
+    if mixes:
+        return "share of size"
     beyond = any(numpy.nanmax(blocks[side].values, initial=0.0) > largest for side in PARTS[:2])
     return f"weight, alike from {largest:.2g} on" if beyond else "weight"
 
 
-def _range(blocks: Mapping[str, Blocks], *, difference: bool) -> tuple[float, float]:
-    """Return the colour range: common to both heads, symmetric for a difference."""
+def _range(blocks: Mapping[str, Blocks], *, difference: bool, mixes: bool) -> tuple[float, float]:
+    """Return the colour range: common to both heads, symmetric for a difference and for signed shares."""
     if difference:
         largest = full_change(blocks["difference"].values)
         return -largest, largest
     both = [blocks[side] for side in PARTS[:2]]
+    if mixes:
+        largest = max(largest_of(one) for one in both)
+        return -largest, largest
     return 0.0, max(full_colour(numpy.nan_to_num(one.values), max(one.shape)) for one in both)
 
 
@@ -184,13 +198,16 @@ def _hover_texts(comparison: Comparison, blocks: Mapping[str, Blocks]) -> numpy.
     most = "" if one.whole else "at most "
 
     def side(value: float, which: str) -> str:
-        return f"not in the {which}" if numpy.isnan(value) else f"{most}{value:.6f} in the {which}"
+        return f"not in the {which}" if numpy.isnan(value) else f"{most}{with_minus(f'{value:.6f}')} in the {which}"
+
+    def pair(query: str, key: str) -> str:
+        return f"{key} to {query}, share of size" if _mixes(comparison) else f"{query} attends to {key}"
 
     return hover_texts(
         spans(one, 0, readable(comparison.queries.names)),
         spans(one, 1, readable(comparison.keys.names)),
         lambda query, key, i, j: (
-            f"{query} attends to {key}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
+            f"{pair(query, key)}: {side(one.values[i, j], 'first')}, {side(other.values[i, j], 'second')}"
         ),
     )
 

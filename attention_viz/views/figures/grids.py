@@ -12,11 +12,10 @@ from numpy import ndarray
 from torch import Tensor
 
 from attention_viz.analysis.head_table import head_table
-from attention_viz.analysis.metrics import METRICS
 from attention_viz.edits.effects import moved_weight
 from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
-from attention_viz.views.figures.points import check_metric, metrics_text
+from attention_viz.views.figures.points import metric_in, metrics_text
 from attention_viz.views.style.axes import arrange, label_axes
 from attention_viz.views.style.blocks import cells
 from attention_viz.views.style.marks import add_numbers
@@ -49,16 +48,16 @@ def grid_of_heads(
     *,
     title: str,
     stops: Sequence[str],
-    full: float,
+    ends: tuple[float, float],
     said: Sequence[Sequence[str]],
     written: Callable[[float], str],
     bar: dict[str, Any],
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """Colour each head by its number from 0 to `full`, layers down; see `is_turned`."""
+    """Colour each head by its number between `ends`, layers down; see `is_turned`."""
     turned = is_turned(*values.shape)
     texts = list(zip(*said, strict=True)) if turned else said
-    drawn = cells(values.T if turned else values, (0, full), stops, texts, xgap=1, ygap=1, colorbar=bar)
+    drawn = cells(values.T if turned else values, ends, stops, texts, xgap=1, ygap=1, colorbar=bar)
     figure = go.Figure([drawn])
     if max(values.shape) <= _PRINTED_UP_TO:
         add_numbers(figure, written)
@@ -105,25 +104,27 @@ def head_grid(
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: the metric is unknown, or the table has other layers than the trace.
+        ShapeError: the metric is unknown, these layers don't have it, or the table has other layers than the trace.
         TraceError: the stream is missing, or there are several and none was named.
     """
-    check_metric(metric)
-    stream, colours = trace.attention_stream(stream), palette(theme)
+    stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
+    shown = metric_in(table, metric)
     values, numbers = table[metric].unstack("head").to_numpy(), trace.layer_numbers(stream)
     if tuple(table.index.unique("layer")) != numbers:
-        raise ShapeError(f"the table must have the layers of the {stream}: {trace.kept[stream]}")
+        raise ShapeError(f"the table must have the layers of the {stream}: {', '.join(map(str, numbers))}")
+    low = float(numpy.nanmin(values, initial=0.0))
+    largest = round_up(max(float(numpy.nanmax(values, initial=0.0)), -low))
     return grid_of_heads(
         values,
-        [layer.label for layer in trace.layers[stream]],
+        [trace.label(layer, stream) for layer in numbers],
         colours,
-        title=f"{METRICS[metric].label}, by head",
-        stops=colours.weights,
-        full=round_up(float(numpy.nanmax(values, initial=0.0))),
+        title=f"{shown.label}, by head",
+        stops=colours.differences if low < 0 else colours.weights,
+        ends=(-largest if low < 0 else 0, largest),
         said=[[metrics_text(table, layer, head) for head in range(values.shape[1])] for layer in numbers],
         written=written,
-        bar=colour_bar(METRICS[metric].unit),
+        bar=colour_bar(shown.unit),
         chosen=framed(chosen, numbers),
     )
 
@@ -141,16 +142,16 @@ def changed_heads(before: Trace, after: Trace, stream: str | None = None, *, the
     Raises:
         TraceError: the traces aren't of the same tokens and layers.
     """
-    stream, colours = before.attention_stream(stream), palette(theme)
+    stream, colours = before.stream(stream), palette(theme)
     moved = moved_weight(before, after, stream).numpy()
-    labels = [layer.label for layer in before.layers[stream]]
+    labels = [before.label(layer, stream) for layer in before.layer_numbers(stream)]
     return grid_of_heads(
         moved,
         labels,
         colours,
-        title="Share of the weight that moved, by head",
+        title=f"Share of the {'size' if stream in before.mixers else 'weight'} that moved, by head",
         stops=colours.increases,
-        full=1,
+        ends=(0, 1),
         said=[
             [f"layer {escaped(label)}, head {head}: {one:.4f} of its weight moved" for head, one in enumerate(row)]
             for label, row in zip(labels, moved.tolist(), strict=True)
@@ -182,11 +183,12 @@ def head_effects(
     Raises:
         ShapeError: no head was tried, or one that the trace doesn't have.
     """
-    stream, colours = trace.attention_stream(stream), palette(theme)
+    stream, colours = trace.stream(stream), palette(theme)
     tried = dict(zip(cast("list[tuple[int, int]]", list(moved.index)), moved.tolist(), strict=True))
     layers = sorted({layer for layer, _ in tried})
     if not tried or not set(layers) <= set(trace.layer_numbers(stream)):
-        there = trace.kept[stream] if layers and not trace.kept[stream].whole else f"{trace.layer_count(stream)} layers"
+        part = layers and stream in trace.kept and not trace.kept[stream].whole
+        there = trace.kept[stream] if part else f"{trace.layer_count(stream)} layers"
         raise ShapeError(f"effects need one or more heads of the {stream}, which has {there}; got {len(tried)}")
     heads = range(max(trace.head_count(layer, stream) for layer in layers))
     values = numpy.array([[tried.get((layer, head), numpy.nan) for head in heads] for layer in layers])
@@ -198,7 +200,7 @@ def head_effects(
         colours,
         title="How far the output moves if a head is changed",
         stops=colours.increases,
-        full=round_up(largest),
+        ends=(0, round_up(largest)),
         said=[
             [f"layer {layer}, head {head}: {_percent(tried.get((layer, head)))}" for head in heads] for layer in layers
         ],
@@ -236,7 +238,7 @@ def compared_heads(
     Raises:
         ShapeError: the numbers don't fit the second run's heads.
     """
-    stream, colours = other.attention_stream(stream), palette(theme)
+    stream, colours = other.stream(stream), palette(theme)
     layers = other.layer_numbers(stream)
     heads = range(max(other.head_count(layer, stream) for layer in layers))
     if isinstance(apart, pandas.DataFrame):
@@ -252,7 +254,7 @@ def compared_heads(
         colours,
         title=escaped(f"Difference of each head · {' and '.join(names)}"),
         stops=colours.increases,
-        full=round_up(float(numpy.nanmax(apart.numpy(), initial=0.0))),
+        ends=(0, round_up(float(numpy.nanmax(apart.numpy(), initial=0.0)))),
         said=[
             [f"layer {layer}, head {head}: {value:.6f} bits" for head, value in enumerate(row)]
             for layer, row in zip(layers, numbers, strict=True)

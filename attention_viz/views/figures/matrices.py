@@ -10,12 +10,15 @@ from plotly.subplots import make_subplots
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, blocked_of, blocks_of, call_blocks, weights_of
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.mixing import signed_matrix
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, pair_axes
 from attention_viz.views.style.blocks import block_coordinates, block_note, cells, hover_texts, spans
-from attention_viz.views.style.captions import caption, model_name
+from attention_viz.views.style.captions import caption, layer_name, model_name
 from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, round_up, weight_bar
+from attention_viz.views.style.signed import carried_texts, largest_of, log_cells, precise
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     import pandas
 
 __all__ = ["difference", "heatmap", "logit_lens", "side_by_side"]
+
+Call = Attention | TokenMixer
 
 # Matrices up to this size have their numbers printed in the cells.
 _PRINTED_UP_TO = 14
@@ -46,11 +51,14 @@ def heatmap(
     The deepest colour is 1, or in long texts the largest weight, or a weight that nearly all stay below: the colour bar
     says which. Above 250,000 cells, each block of neighbours is drawn as its largest weight, and the title says so.
 
+    Without a softmax, weights are signed: two colours for what is carried and taken away, size on a logarithmic scale
+    from the largest down to a ten-thousandth of it. Hover to read its share of the row's size and the row's sums.
+
     Args:
         trace: the run.
         layer: its number, the model's own.
-        head: the head, from 0.
-        stream: the stream; None for the only one.
+        head: the head, from 0; the channel, if each has its own matrix.
+        stream: the stream, such as "mixer"; None for the only one.
         names: True to name a cell's two tokens on hover; False to give their positions, which makes the figure of a
             long text a tenth as large.
         theme: "light" or "dark".
@@ -59,17 +67,22 @@ def heatmap(
         TraceError: the layer or stream is missing, or the head has weights that aren't finite numbers.
         ShapeError: the head is missing.
     """
-    stream = trace.attention_stream(stream)
+    stream = trace.stream(stream)
     colours = palette(theme)
-    blocks = call_blocks(trace.attention(layer, stream).head(head))
+    call = trace.attention(layer, stream).head(head)
+    blocks = call_blocks(call)
     queries = readable(trace.query_tokens(stream).written)
     keys = readable(trace.key_tokens(stream).written)
-    figure = go.Figure([_cells(blocks, queries, keys, colours, names=names)])
-    add_hatch(figure, blocks.blocked, colours, size=blocks.size)
-    if names and _printed(blocks, _PRINTED_UP_TO):
-        add_numbers(figure, "{:.3f}".format, blocked=blocks.blocked)
+    printed = names and _printed(blocks, _PRINTED_UP_TO)
+    if isinstance(call, TokenMixer):
+        figure = signed_matrix(blocks, call, queries, keys, colours, names=names, printed=printed)
+    else:
+        figure = go.Figure([_cells(blocks, queries, keys, colours, names=names)])
+        add_hatch(figure, blocks.blocked, colours, size=blocks.size)
+        if printed:
+            add_numbers(figure, "{:.3f}".format, blocked=blocks.blocked)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=block_note(blocks))
-    label_axes(figure, colours, *pair_axes(queries, keys, colours))
+    label_axes(figure, colours, *pair_axes(queries, keys, colours, mixes=stream in trace.mixers))
     return figure
 
 
@@ -109,13 +122,14 @@ def difference(
     """Draw the change of one head's weights, after minus before, with 0 in the colour of the page.
 
     Cells that are blocked afterwards are hatched. The scale is symmetric. Above 250,000 cells, each block of neighbours
-    is drawn as its largest change, and the title says so.
+    is drawn as its largest change, and the title says so. Without a softmax, it is the change of signed weights, on
+    `heatmap`'s logarithmic scale.
 
     Raises:
         TraceError: the layer or stream is missing, or the two have different lengths.
         ShapeError: the head is missing.
     """
-    stream, colours = before.attention_stream(stream), palette(theme)
+    stream, colours = before.stream(stream), palette(theme)
     old, new = (trace.attention(layer, stream).head(head) for trace in (before, after))
     if old.shape != new.shape:
         raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
@@ -123,20 +137,23 @@ def difference(
     queries = readable(before.query_tokens(stream).written)
     keys = readable(before.key_tokens(stream).written)
     largest, printed = full_change(change.values), _printed(change, _CHANGES_UP_TO)
-    look: dict[str, Any] = {"xgap": int(printed), "ygap": int(printed), "colorbar": colour_bar("change")}
+    look: dict[str, Any] = {"xgap": int(printed), "ygap": int(printed)}
     texts = _change_texts(change, old, new, queries, keys)
-    drawn = cells(change.values, (-largest, largest), colours.differences, texts, **look, **block_coordinates(change))
-    figure = go.Figure([drawn])
+    if isinstance(new, TokenMixer):
+        figure = go.Figure([log_cells(change, colours, texts, "change", signed=True, **look)])
+    else:
+        look |= {"colorbar": colour_bar("change"), **block_coordinates(change)}
+        figure = go.Figure([cells(change.values, (-largest, largest), colours.differences, texts, **look)])
     add_hatch(figure, change.blocked, colours, key=False, size=change.size)
-    if printed:
+    if printed and not isinstance(new, TokenMixer):
         add_numbers(figure, lambda number: _signed(number, 2), least=LEAST)
     title = f"{escaped(caption(before, layer, head, stream))}: after − before"
     arrange(figure, title, colours, note=block_note(change, "the largest change"))
-    label_axes(figure, colours, *pair_axes(queries, keys, colours))
+    label_axes(figure, colours, *pair_axes(queries, keys, colours, mixes=stream in before.mixers))
     return figure
 
 
-def _change(old: Attention, new: Attention) -> Blocks:
+def _change(old: Call, new: Call) -> Blocks:
     def rows(some: slice) -> tuple[numpy.ndarray, numpy.ndarray]:
         before, after = old.rows(some), new.rows(some)
         return weights_of(after) - weights_of(before), blocked_of(after)
@@ -144,15 +161,20 @@ def _change(old: Attention, new: Attention) -> Blocks:
     return blocks_of((new.shape[-2], new.shape[-1]), rows)
 
 
-def _change_texts(
-    change: Blocks, old: Attention, new: Attention, queries: Sequence[str], keys: Sequence[str]
-) -> numpy.ndarray:
+def _change_texts(change: Blocks, old: Call, new: Call, queries: Sequence[str], keys: Sequence[str]) -> numpy.ndarray:
     names = spans(change, 0, queries), spans(change, 1, keys)
     if not change.whole:
         return hover_texts(
             *names, lambda query, key, i, j: f"{query} to {key}: by {_signed(float(change.values[i, j]), 6)}"
         )
     before, after = weights_of(old), weights_of(new)
+    if isinstance(new, TokenMixer):
+        return hover_texts(
+            *names,
+            lambda query, key, i, j: (
+                f"{key} to {query}: {precise(float(before[i, j]))} before, {precise(float(after[i, j]))} after"
+            ),
+        )
     return hover_texts(
         *names, lambda query, key, i, j: f"{query} attends to {key}: {before[i, j]:.6f} before, {after[i, j]:.6f} after"
     )
@@ -167,11 +189,20 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
 
     Above 250,000 cells in all, each block of neighbours is drawn as its largest weight, and the title says so.
 
+    Without a softmax, weights are signed, as in `heatmap`, on one scale for all heads.
+
     Raises:
-        TraceError: the layer or stream is missing, or a head has weights that aren't finite numbers.
+        TraceError: the layer or stream is missing, a head has weights that aren't finite numbers, or each channel has
+            its own matrix.
     """
-    stream, colours = trace.attention_stream(stream), palette(theme)
+    stream, colours = trace.stream(stream), palette(theme)
     call = trace.attention(layer, stream)
+    mixes = isinstance(call, TokenMixer)
+    if mixes and call.per == "channel":
+        raise TraceError(
+            f"layer {layer} ({call.kind}) has a matrix for each of its {call.shape[0]} channels; draw one with "
+            "heatmap, or all of them together with arrived"
+        )
     heads = [call_blocks(call.head(head), most=MOST_CELLS // call.shape[0]) for head in range(call.shape[0])]
     across = min(_ACROSS, len(heads))
     down = -(-len(heads) // across)
@@ -179,6 +210,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     figure = make_subplots(down, across, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.3 / down)
     queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     full = max(full_colour(one.values, max(one.shape)) for one in heads)
+    largest = max(largest_of(one) for one in heads)
     bar = weight_bar(full, max(float(one.values.max(initial=0.0)) for one in heads))
     for head, one in enumerate(heads):
         most = "" if one.whole else "at most "
@@ -187,10 +219,14 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
             spans(one, 1, keys),
             lambda query, key, i, j, one=one, most=most: f"{query} attends to {key}: {most}{one.values[i, j]:.6f}",
         )
-        look = {"hovertemplate": f"head {head}: %{{hovertext}}<extra></extra>", **block_coordinates(one)}
-        drawn = cells(one.values, (0, full), colours.weights, texts, colorbar=bar, showscale=head == 0, **look)
+        look: dict[str, Any] = {"hovertemplate": f"head {head}: %{{hovertext}}<extra></extra>", "showscale": head == 0}
+        if isinstance(call, TokenMixer):
+            texts = carried_texts(one, call.head(head), queries, keys)
+            drawn = log_cells(one, colours, texts, "signed weight", largest=largest, signed=True, **look)
+        else:
+            drawn = cells(one.values, (0, full), colours.weights, texts, colorbar=bar, **look, **block_coordinates(one))
         figure.add_trace(drawn, head // across + 1, head % across + 1)
-    title = f"All heads of layer {escaped(trace.label(layer, stream))}"
+    title = f"All heads of l{escaped(layer_name(trace, layer, stream)[1:])}"
     arrange(figure, title, colours, note=block_note(heads[0]))
     figure.update_layout(height=_TOP + _HEIGHT * down)
     figure.update_annotations(font={"size": 12, "color": colours.ink})

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.likeness import head_distances
-from attention_viz.analysis.metrics import METRICS, metrics_in
+from attention_viz.analysis.metrics import METRICS, Metric
 from attention_viz.analysis.plane import Plane, queries_and_keys_plane
 from attention_viz.errors import ShapeError
 from attention_viz.trace.tokens import Tokens
@@ -25,8 +25,10 @@ from attention_viz.views.style.wording import escaped, readable, shortened, spre
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["check_metric", "head_map", "head_scatter", "heads_as_points", "metrics_text", "queries_and_keys"]
+__all__ = ["head_map", "head_scatter", "heads_as_points", "metric_in", "metrics_text", "queries_and_keys"]
 
+# The metric that only tables of layers without a softmax have.
+MIXERS_ONLY = "row_sum"
 # At most so many heads are named, which lie this many standard deviations from the median at least.
 _NAMED, _APART = 10, 2.0
 # So many tokens of a side are named beside their points; so many links are drawn, of this weight at least.
@@ -87,8 +89,8 @@ def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:
     if (layer, head) not in table.index:
         return ""
     row = table.loc[(layer, head)]
-    known = [name for name in METRICS if name in row.index and row[name] == row[name]]
-    lines = [f"{METRICS[name].label}: {_with_spread(row, name)}" for name in known]
+    there = [name for name in METRICS if name in row.index and row[name] == row[name]]
+    lines = [f"{metric_in(table, name).label}: {_with_spread(row, name)}" for name in there]
     return "<br>".join([f"layer {layer}, head {head}", *lines])
 
 
@@ -97,10 +99,16 @@ def _with_spread(row: "pandas.Series", name: str) -> str:
     return f"{row[name]:.3f} ± {row[spread]:.3f}" if spread in row.index else f"{row[name]:.3f}"
 
 
-def check_metric(metric: str) -> None:
-    """Refuse an unknown metric."""
-    if metric not in metrics_in("softmax"):
-        raise ShapeError(f"unknown metric {metric!r}; choose {', '.join(metrics_in('softmax'))}")
+def metric_in(table: "pandas.DataFrame", name: str) -> Metric:
+    """Return a metric as it is in a table of heads: without a softmax, weights are shares of size."""
+    if name not in METRICS:
+        raise ShapeError(f"unknown metric {name!r}; choose {', '.join(METRICS)}")
+    metric = METRICS[name]
+    if name in table:
+        return metric.in_mixers if MIXERS_ONLY in table else metric
+    there = ", ".join(one for one in METRICS if one in table)
+    why = f": {metric.mixers}" if MIXERS_ONLY in table and metric.mixers else ""
+    raise ShapeError(f"these layers have no metric {name!r}{why}; choose {there}")
 
 
 def head_scatter(
@@ -125,17 +133,16 @@ def head_scatter(
         theme: "light" or "dark".
 
     Raises:
-        ShapeError: the metric is unknown.
+        ShapeError: the metric is unknown, or these layers don't have it.
         TraceError: the stream is missing, or there are several and none was named.
     """
-    for metric in (across, up):
-        check_metric(metric)
-    stream, colours = trace.attention_stream(stream), palette(theme)
+    stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
+    right, above = (metric_in(table, name) for name in (across, up))
     figure = heads_as_points(table, table[across].tolist(), table[up].tolist(), chosen, colours)
-    arrange(figure, f"{METRICS[up].label} against {METRICS[across].label.lower()}", colours)
-    figure.update_xaxes(title={"text": f"{METRICS[across].label}, {METRICS[across].unit}"}, **number_axis(colours))
-    figure.update_yaxes(title={"text": f"{METRICS[up].label}, {METRICS[up].unit}"}, **number_axis(colours))
+    arrange(figure, f"{above.label} against {right.label.lower()}", colours)
+    figure.update_xaxes(title={"text": f"{right.label}, {right.unit}"}, **number_axis(colours))
+    figure.update_yaxes(title={"text": f"{above.label}, {above.unit}"}, **number_axis(colours))
     return figure
 
 
@@ -165,7 +172,7 @@ def head_map(
         ShapeError: distances of another number of heads.
         TraceError: the stream is missing, or there are several and none was named.
     """
-    stream, colours = trace.attention_stream(stream), palette(theme)
+    stream, colours = trace.stream(stream), palette(theme)
     table = head_table(trace, stream) if table is None else table
     distances = head_distances(trace, stream) if distances is None else distances
     if distances.shape != (len(table), len(table)):

@@ -81,8 +81,12 @@ def label_axes(figure: go.Figure, colours: Palette, across: Axis, down: Axis) ->
     )
 
 
-def pair_axes(queries: list[str], keys: list[str], colours: Palette) -> tuple[NamedAxis, NamedAxis]:
-    """Return the axes of a matrix of weights: keys across, queries down."""
+def pair_axes(
+    queries: list[str], keys: list[str], colours: Palette, *, mixes: bool = False
+) -> tuple[NamedAxis, NamedAxis]:
+    """Return the axes of a matrix of weights: keys across, queries down; `mixes` if its layer has no softmax."""
+    if mixes:
+        return (keys, "key: carried token", colours.key), (queries, "query: receiving token", colours.query)
     return (keys, "key: attended token", colours.key), (queries, "query: attending token", colours.query)
 
 

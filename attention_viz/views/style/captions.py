@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from attention_viz import __version__
+from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.words import ordinal
 from attention_viz.trace.tokens import Tokens
@@ -19,6 +20,12 @@ def model_name(model: str) -> str:
     parts = [part for part in re.split(r"[/\\]", model) if part]
     is_path = model.startswith(("/", ".", "~")) or "\\" in model or len(parts) > 2
     return parts[-1] if is_path and parts else model
+
+
+def layer_name(trace: Trace, layer: int, stream: str) -> str:
+    """Name a layer, with its kind if it has no softmax, as in "Layer 3 · gated delta"."""
+    name = f"Layer {trace.label(layer, stream)}"
+    return f"{name}{_BETWEEN}{mixer_of(trace, stream, layer).kind}" if stream in trace.mixers else name
 
 
 def caption(trace: Trace, layer: int, head: int, stream: str) -> str:
@@ -40,6 +47,9 @@ def caption_lines(trace: Trace, layer: int, head: int, stream: str, longest: int
 def _caption(trace: Trace, layer: int, head: int, stream: str) -> list[str]:
     found = READINGS.get(trace.provenance.reading)
     which = f"head {head}" if found is None or found.per_head else "all heads together"
+    if stream in trace.mixers:
+        per = mixer_of(trace, stream, layer).per
+        return [model_name(trace.provenance.model), layer_name(trace, layer, stream), f"{per} {head}"]
     read = [] if found is None or found.function is None else [found.label]
     return [model_name(trace.provenance.model), f"{stream} layer {trace.label(layer, stream)}, {which}", *read]
 

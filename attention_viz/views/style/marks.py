@@ -89,12 +89,13 @@ def add_hatch(
     key: bool = True,
     size: tuple[int, int] = (1, 1),
     line: Mapping[str, Any] | None = None,
+    name: str = "blocked: may not attend there",
 ) -> None:
     """Hatch blocked cells, if any, with a legend, as one trace: a trace per line would be slow."""
     if not blocked.any():
         return
     lines = segments(blocked, size)
-    common: dict[str, Any] = {"name": "blocked: may not attend there", "hoverinfo": "skip"}
+    common: dict[str, Any] = {"name": name, "hoverinfo": "skip"}
     figure.add_scatter(
         x=[x for start, end in lines for x in (start[0], end[0], None)],
         y=[y for start, end in lines for y in (start[1], end[1], None)],

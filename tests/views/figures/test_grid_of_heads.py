@@ -19,7 +19,7 @@ def test_each_head_keeps_its_number_words_and_frame_whichever_way_the_grid_stand
         colours,
         title="",
         stops=colours.increases,
-        full=1,
+        ends=(0, 1),
         said=said,
         written="{:.2f}".format,
         bar=colour_bar("bits"),

@@ -6,7 +6,7 @@
 import {createCard} from "./card.js";
 import {createCards} from "./cards.js";
 import {buildAtlas, paintAtlas, readColours} from "./grid.js";
-import {fullOf, percent} from "./numbers.js";
+import {fullOf, isSigned, percent} from "./numbers.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {HeadGrid, axesOf} from "../heads/cells.js";
@@ -48,7 +48,7 @@ function create(base) {
     ...base,
     ...{title, legend, grid, room: Number(root.dataset["height"])},
     ...{header: null, message: null, drawing: null, chosen: null},
-    open: ({layer, head}) => atlas.setTriggerValue("open", {layer, head}),
+    open: (place) => atlas.setTriggerValue("open", placeOnly(place)),
   };
   const atlas = /** @type {Atlas} */ (bare);
   atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));
@@ -94,15 +94,27 @@ function draw(atlas) {
 function follow(atlas, message) {
   if (!atlas.header) return;
   atlas.message = /** @type {AtlasMessage} */ (message);
-  const {layer, head} = message;
-  if (takesChoice(atlas, message)) atlas.chosen = {layer, head};
+  const {layer, head, stream} = atlas.message;
+  if (takesChoice(atlas, message)) atlas.chosen = {layer, head, ...nameIn(atlas.header.layers, stream, layer)};
   draw(atlas);
 }
 
+/** The name of a layer, where numbers come twice. @param {AtlasHeader["layers"]} layers @param {string} stream
+ * @param {number} layer */
+function nameIn(layers, stream, layer) {
+  const name = layers.find((one) => one.stream === stream && one.number === layer)?.name;
+  return name === undefined ? {} : {name};
+}
+
+/** A head's place as the page is told of it. @param {AtlasCell} cell */
+function placeOnly({layer, head, of: {stream}}) {
+  return stream === undefined ? {layer, head} : {layer, head, stream};
+}
+
 /** @param {Atlas} atlas @param {AtlasCell} cell */
-function choose(atlas, {layer, head}) {
-  atlas.chosen = {layer, head};
-  sendChoice(atlas, atlas.chosen);
+function choose(atlas, cell) {
+  atlas.chosen = cell;
+  sendChoice(atlas, placeOnly(cell));
   atlas.grid.mark(atlas.chosen);
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
 }
@@ -120,13 +132,14 @@ function writeTitle({title, legend, grid}, drawing) {
   title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
-  const shown = roles ? [colours.background, colours.roles[0]] : colours.ramp;
+  const signed = isSigned(drawing);
+  const shown = roles ? [colours.background, colours.roles[0]] : signed ? colours.differences : colours.ramp;
   const bar = element("div", {class: "av-bar"});
   bar.style.background = `linear-gradient(to right, ${shown.map(rgb).join(", ")})`;
   const full = fullOf(drawing);
   const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
   const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "root scale"}[message.view];
-  const ends = roles ? ["threshold", "strongest"] : ["0", most];
+  const ends = roles ? ["threshold", "strongest"] : [signed ? `\u2212${most}` : "0", most];
   const ticks = ends.map((end) => element("span", {}, end));
   ticks.splice(1, 0, element("span", {class: "av-unit"}, unit));
   legend.replaceChildren(bar, element("div", {class: "av-ends"}, ...ticks));

@@ -2,11 +2,12 @@
 // covered but that, and it comes back. Where that place is out of sight, as on a phone, a strip at the window's end.
 
 import {element, fitCanvas, focused} from "../parts/element.js";
-import {drawPattern} from "./grid.js";
-import {isFew, tokensOf} from "./numbers.js";
+import {drawPattern, placeWords} from "./grid.js";
+import {isFew, labelOf, tokensOf} from "./numbers.js";
+import {cellName} from "../heads/cells.js";
 import {roleOf, swatchOf} from "./roles.js";
 
-/** @import {Atlas, AtlasCell, AtlasHeader, Drawing} from "./grid.js" */
+/** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js" */
 
 /**
  * The card: `show(cell)` and `hide()` at once; `point(cell)` once the pointer has stayed there; `keep(cell)` when it is
@@ -70,14 +71,19 @@ function endStrip(card) {
 
 /** Whether the page tells of the head that is shown. @param {OwnCard} card */
 function isTold({shown, atlas: {message}}) {
-  return shown !== null && message !== null && message.layer === shown.layer && message.head === shown.head;
+  return shown !== null && message !== null && isChosen(message, shown);
+}
+
+/** Whether the page shows that head. @param {AtlasMessage} message @param {AtlasCell} cell */
+function isChosen({layer, head, stream}, cell) {
+  return layer === cell.layer && head === cell.head && (cell.of.stream ?? stream) === stream;
 }
 
 /** @param {OwnCard} card */
 function refresh(card) {
   const {shown, atlas} = card;
   if (!shown) return;
-  const cell = atlas.grid.cells.get(`${shown.layer} ${shown.head}`);
+  const cell = atlas.grid.cells.get(cellName(shown));
   const told = isTold(card);
   // By now the page tells of it.
   if (!cell || (told && !card.node.classList.contains("av-strip"))) hide(card);
@@ -124,10 +130,9 @@ function show(card, cell) {
   clearTimeout(card.timer);
   const {node, atlas} = card;
   if (!node.isConnected || !atlas.drawing) return;
-  const {layer, head} = atlas.drawing.message;
   const place = placeFor(atlas);
   // Of the head that the page tells of there is nothing to add.
-  if (place && layer === cell.layer && head === cell.head) {
+  if (place && isChosen(atlas.drawing.message, cell)) {
     hide(card);
     return;
   }
@@ -156,25 +161,24 @@ function placeFor({root, drawing}) {
 /** @param {OwnCard} card @param {Drawing} drawing @param {AtlasCell} cell @param {DOMRect | null} place */
 function fill(card, drawing, cell, place) {
   const {header, colours} = drawing;
-  const {layer, head} = cell;
   const role = roleOf(header, cell);
   const score = header.score[cell.place];
   const same = card.shown === cell && card.node.dataset["of"] === String(place?.width);
   card.shown = cell;
   if (same && isOpen(card)) return;
   card.node.dataset["of"] = String(place?.width);
-  card.node.setAttribute("aria-label", `Layer ${layer}, head ${head}`);
+  card.node.setAttribute("aria-label", placeWords(cell, cell.of.kind ? " " : ", "));
   const title = element(
     "h3",
     {},
     swatchOf(role, colours),
-    `Layer ${layer}, head ${head}`,
+    placeWords(cell, cell.of.kind ? " " : ", "),
     element("span", {class: "av-quiet"}, `${role.label.toLowerCase()}${score === null ? "" : ` ${score.toFixed(2)}`}`),
   );
   const size = place ? Math.min(CARD_SIZE, Math.floor(place.width) - GUTTER - 4) : IN_STRIP;
   card.node.replaceChildren(
     title,
-    element("p", {}, role.meaning),
+    element("p", {}, (cell.of.kind && role.mixed) || role.meaning),
     pattern(drawing, cell, size, place !== null),
     element("p", {class: "av-quiet"}, scaleWords(header, cell)),
     numbers(drawing, cell),
@@ -190,7 +194,7 @@ function fill(card, drawing, cell, place) {
  * @param {Drawing} drawing @param {AtlasCell} cell @param {number} size @param {boolean} named */
 function pattern(drawing, cell, size, named) {
   const {queries, keys} = drawing.header;
-  const canvas = element("canvas", {role: "img", "aria-label": "Attention pattern: queries down, keys across"});
+  const canvas = element("canvas", {role: "img", "aria-label": "Pattern: queries down, keys across"});
   const context = fitCanvas(canvas, size, size);
   context.putImageData(drawPattern(drawing, cell, canvas.width, canvas.height), 0, 0);
   if (!named) return element("div", {}, canvas);
@@ -216,23 +220,35 @@ function labels(names, side, size) {
 
 /** What the deepest colour stands for, and how many cells lie under each that is drawn.
  * @param {AtlasHeader} header @param {AtlasCell} cell */
-function scaleWords({pooled}, {full}) {
+function scaleWords({pooled}, {full, of: {drawn}}) {
   const [down, across] = pooled;
   const many = down * across > 1 ? ` Each cell is the largest of up to ${down} × ${across} weights.` : "";
-  return `Deepest colour: ${Number(full.toPrecision(3))}.${many}`;
+  const deepest = `Deepest colour: ${drawn === "signed" ? "\u00b1" : ""}${Number(full.toPrecision(3))}`;
+  if (drawn === undefined) return `${deepest}.${many}`;
+  const what = drawn === "signed" ? "Carried in one colour, taken away in the other" : "What arrived in all channels";
+  return `${what}; colours go by the logarithm. ${deepest}.${many}`;
 }
 
 /** Every number of this head; of several texts, the mean and its spread.
  * @param {Drawing} drawing @param {AtlasCell} cell */
 function numbers({header, message}, cell) {
-  const rows = header.metrics.flatMap(({name, label}) => {
+  const rows = header.metrics.flatMap((metric) => {
+    const {name} = metric;
     const number = header.numbers[name][cell.place];
     if (number === null) return [];
     const spread = header.spreads?.[name][cell.place];
-    const written = spread == null ? number.toFixed(3) : `${number.toFixed(3)} ± ${spread.toFixed(3)}`;
+    const mean = (Math.abs(number) < 1000 ? number.toFixed(3) : number.toExponential(2)).replace("-", "\u2212");
+    const written = spread == null ? mean : `${mean} ± ${spread.toFixed(3)}`;
     const few = isFew(header.counts[name][cell.place]) ? ` of ${tokensOf(header.counts[name][cell.place])}` : "";
     const chosen = message.view === "colours" && name === message.metric ? "av-current" : null;
-    return [element("tr", {class: chosen}, element("th", {scope: "row"}, label), element("td", {}, written + few))];
+    return [
+      element(
+        "tr",
+        {class: chosen},
+        element("th", {scope: "row"}, labelOf(metric, cell)),
+        element("td", {}, written + few),
+      ),
+    ];
   });
   return element("table", {}, element("tbody", {}, ...rows));
 }

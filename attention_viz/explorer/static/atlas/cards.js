@@ -1,7 +1,8 @@
 // A card for each role below the atlas: legend, threshold, how many heads have it, and the best of them at once.
 
+import {cellName} from "../heads/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
-import {drawPattern, foldsCards} from "./grid.js";
+import {drawPattern, foldsCards, placeWords} from "./grid.js";
 import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
 
 /** @import {Atlas, AtlasCell, Drawing} from "./grid.js"
@@ -42,7 +43,7 @@ function mark({chosen}, node, role) {
     name.setAttribute("aria-pressed", String(name.getAttribute("data-role") === role));
   }
   for (const best of node.querySelectorAll(".av-best")) {
-    const at = chosen !== null && best.getAttribute("data-place") === `${chosen.layer} ${chosen.head}`;
+    const at = chosen !== null && best.getAttribute("data-place") === cellName(chosen);
     best.setAttribute("aria-current", String(at));
   }
 }
@@ -87,20 +88,25 @@ function button(drawing, role, cell, choose) {
   const canvas = element("canvas", {"aria-hidden": "true"});
   const context = fitCanvas(canvas, SIZE, SIZE);
   const hue = role.job ? hueOf(role, colours) : colours.ink;
-  const tinted = {...drawing, colours: {...colours, ramp: [colours.background, hue]}};
+  // Without a softmax, what is carried and what is taken away has the size's colour alike.
+  const [ramp, differences] = [
+    [colours.background, hue],
+    [hue, colours.background, hue],
+  ];
+  const tinted = {...drawing, colours: {...colours, ramp, differences}};
   context.putImageData(drawPattern(tinted, cell, canvas.width, canvas.height), 0, 0);
   const score = header.score[cell.place];
   const {layer, head} = cell;
   // As wide as any other, so that five of them stand apart.
   const share = score === null ? "" : shortShare(score).replace("1.00", "1.0");
-  const told = `Layer ${layer} head ${head}${score === null ? "" : `: ${score.toFixed(2)}`}`;
+  const told = `${placeWords(cell)}${score === null ? "" : `: ${score.toFixed(2)}`}`;
   return element(
     "button",
     {
-      ...{type: "button", class: "av-best", "data-place": `${layer} ${head}`, "aria-label": told},
+      ...{type: "button", class: "av-best", "data-place": cellName(cell), "aria-label": told},
       onclick: () => choose(cell),
     },
     canvas,
-    element("span", {}, `${layer}·${head} `, element("i", {}, share)),
+    element("span", {}, cell.of.channels ? `${layer} ` : `${layer}·${head} `, element("i", {}, share)),
   );
 }

@@ -4,7 +4,7 @@ import {element, fitCanvas} from "../parts/element.js";
 import {hatchingOf, readStyle} from "../parts/style.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, inkOn, onRamp, rgb} from "../data/scale.js";
-import {fullOf, colouringNumber, isFew, percent, wordsOf} from "./numbers.js";
+import {fullOf, colouringNumber, isFew, isSigned, percent, shortNumber, wordsOf} from "./numbers.js";
 import {paintRole, roleOf} from "./roles.js";
 
 /** @import {Card} from "./card.js" */
@@ -15,18 +15,28 @@ import {paintRole, roleOf} from "./roles.js";
 /** @import {Colour} from "../data/scale.js" */
 /** @import {Mounted} from "../hosts/component.js" */
 /** @import {Message} from "../hosts/hosting.js" */
-/** @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js" */
+/** @import {HeadCell, HeadGrid, HeadLayer, HeadPlace} from "../heads/cells.js" */
+
+/** A number of each head; `mixed` is what it is called in layers without a softmax, where that differs, and `signed`
+ * whether it can be below 0.
+ * @typedef {{name: string, label: string, unit: string, mixed?: string, signed?: boolean}} Metric */
+
+/** A layer; where there are several streams, its own, and its name and label in the grid; without a softmax its kind and
+ * how it is drawn: weights with "signed" sizes, or of all channels what "arrived", by the logarithm of a size down to a
+ * ten-thousandth.
+ * @typedef {HeadLayer & {number: number, stream?: string, kind?: string, drawn?: "signed" | "arrived",
+ *   channels?: boolean}} AtlasLayer */
 
 /**
  * What stands before the thumbnails, as `pack_atlas` in atlas_payload.py writes it. Numbers are in the order of heads,
  * null where there is nothing to count; `pooled` is how many rows and columns lie under a cell of a thumbnail.
  * @typedef {object} AtlasHeader
- * @property {{label: string, number: number, heads: number}[]} layers
+ * @property {AtlasLayer[]} layers
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {[down: number, across: number]} pooled
  * @property {number[]} tops  what each head's deepest colour stands for
- * @property {{name: string, label: string, unit: string}[]} metrics
+ * @property {Metric[]} metrics
  * @property {Record<string, (number | null)[]>} numbers
  * @property {Record<string, (number | null)[]> | null} spreads
  * @property {Record<string, number[]>} counts  behind how many tokens each mean stands
@@ -42,13 +52,15 @@ import {paintRole, roleOf} from "./roles.js";
  * without each; the role whose heads stand out; the heads that link the chosen pair most; and the key of the part of the
  * page that tells of a head, where one that is pointed at is told of instead.
  * @typedef {Message & {view: "roles" | "patterns" | "colours" | "silenced", metric: string, role: string | null,
- *   linking: [layer: number, head: number][], effects: (number | null)[], over: string}} AtlasMessage
+ *   stream: string, linking: [layer: number, head: number, stream: string][], effects: (number | null)[],
+ *   over: string}} AtlasMessage
  */
 
 /** The cell of a head, and its pattern; `full` is what its deepest colour stands for.
- * @typedef {HeadCell & {full: number, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell */
+ * @typedef {HeadCell & {full: number, of: AtlasLayer, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell */
 
-/** @typedef {{background: Colour, ink: Colour, ramp: Colour[], roles: Colour[], hatching: Hatching}} AtlasColours */
+/** @typedef {{background: Colour, ink: Colour, ramp: Colour[], differences: Colour[], roles: Colour[],
+ *   hatching: Hatching}} AtlasColours */
 
 /**
  * What a drawn atlas has: it is drawn once both the thumbnails and the page's choice have come.
@@ -73,11 +85,13 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {AtlasMessage | null} message
  * @property {Drawing | null} drawing
  * @property {HeadPlace | null} chosen
- * @property {(place: HeadPlace) => void} open  in Explore
+ * @property {(cell: AtlasCell) => void} open  in Explore
  */
 
 const BLOCKED = 255;
 const LEVELS = 254;
+// What nothing is where sizes have signs.
+const MIDDLE = 127;
 const WRITTEN_FROM = 24;
 // Of a model with few layers, cells are higher than wide, so that they fill their place.
 const TALLEST = 1.6;
@@ -95,12 +109,13 @@ const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LE
  * @param {Uint8Array} levels  of all thumbnails */
 export function buildAtlas(atlas, {layers, tops, queries, keys}, levels) {
   const size = queries.length * keys.length;
+  const owners = layers.flatMap((layer) => Array.from({length: layer.heads}, () => layer));
   atlas.grid.build(layers, (cell) => {
     const canvas = element("canvas", {"aria-hidden": "true"});
     const number = element("span", {class: "av-written"});
     cell.node.append(canvas, number);
     const pattern = readPattern(levels.subarray(cell.place * size, (cell.place + 1) * size), queries.length);
-    return {...cell, full: tops[cell.place], pattern, canvas, number};
+    return {...cell, full: tops[cell.place], of: owners[cell.place], pattern, canvas, number};
   });
 }
 
@@ -116,8 +131,25 @@ function readPattern(levels, queries) {
 export function drawPattern({header, colours}, cell, width, height) {
   const {queries, keys} = header;
   const [rows, columns] = [queries, keys].map(({length}) => Int32Array.from({length}, (_, place) => place));
-  const pixels = sample(cell.pattern, rows, columns, width, height);
-  return coloured(pixels, width, height, colourTable(VALUES, "linear", 1, colours.ramp), colours.hatching);
+  const signed = cell.of.drawn === "signed";
+  const pixels = signed
+    ? sampleSigned(cell.pattern, rows, columns, width, height)
+    : sample(cell.pattern, rows, columns, width, height);
+  const table = colourTable(VALUES, "linear", 1, signed ? colours.differences : colours.ramp);
+  return coloured(pixels, width, height, table, colours.hatching);
+}
+
+/** The cells under each pixel where sizes have signs: their carried part and their taken part each pool as weights do,
+ * and the larger one is shown.
+ * @param {Pattern} pattern @param {Int32Array} rows @param {Int32Array} columns @param {number} width
+ * @param {number} height */
+function sampleSigned({weights, blocked, queries}, rows, columns, width, height) {
+  const pooled = [1, -1].map((sign) => {
+    const part = Uint8Array.from(weights, (level) => Math.max(0, sign * (level - MIDDLE)));
+    return sample({weights: part, blocked, queries}, rows, columns, width, height);
+  });
+  const [carried, taken] = pooled;
+  return carried.map((more, at) => (more > MIDDLE ? more : more >= taken[at] ? MIDDLE + more : MIDDLE - taken[at]));
 }
 
 /** How many rows an atlas has at least: the longer side runs across. @param {{heads: number}[]} layers */
@@ -141,11 +173,12 @@ export function paintAtlas(atlas, drawing) {
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
   const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
   const {width, height} = atlas.grid.lay(place);
-  const linking = new Set(message.linking.map(([layer, head]) => `${layer} ${head}`));
-  for (const [name, cell] of atlas.grid.cells) {
+  const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
+  for (const cell of atlas.grid.cells.values()) {
     const patterns = message.view === "patterns";
-    cell.node.setAttribute("aria-label", `Layer ${cell.layer} head ${cell.head}, ${wordsOf(drawing, cell)}`);
-    cell.node.classList.toggle("av-linking", linking.has(name));
+    cell.node.setAttribute("aria-label", `${placeWords(cell)}, ${wordsOf(drawing, cell)}`);
+    const {stream = message.stream} = cell.of;
+    cell.node.classList.toggle("av-linking", linking.has(`${stream} ${cell.layer} ${cell.head}`));
     cell.node.classList.toggle("av-dim", message.role !== null && roleOf(header, cell).name !== message.role);
     const counted = header.counts[message.metric]?.[cell.place];
     cell.node.classList.toggle("av-few", message.view === "colours" && isFew(counted));
@@ -157,6 +190,14 @@ export function paintAtlas(atlas, drawing) {
   }
 }
 
+/** Where a head is, in words; of a layer with a matrix per channel, the layer alone.
+ * @param {AtlasCell} cell @param {string} between */
+export function placeWords({layer, head, of}, between = " ") {
+  const {kind} = of;
+  const own = of.channels ? "all channels" : `head ${head}`;
+  return kind ? `Layer ${layer} \u00b7 ${kind},${between}${own}` : `Layer ${layer}${between}${own}`;
+}
+
 /** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
 function paintPattern(drawing, cell, width, height) {
   const context = fitCanvas(cell.canvas, width, height);
@@ -166,13 +207,14 @@ function paintPattern(drawing, cell, width, height) {
 
 /** @param {Drawing} drawing @param {AtlasCell} cell @param {number | null} number @param {number} width */
 function paintColour(drawing, cell, number, width) {
-  const {ramp, background} = drawing.colours;
+  const {background, differences} = drawing.colours;
   const silenced = drawing.message.view === "silenced";
+  const signed = isSigned(drawing);
+  const ramp = signed ? differences : drawing.colours.ramp;
   // Most heads move little: by roots, these can be told apart, too.
-  const place = (/** @type {number} */ share) => (silenced ? Math.sqrt(share) : share);
+  const place = (/** @type {number} */ share) => (silenced ? Math.sqrt(share) : signed ? (1 + share) / 2 : share);
   const colour = number === null ? background : onRamp(ramp, place(number / fullOf(drawing)));
-  const written =
-    number === null ? "" : silenced ? percent(number) : number < 10 ? number.toFixed(2) : number.toFixed(1);
+  const written = number === null ? "" : silenced ? percent(number) : shortNumber(number);
   cell.node.style.background = rgb(colour);
   cell.number.textContent = width < WRITTEN_FROM ? "" : written;
   cell.number.style.color = inkOn(colour);
@@ -182,5 +224,13 @@ function paintColour(drawing, cell, number, width) {
 export function readColours(root) {
   const {colours} = readStyle(root);
   const [background, ink] = [colours.background, colours.ink].map(channels);
-  return {background, ink, ramp: colours.ramp, roles: colours.roles, hatching: hatchingOf(colours, 4, 0.7)};
+  const {differences} = colours;
+  return {
+    background,
+    ink,
+    differences,
+    ramp: colours.ramp,
+    roles: colours.roles,
+    hatching: hatchingOf(colours, 4, 0.7),
+  };
 }

@@ -2,7 +2,7 @@
 
 import {roleOf} from "./roles.js";
 
-/** @import {AtlasCell, Drawing} from "./grid.js" */
+/** @import {AtlasCell, Drawing, Metric} from "./grid.js" */
 
 const FEW = 5;
 
@@ -31,8 +31,29 @@ export function wordsOf(drawing, cell) {
   }
   const counted = header.counts[message.metric][cell.place];
   const few = number !== null && isFew(counted) ? `, the mean of only ${tokensOf(counted)}` : "";
-  const label = header.metrics.find(({name}) => name === message.metric)?.label ?? message.metric;
-  return `${label}: ${number === null ? "nothing to count" : number.toFixed(3)}${few}`;
+  const metric = header.metrics.find(({name}) => name === message.metric);
+  const label = metric ? labelOf(metric, cell) : message.metric;
+  return `${label}: ${number === null ? "nothing to count" : number.toFixed(3).replace("-", "\u2212")}${few}`;
+}
+
+/** What a metric is called for a head: without a softmax it is of shares of size.
+ * @param {Metric} metric @param {AtlasCell} cell */
+export function labelOf({label, mixed}, cell) {
+  return (cell.of.kind && mixed) || label;
+}
+
+/** Whether what colours the heads can be below 0. @param {Drawing} drawing */
+export function isSigned({header, message}) {
+  return message.view === "colours" && header.metrics.some(({name, signed}) => name === message.metric && signed);
+}
+
+/** A number as it stands in a cell. @param {number} number */
+export function shortNumber(number) {
+  const size = Math.abs(number);
+  return (size < 10 ? number.toFixed(2) : size < 1000 ? number.toFixed(1) : number.toExponential(0)).replace(
+    "-",
+    "\u2212",
+  );
 }
 
 /** Whether a mean stands on so few tokens that it says little; as in Python's head_table.

@@ -13,6 +13,7 @@ import {svg} from "../parts/element.js";
  * @property {number} colour  the place of its colour among those of all roles
  * @property {string} label
  * @property {string} meaning
+ * @property {string} [mixed]  the same in layers without a softmax
  * @property {number} threshold
  * @property {boolean} job
  * @property {string} asks

@@ -127,7 +127,7 @@ export class HeadGrid {
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
       const there = /** @type {C} */ (
-        this.cells.get(cellName({layer: layerNumber(layers, to.layer), head: to.head, ...givenName(layers[to.layer])}))
+        this.cells.get(cellName({layer: layerNumber(layers, to.layer), head: to.head, ...namedAs(layers[to.layer])}))
       );
       there.node.focus();
       hearing.reach?.(there);
@@ -136,13 +136,13 @@ export class HeadGrid {
   }
 }
 
-/** @param {HeadPlace} place */
-function cellName({layer, head, name}) {
+/** What a head is called in the grid. @param {HeadPlace} place */
+export function cellName({layer, head, name}) {
   return `${name ?? layer} ${head}`;
 }
 
 /** @param {HeadLayer} layer */
-function givenName({name}) {
+function namedAs({name}) {
   return name === undefined ? {} : {name};
 }
 

@@ -18,6 +18,8 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {{label: string, number: number, heads: number}[]} layers
  * @property {number} layer
  * @property {number} head
+ * @property {Mixed} [mixed]  how cells are read where there is no softmax
+ * @property {string} [kind]  the layer's, where there is no softmax
  * @property {number | null} sinks
  * @property {Place} logits
  * @property {Place} values  of the head on the screen, a row for each key
@@ -34,6 +36,9 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  *   {weights: Float64Array, others: Uint16Array | null, open: Cells}} Run */
 
 /** @typedef {"before" | "after" | "difference"} Shown */
+
+/** Cells of a layer without a softmax: weights with signs, or of all channels what arrives.
+ * @typedef {"signed" | "arrived"} Mixed */
 
 /** What the page says: the mask that it shows, its cells, and what it did; `board` names the bytes that it belongs to.
  * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string, predicts: string, run: PackedRun | null}} BoardMessage */
@@ -58,7 +63,8 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @property {Float64Array} before
  * @property {Float64Array | null} after
  * @property {Cells} own
- * @property {Cells} open  what is open with the mask */
+ * @property {Cells} open  what is open with the mask
+ * @property {Mixed} [mixed]  where there is no softmax */
 
 // What a weight of 1 is sent as, as in mask_payload.py.
 const WHOLE = 65_534;
@@ -81,7 +87,7 @@ export async function readGround(bytes) {
   );
   return {
     ...{header, rows, columns, logits, values, own, opens},
-    before: softmaxOver(logits, own, columns, header.sinks),
+    before: header.mixed ? Float64Array.from(logits) : softmaxOver(logits, own, columns, header.sinks),
     others: header.weights && numbersAt(payload, header.weights, Uint16Array),
     starts: header.layers.map((_, layer) => header.layers.slice(0, layer).reduce((sum, {heads}) => sum + heads, 0)),
   };
@@ -90,11 +96,13 @@ export async function readGround(bytes) {
 /** What a run came to.
  * @param {PackedRun} packed
  * @param {number} size  how many cells a head has
+ * @param {boolean} [mixed]  whether its layer has no softmax, so that weights aren't parts of 1
  * @returns {Run} */
-export function readRun({weights, others, open, ...numbers}, size) {
+export function readRun({weights, others, open, ...numbers}, size, mixed = false) {
+  const {buffer} = bytesOf(weights);
   return {
     ...numbers,
-    weights: shares(new Uint16Array(bytesOf(weights).buffer)),
+    weights: mixed ? Float64Array.from(new Float32Array(buffer)) : shares(new Uint16Array(buffer)),
     others: others === null ? null : new Uint16Array(bytesOf(others).buffer),
     open: unpackBits(bytesOf(open), size),
   };
@@ -120,8 +128,14 @@ export function matricesOf(ground, {choice, added, run, peek}) {
   const open = acts ? both(own, added) : own;
   if (mine) {
     const exact = choice.mask === "none" || readsTheSame(choice, layer, header.layers);
-    const live = exact ? softmaxOver(logits, open, columns, header.sinks) : null;
-    return {layer, head, own, open, before: ground.before, after: run ? run.weights : live};
+    // Without a softmax nothing is shared out again: blocked cells become 0.
+    const masked = () =>
+      header.mixed
+        ? ground.before.map((one, cell) => one * open[cell])
+        : softmaxOver(logits, open, columns, header.sinks);
+    const {mixed} = header;
+    const live = exact ? masked() : null;
+    return {layer, head, own, open, before: ground.before, after: run ? run.weights : live, ...(mixed && {mixed})};
   }
   const before = headOf(ground, /** @type {Uint16Array} */ (ground.others), layer, head);
   const unchanged = choice.mask === "none" || (readsTheSame(choice, layer, header.layers) && !acts) ? before : null;

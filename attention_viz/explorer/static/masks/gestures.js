@@ -4,6 +4,7 @@ import {matricesOf, tokenOf} from "./board.js";
 import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {cellAt} from "./sheet.js";
+import {significant} from "../data/mixing.js";
 import {threeDigits} from "../data/scale.js";
 import {arrowStep, element, listener, within} from "../parts/element.js";
 
@@ -119,12 +120,13 @@ function wordsOf(stage, {query, key}) {
   const cell = query * ground.columns + key;
   const {queries, keys} = ground.header;
   const blocked = own[cell] ? (open[cell] ? "" : ", blocked") : ", blocked by the model";
-  const then = after ? ` \u2192 ${threeDigits(after[cell])}` : " \u2192 \u2026";
+  const written = ground.header.mixed ? significant : threeDigits;
+  const then = after ? ` \u2192 ${written(after[cell])}` : " \u2192 \u2026";
   return [
     element("bdi", {class: "av-query"}, tokenOf(queries, query)),
     element("span", {}, " \u2192 "),
     element("bdi", {class: "av-keys"}, tokenOf(keys, key)),
-    element("span", {}, `: ${threeDigits(before[cell])}${then}${blocked}`),
+    element("span", {}, `: ${written(before[cell])}${then}${blocked}`),
   ];
 }
 

@@ -150,7 +150,7 @@ function follow(stage, told) {
   stage.added = message.added ? unpackBits(bytesOf(message.added), size) : new Uint8Array(size).fill(1);
   if (message.choice.mask === "drawn") stage.drawn = stage.added.slice();
   else if (stage.drawn && stage.drawn.length !== size) stage.drawn = null;
-  stage.run = message.run && readRun(message.run, size);
+  stage.run = message.run && readRun(message.run, size, header.mixed !== undefined);
   stage.last = stage.run ?? stage.last;
   const {query, key} = message;
   stage.pair = query == null || key == null ? null : {query, key};

@@ -133,12 +133,13 @@ export function heaviestCut(before, open, keys, others) {
     let found = {query: -1, key: -1, weight: 0};
     for (let at = 0; at < before.length; at++) {
       const [query, key] = [Math.floor(at / keys), at % keys];
-      if (!open[at] && before[at] > found.weight && counts(query, key)) found = {query, key, weight: before[at]};
+      if (!open[at] && Math.abs(before[at]) > Math.abs(found.weight) && counts(query, key))
+        found = {query, key, weight: before[at]};
     }
-    return found.weight > 0 ? found : null;
+    return found.weight !== 0 ? found : null;
   };
   const ofWords = heaviest((query, key) => !others.has(query) && !others.has(key));
-  return ofWords && ofWords.weight >= 0.05 ? ofWords : heaviest(() => true);
+  return ofWords && Math.abs(ofWords.weight) >= 0.05 ? ofWords : heaviest(() => true);
 }
 
 /** The place of the largest of a row. @param {Float64Array} matrix @param {number} row @param {number} keys */

@@ -1,5 +1,6 @@
 // The matrix that is painted: cells on a canvas, its tokens beside it.
 
+import {signedPlace, significant} from "../data/mixing.js";
 import {LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
@@ -89,11 +90,14 @@ function writeLabels(place, tokens, kind, pitch, put) {
 
 /** The numbers that are drawn, and what the deepest colour stands for; `beyond` where some are larger than that.
  * @param {Matrices} matrices @param {Shown} shown */
-export function drawnNumbers({before, after}, shown) {
-  const signed = shown === "difference" && Boolean(after);
+export function drawnNumbers({before, after, mixed}, shown) {
+  const changed = shown === "difference" && Boolean(after);
+  const signed = changed || mixed === "signed";
   const weights = shown === "before" || !after ? before : after;
-  const numbers = signed && after ? after.map((weight, at) => weight - before[at]) : weights;
-  return {numbers, signed, ...endOf(numbers, signed)};
+  const numbers = changed && after ? after.map((weight, at) => weight - before[at]) : weights;
+  if (!mixed) return {numbers, signed, ...endOf(numbers, signed)};
+  const end = numbers.reduce((most, number) => Math.max(most, Math.abs(number)), 0);
+  return {numbers, signed, end: end || 1, beyond: false};
 }
 
 /** @param {ArrayLike<number>} numbers @param {boolean} signed */
@@ -120,7 +124,9 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   context.clearRect(0, 0, left + width + 4, top + height + 4);
   const {numbers, end, signed} = drawnNumbers(matrices, shown);
   const ramp = signed ? colours.differences : colours.ramp;
-  const colourOf = (/** @type {number} */ at) => onRamp(ramp, signed ? (numbers[at] / end + 1) / 2 : numbers[at] / end);
+  const {mixed} = matrices;
+  const placeOf = (/** @type {number} */ at) => (mixed ? signedPlace(numbers[at], end) : numbers[at] / end);
+  const colourOf = (/** @type {number} */ at) => onRamp(ramp, signed ? (placeOf(at) + 1) / 2 : placeOf(at));
   const large = Math.min(cell.width, cell.height) >= 6;
   const waiting = !matrices.after && shown !== "before";
   context.save();
@@ -150,7 +156,9 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
     writeNumbers(context, frame, font, (row, column) => {
       const at = row * across + column;
       const number = numbers[at];
-      if (Math.abs(number) < (small ? 2 : 1) * LEAST_NUMBER || (!open[at] && !signed)) return null;
+      const least = mixed ? LEAST_NUMBER * end : LEAST_NUMBER;
+      if (Math.abs(number) < (small ? 2 : 1) * least || (!open[at] && !signed) || (mixed && small)) return null;
+      if (mixed) return {text: significant(number), colour: colourOf(at), plate: !open[at]};
       const text = small ? Math.abs(number).toFixed(2).replace("0.", ".") : Math.abs(number).toFixed(3);
       const sign = number < 0 ? "\u2212" : "+";
       return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};

@@ -97,6 +97,7 @@ function drawMatrix(stage) {
   writeLegend(stage.parts.legend, {
     ...{end, signed, beyond, ramp: signed ? colours.differences : colours.ramp},
     words: legendWords(stage, ground, matrices),
+    mixed: matrices.mixed !== undefined,
     hatched: matrices.own.includes(0) || countCut(matrices) > 0,
   });
 }
@@ -130,7 +131,9 @@ function shownOf({choice, shown}) {
 function legendWords(stage, {header, columns}, matrices) {
   const {peek, run, choice} = stage;
   const {layer, head} = peek ?? header;
-  const where = `layer ${header.layers[layerPlace(header.layers, layer)].label}, head ${head}`;
+  const own = header.mixed === "arrived" ? "all channels: what arrives" : `head ${head}`;
+  const kind = header.kind ? ` \u00b7 ${header.kind}` : "";
+  const where = `layer ${header.layers[layerPlace(header.layers, layer)].label}${kind}, ${own}`;
   if (shownOf(stage) === "before") return where;
   if (!matrices.after) return `${where}: before; running the model \u2026`;
   if (!run && !readsTheSame(choice, layer, header.layers)) return `${where}: running the model \u2026`;
@@ -198,7 +201,7 @@ function drawSides(stage, ground, {ramp}) {
   parts.headsNote.textContent =
     run === null
       ? RUNNING
-      : `% of each head\u2019s weight${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or click" : ""}`;
+      : `% of each head\u2019s ${ground.header.mixed ? "size" : "weight"}${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or click" : ""}`;
   const shown = stage.peek ?? ground.header;
   drawHeads(heads, ground, {heads: told?.heads ?? null, shown, ramp});
   parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(heads.layout)));

@@ -2,6 +2,7 @@
 
 import {countCut, lengths, wordless} from "./board.js";
 import {heaviestCut, largestOf} from "./rules.js";
+import {significant} from "../data/mixing.js";
 import {threeDigits} from "../data/scale.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "../claim/placed.js";
@@ -15,11 +16,14 @@ import {tokenParts} from "../claim/placed.js";
  * @param {{query: number, key: number} | null} pair  the link that was chosen
  * @returns {(Node | string)[]} */
 export function claimOf(ground, matrices, run, none, pair = null) {
+  const {header} = ground;
+  if (none && header.mixed) return ["No mask: every cell is as the layer computed it."];
   if (none) return ["No mask: every word can look wherever the model allows."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
   const {before, after, open} = matrices;
   const cut = chosenCut(ground, matrices, pair) ?? heaviestCut(before, open, ground.columns, wordless(ground));
   if (!cut) return ["The blocked cells had no weight."];
+  if (header.mixed) return [...lostParts(ground, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
   if (isOfFillUp(ground, matrices))
     return ["Your text is unaffected: only padding tokens attended to the blocked cells."];
   return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
@@ -30,7 +34,7 @@ export function claimOf(ground, matrices, run, none, pair = null) {
 function chosenCut({columns}, {before, open}, pair) {
   if (!pair) return null;
   const at = pair.query * columns + pair.key;
-  return !open[at] && before[at] > 0 ? {...pair, weight: before[at]} : null;
+  return !open[at] && before[at] !== 0 ? {...pair, weight: before[at]} : null;
 }
 
 /** Whether every weight that was cut is of a token that only fills up the row.
@@ -50,6 +54,22 @@ function cutParts({header, columns}, {open, before, after}, {query, key, weight}
   const [was, is] = [before, after].map((matrix) => largestOf(matrix, query, columns));
   const more = was === is ? " and looks more at " : " and turns to ";
   return [...lost, more, ...to(is), " (", number(after[query * columns + is]), ")"];
+}
+
+/** What no longer arrives, where there is no softmax: nothing is shared out again.
+ * @param {Ground} ground @param {{query: number, key: number, weight: number}} cut */
+function lostParts({header}, {query, key, weight}) {
+  const what = element("strong", {class: "av-claim-number"}, significant(weight));
+  const from = token(header.keys, key, "av-keys");
+  return [
+    ...capital(from),
+    header.mixed === "arrived"
+      ? " no longer arrives at "
+      : weight < 0
+        ? " is no longer taken from "
+        : " no longer reaches ",
+    ...[...token(header.queries, query, "av-query"), " (", what, "); the other cells stay"],
+  ];
 }
 
 /** @param {Ground} ground @param {Run | null} run @param {number} query */
@@ -72,6 +92,7 @@ function nothingCut({header}, matrices, run) {
   }
   if (!run) return ["Nothing is blocked in this head; running the model for the others \u2026"];
   if (matrices.own.includes(0)) return ["The model already blocks all these cells, so the mask changes nothing here."];
+  if (header.mixed) return ["Nothing is blocked."];
   return ["Nothing is blocked: every word can look at every word."];
 }
 

@@ -1,6 +1,7 @@
 // What stands above the matrix: the masks as small pictures of themselves, the brush, and what is shown.
 
 import {both, BATCHED, openCells} from "./rules.js";
+import {significant} from "../data/mixing.js";
 import {channels, pixel, rgb} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, ruleCells} from "../parts/plot.js";
@@ -123,8 +124,10 @@ export function createStepper(step) {
 
 /** What the colours mean, and of which head.
  * @param {HTMLElement} place
- * @param {{ramp: number[][], end: number, signed: boolean, beyond: boolean, words: string, hatched: boolean}} legend */
-export function writeLegend(place, {ramp, end, signed, beyond, words, hatched}) {
+ * @param {{ramp: number[][], end: number, signed: boolean, beyond: boolean, words: string, hatched: boolean,
+ *   mixed: boolean}} legend */
+export function writeLegend(place, {ramp, end, signed, beyond, words, hatched, mixed}) {
+  const most = mixed ? significant(end) : String(end);
   const bar = element("span", {class: "av-legend-bar", "aria-hidden": "true"});
   bar.style.background = `linear-gradient(to right, ${ramp.map(rgb).join(", ")})`;
   place.replaceChildren(
@@ -132,9 +135,9 @@ export function writeLegend(place, {ramp, end, signed, beyond, words, hatched}) 
     element(
       "span",
       {class: "av-legend-scale"},
-      signed ? `${beyond ? "\u2264 " : ""}\u2212${end}` : "0",
+      signed ? `${beyond ? "\u2264 " : ""}\u2212${most}` : "0",
       bar,
-      `${beyond ? "\u2265 " : ""}${signed ? "+" : ""}${end}`,
+      `${beyond ? "\u2265 " : ""}${signed ? "+" : ""}${most}${mixed ? ", logarithmic" : ""}`,
     ),
     ...(hatched ? [element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked")] : []),
   );

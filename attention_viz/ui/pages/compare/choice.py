@@ -206,5 +206,6 @@ def numbers(choice: CompareChoice, state: State, opened: Run | None = None) -> t
 
 def _of_second_model(choice: CompareChoice, state: State) -> State:
     """Use the second model's first stream if the chosen one is missing."""
-    stream = state.stream if state.stream in facts_of(choice.other_model).heads else None
+    facts = facts_of(choice.other_model)
+    stream = state.stream if state.stream in (*facts.heads, *facts.mixers) else None
     return replace(state, model=choice.other_model, stream=stream)

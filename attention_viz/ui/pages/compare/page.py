@@ -190,6 +190,7 @@ def _row() -> ControlRow:
         "Compare",
         leave_out=_LEFT_OUT,
         with_readings=True,
+        mixers=True,
         beside=_show_own,
         other_text=other_text if what == "sentences" else None,
     )

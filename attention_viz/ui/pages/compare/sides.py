@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.comparison.compare import Comparison, compare
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.models import refresh
@@ -18,15 +19,17 @@ from attention_viz.ui.controls.edits import made
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.wording import read_otherwise
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
+from attention_viz.ui.pages.heads.numbers import drawn
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem, unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
+from attention_viz.views.style.captions import layer_name
 
 
 @dataclass(frozen=True, eq=False)
 class ShownSide:
-    """One side: its run, as recorded and as read."""
+    """One side: its run, as recorded and as read; of layers with a matrix per channel, all channels together."""
 
     state: State
     run: Run
@@ -36,6 +39,23 @@ class ShownSide:
     def stream(self) -> str:
         """Return the shown stream."""
         return self.run.stream(self.state.stream)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return the shown layer and head."""
+        if self.stream not in self.shown.trace.mixers:
+            return self.state.layer, readings.head(self.state)
+        return self.shown.place(self.stream, self.state.layer, readings.head(self.state))
+
+    @property
+    def where(self) -> str:
+        """Name the layer and head if the layer has no softmax; empty for others."""
+        if self.stream not in self.shown.trace.mixers:
+            return ""
+        layer, head = self.place
+        per = mixers_of(self.shown.trace, self.stream)[layer].per
+        name = layer_name(self.shown.trace, layer, self.stream)
+        return f"{name[0].lower()}{name[1:]}, {'all channels' if per == 'channel' else f'head {head}'}"
 
     @property
     def from_file(self) -> bool:
@@ -92,7 +112,9 @@ def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ..
 
 def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
     try:
-        return ShownSide(state, run, read(run, state))
+        shown = read(run, state)
+        trace = drawn(shown.trace)
+        return ShownSide(state, run, shown if trace is shown.trace else Run(trace, shown.fit, shown.second))
     except AttentionVizError as error:
         show_problem(error, place)
         return None
@@ -125,14 +147,13 @@ def _remarks(trace: Trace) -> list[str]:
 def compared(choice: CompareChoice, first: ShownSide, second: ShownSide) -> Comparison:
     """Align both heads, word by word if the models tokenize differently."""
     traces = _in_words(first, second) if choice.what == "models" else (first.shown.trace, second.shown.trace)
-    one, other = first.state, second.state
-    heads = readings.head(one), readings.head(other)
+    (layer, head), (other_layer, other_head) = first.place, second.place
     return compare(
         *traces,
-        one.layer,
-        heads[0],
-        other_layer=other.layer,
-        other_head=heads[1],
+        layer,
+        head,
+        other_layer=other_layer,
+        other_head=other_head,
         stream=first.stream,
         other_stream=second.stream,
         align=choice.align,
@@ -145,7 +166,7 @@ def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
         # A reading without whole words leaves the subword tokens, marked on each side.
         with contextlib.suppress(AttentionVizError):
-            one, other = (read(side.run, replace(side.state, words="on")).trace for side in both)
+            one, other = (drawn(read(side.run, replace(side.state, words="on")).trace) for side in both)
             return one, other
     return first.shown.trace, second.shown.trace
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from attention_viz import views
 from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.shares import in_shares
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
@@ -114,15 +115,16 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
         parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
     if first is None or second is None or not isinstance(comparison, Comparison):
         return Parts(parts, runs=_badged(first, second))
-    parts += [
-        Part("below", functools.partial(show_reading, second.shown, state)),
-        Part("below", functools.partial(show_heads, choice, comparison)),
-    ]
+    if not (comparison.one.mixes or comparison.other.mixes):
+        parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
+    parts.append(Part("below", functools.partial(show_heads, choice, comparison)))
     pair = places_of_pair(comparison, first)
+    slides = functools.partial(present_comparison, comparison, pair, called_words(choice, state))
     return Parts(
         parts,
         exports=functools.partial(_show_exports, choice, comparison),
-        slides=functools.partial(present_comparison, comparison, pair, called_words(choice, state)),
+        # Slides speak of softmax weights.
+        slides=None if comparison.one.mixes or comparison.other.mixes else slides,
         runs=_badged(first, second),
     )
 
@@ -143,8 +145,9 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
     """Return both heads and their difference; if incomparable, the available heads."""
     first, second = study.first, study.second
     if first is not None and second is not None and isinstance(study.comparison, Comparison):
-        claims = functools.partial(_show_claim, choice, study.comparison, places_of_pair(study.comparison, first))
-        return [Part("claim", claims), *_three(choice, first, second, study.comparison)]
+        comparison = in_shares(study.comparison)
+        claims = functools.partial(_show_claim, choice, comparison, places_of_pair(comparison, first))
+        return [Part("claim", claims), *_three(choice, first, second, comparison)]
     said = functools.partial(st.caption, "The difference appears once both sides can be shown.")
     if isinstance(study.comparison, AttentionVizError):
         said = functools.partial(raise_again, study.comparison)
@@ -170,8 +173,8 @@ def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, 
 
 def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> list[Part]:
     titles = {
-        "one": side_words(choice, first.state, first.stream, second=False),
-        "other": side_words(choice, second.state, second.stream, second=True),
+        "one": side_words(choice, first.state, first.stream, second=False, where=first.where),
+        "other": side_words(choice, second.state, second.stream, second=True, where=second.where),
         "difference": far_words(comparison),
     }
     tokens, moved = token_words(comparison), moved_words(comparison)
@@ -208,8 +211,10 @@ def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
 
 def _show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
     with st.container():
-        figure = heatmap(side.shown.trace, side.state, side.stream, theme_name())
-        title = side_words(choice, side.state, side.stream, second=part == "other")
+        layer, head = side.place
+        shown = replace(side.state, layer=layer, head=head) if side.where else side.state
+        figure = heatmap(side.shown.trace, shown, side.stream, theme_name())
+        title = side_words(choice, side.state, side.stream, second=part == "other", where=side.where)
         _chart(figure, title, _KEYS[part], f"{title}, alone")
 
 

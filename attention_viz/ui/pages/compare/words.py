@@ -14,7 +14,7 @@ from attention_viz.trace.spelling import set_apart
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
-from attention_viz.views.style.wording import shortened
+from attention_viz.views.style.wording import shortened, with_minus
 
 # Smaller changes can't be seen.
 _NOTHING = 0.005
@@ -49,10 +49,10 @@ def _head(state: State) -> str:
     return "all heads together" if readings.together(state) else f"layer {state.layer}, head {state.head}"
 
 
-def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool) -> str:
-    """Return the title of a side's figure."""
+def side_words(choice: CompareChoice, state: State, stream: str, *, second: bool, where: str = "") -> str:
+    """Return the title of a side's figure; `where` names a layer without a softmax."""
     head = "all heads" if readings.together(state) else f"head {state.head}"
-    where = f"{stream} " * (len(state.facts.heads) > 1) + f"layer {state.layer}, {head}"
+    where = where or f"{stream} " * (len(state.facts.heads) > 1) + f"layer {state.layer}, {head}"
     step = choice.other_moment if second else choice.moment
     return {
         "sentences": f"{'Second' if second else 'First'} {'image' if state.shown else 'sentence'}: {where}",
@@ -86,12 +86,22 @@ def apart_words(comparison: Comparison) -> str:
         f"Mean Jensen–Shannon divergence of {rows} {which}: {comparison.mean:.3f} bits "
         "(0: equal, 1: nothing in common)."
     )
+    if _mixes(comparison):
+        sentence = (
+            "Both heads are compared by signed shares of size: each weight over its row’s sum of sizes. A softmax "
+            f"weight is one already; a row that only grows or shrinks looks the same. {sentence}"
+        )
     if shared:
         sentence = f"{sentence} {left_out}"
     if float(comparison.divergence[most]) < _NOTHING:
         return sentence
     name = _name(comparison.queries, most)
     return f"{sentence} The largest is {float(comparison.divergence[most]):.3f}, for {name}."
+
+
+def _mixes(comparison: Comparison) -> bool:
+    """Return whether a side has no softmax, so that both are signed shares of size."""
+    return comparison.one.mixes or comparison.other.mixes
 
 
 def block_words(comparison: Comparison, most: int) -> str:
@@ -134,7 +144,11 @@ def moved_words(comparison: Comparison) -> str:
         for query, key in cells
         if float(change[query, key]) >= _NOTHING
     ]
-    return f"Most changed: {'; '.join(parts)}." if parts else "No weight differs by as much as 0.005."
+    return (
+        f"Most changed: {'; '.join(parts)}."
+        if parts
+        else f"No {'share' if _mixes(comparison) else 'weight'} differs by as much as 0.005."
+    )
 
 
 def heads_words(apart: Float[Tensor, "layer head"], chosen: tuple[int, int], layers: Sequence[int]) -> str:
@@ -167,7 +181,7 @@ def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:
 
 def _from(comparison: Comparison, query: int, key: int) -> str:
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
-    return " → ".join("absent" if math.isnan(one) else f"{one:.3f}" for one in numbers)
+    return " → ".join("absent" if math.isnan(one) else with_minus(f"{round(one, 3) + 0:.3f}") for one in numbers)
 
 
 def _name(axis: AlignedAxis, place: int) -> str:
@@ -205,7 +219,7 @@ def cell_claim(comparison: Comparison, pair: tuple[int, int] | None = None) -> d
 def _cell_phrase(weights: Float[Tensor, "query key"], query: int, key: int) -> tuple[int, int]:
     """Describe a head's cell; without its key, the query's strongest."""
     row = weights[query]
-    return query, int(row.nan_to_num().argmax()) if bool(row[key].isnan()) else key
+    return query, int(row.nan_to_num().abs().argmax()) if bool(row[key].isnan()) else key
 
 
 def claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None = None) -> list[tuple[str, str]]:
@@ -224,7 +238,8 @@ def _none_words(choice: CompareChoice, comparison: Comparison) -> str:
     if choice.what == "sentences" and len(texts) == 1 and not one.trace.seen.tensors:
         return "Both sentences are the same: type another one, or change a word."
     unit = one.trace.query_tokens(one.stream).unit
-    return f"No {unit}’s weight on another changes by {_NOTHING} or more."
+    what = "share for" if _mixes(comparison) else "weight on"
+    return f"No {unit}’s {what} another changes by {_NOTHING} or more."
 
 
 def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
@@ -232,16 +247,16 @@ def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
     which = math.isnan(numbers[0])  # the sentence begins with the text that has the key
     start: list[tuple[str, str]] = [
         (_said(comparison.queries, query, second=which), "query"),
-        (" looks at ", ""),
+        (_verb(comparison), ""),
         (_said(comparison.keys, key, second=which), "key"),
     ]
     here, there = _places(choice, comparison)
-    values = [(f"{one:.2f}", "number") for one in numbers]
+    values = [(with_minus(f"{round(one, 2) + 0:.2f}"), "number") for one in numbers]
     if not any(map(math.isnan, numbers)):
         also = _replaced(comparison, query, key)
         return [
             *start,
-            (" ", ""),
+            (_with(comparison), ""),
             values[0],
             (f" {here}{';' if also else ','} ", ""),
             *also,
@@ -257,7 +272,7 @@ def _most_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
     lacks = "where it moved" if start[-1][0] in has else "without it"
     return [
         *start,
-        (" ", ""),
+        (_with(comparison), ""),
         values[which],
         (f" {(here, there)[which]}; {(here, there)[not which]}, ", ""),
         *([(asks, "query"), (", ", "")] if asks != start[0][0] else []),
@@ -278,9 +293,9 @@ def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
     here, there = _places(choice, comparison)
     parts: list[tuple[str, str]] = [
         (_said(comparison.queries, query), "query"),
-        (" looks at ", ""),
+        (_verb(comparison), ""),
         (_said(comparison.keys, key), "key"),
-        (" ", ""),
+        (_with(comparison), ""),
         (_number(comparison.weights, query, key), "number"),
         (f" {here}; ", ""),
     ]
@@ -288,7 +303,7 @@ def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
     if row is None or column is None:
         return [*parts, (f"{there} this pair is absent", "")]
     if row != query:
-        parts += _looks_at(_said(comparison.queries, row), _said(comparison.keys, column))
+        parts += _looks_at(comparison, _said(comparison.queries, row), _said(comparison.keys, column))
     elif column != key:
         parts += [("at ", ""), (_said(comparison.keys, column), "key"), (" ", "")]
     if (row, column) == (query, key):
@@ -299,17 +314,25 @@ def _pair_phrase(choice: CompareChoice, comparison: Comparison, query: int, key:
 def _replaced(comparison: Comparison, query: int, key: int) -> list[tuple[str, str]]:
     key_name = _said(comparison.keys, key, second=True)
     if query in comparison.queries.substituted:
-        return _looks_at(_said(comparison.queries, query, second=True), key_name)
+        return _looks_at(comparison, _said(comparison.queries, query, second=True), key_name)
     return [("at ", ""), (key_name, "key"), (" ", "")] if key in comparison.keys.substituted else []
 
 
-def _looks_at(query: str, key: str) -> list[tuple[str, str]]:
+def _looks_at(comparison: Comparison, query: str, key: str) -> list[tuple[str, str]]:
     """Name both words: a query alone would read as the key."""
-    return [(query, "query"), (" looks at ", ""), (key, "key"), (" ", "")]
+    return [(query, "query"), (_verb(comparison), ""), (key, "key"), (" ", "")]
+
+
+def _verb(comparison: Comparison) -> str:
+    return " receives " if _mixes(comparison) else " looks at "
+
+
+def _with(comparison: Comparison) -> str:
+    return ", share of size " if _mixes(comparison) else " "
 
 
 def _number(weights: Float[Tensor, "query key"], query: int, key: int) -> str:
-    return f"{float(weights[query, key]):.2f}"
+    return with_minus(f"{round(float(weights[query, key]), 2) + 0:.2f}")
 
 
 def _is_word(written: str) -> bool:

@@ -153,7 +153,7 @@ def _take_strongest(trace: Trace, stream: str, layer: int, head: int) -> None:
     weights = trace.weights(layer, head, stream)
     cells = numpy.zeros(tuple(weights.shape), dtype=bool)
     rows = list(trace.query_tokens(stream).counted) or list(range(len(cells)))
-    cells[rows, weights[rows].argmax(dim=-1).tolist()] = True
+    cells[rows, weights[rows].abs().argmax(dim=-1).tolist()] = True
     _write(to_code(cells))
 
 

@@ -22,7 +22,7 @@ VIEWS = {
 }
 # Characters, typed or in a link.
 LONGEST_STORY = 1_000
-PLOTS = {"weights": "Weights", "vectors": "Queries and keys"}
+PLOTS = {"weights": "Weights", "vectors": "Queries and keys", "arrived": "What arrived"}
 # Names from `attention_viz.analysis.roles`, repeated so that the first paint needn't import it.
 ROLE_NAMES = (
     *("previous", "next", "above", "itself", "same token", "induction", "punctuation"),

@@ -10,13 +10,15 @@ import streamlit as st
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.arrived import channels_together
 from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
 from attention_viz.analysis.roles import roles
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_rows
-from attention_viz.explorer.atlas_payload import pack_atlas
+from attention_viz.explorer.atlas_payload import HeadTables, pack_atlas
 from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
 from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.ahead import unsaid
@@ -84,10 +86,23 @@ def roles_of(traces: Sequence[Trace], stream: str, texts: Hashable) -> pandas.Da
     return made_once(traces[0], ("roles", stream, texts), lambda: roles(traces, stream))
 
 
-def packed(trace: Trace, stream: str, table: pandas.DataFrame, jobs: pandas.DataFrame, texts: Hashable) -> bytes:
+def streams_together(trace: Trace, stream: str) -> tuple[str, ...]:
+    """Return the streams whose layers stand in one atlas: with and without a softmax, if they read the same tokens."""
+    if not trace.mixers or stream not in (*trace.attention_streams[:1], *trace.mixers):
+        return (stream,)
+    return (*trace.attention_streams[:1], *trace.mixers)
+
+
+def drawn(trace: Trace) -> Trace:
+    """Return the trace as its heads are shown: of layers with a matrix per channel, all channels together."""
+    return made_once(trace, "drawn", lambda: channels_together(trace)) if trace.mixers else trace
+
+
+def packed(trace: Trace, parts: Mapping[str, HeadTables], texts: Hashable) -> bytes:
     """Pack the atlas; `texts` names the tables' texts beyond the trace's."""
-    what = ("atlas", stream, texts, table.attrs.get("rows"))
-    return made_once(trace, what, lambda: pack_atlas(trace, stream, table, jobs))
+    (stream, first), *others = parts.items()
+    what = ("atlas", stream, texts, *(part.table.attrs.get("rows") for part in parts.values()))
+    return made_once(trace, what, lambda: pack_atlas(trace, stream, *first, dict(others)))
 
 
 @dataclass
@@ -96,9 +111,17 @@ class _Effects:
 
 
 def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
-    """Return a stream's, or one layer's, heads."""
-    layers = run.trace.layer_numbers(stream) if layer is None else [layer]
-    return [(one, head) for one in layers for head in range(run.trace.head_count(one, stream))]
+    """Return a stream's, or one layer's, heads; of a layer with a matrix per channel, one for all."""
+    trace = drawn(run.trace)
+    layers = trace.layer_numbers(stream) if layer is None else [layer]
+    return [(one, head) for one in layers for head in range(trace.head_count(one, stream))]
+
+
+def changed_head(change: Change, run: Run, stream: str, head: Head) -> Change:
+    """Return a change for one head alone; of a layer with a matrix per channel, for all its channels."""
+    layer, one = head
+    channels = run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel"
+    return replace(change, layer=layer, head=None if channels else one, stream=stream if run.several else None)
 
 
 def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
@@ -112,20 +135,24 @@ def known_effects(run: Run, change: Change, stream: str) -> dict[Head, float]:
     return stored[asked]
 
 
-def offer_all(run: Run, state: State, change: Change, stream: str, heads: Sequence[Head], label: str, key: str) -> None:
-    """Offer to change each untested head; a click elsewhere stops it."""
-    known = known_effects(run, change, stream)
-    if all(head in known for head in heads):
+def offer_all(
+    run: Run, state: State, change: Change, heads: Mapping[str, Sequence[Head]], label: str, key: str
+) -> None:
+    """Offer to change each untested head, by stream; a click elsewhere stops it."""
+    if all(head in known_effects(run, change, stream) for stream, some in heads.items() for head in some):
         return
     if not st.button(label, key=f"{key}-all"):
         return
     st.button("Stop", key=f"{key}-stop")
-    bar = st.progress(0.0)
+    bar, count, before = st.progress(0.0), sum(map(len, heads.values())), 0
 
-    def report(done: int) -> None:
-        bar.progress(done / len(heads), f"{done} of {len(heads)} heads tested")
+    for stream, some in heads.items():
 
-    _ = effects_of(run, state, change, stream, heads, report)
+        def report(done: int, before: int = before) -> None:
+            bar.progress((before + done) / count, f"{before + done} of {count} heads tested")
+
+        _ = effects_of(run, state, change, stream, some, report)
+        before += len(some)
     visit.run_again()
 
 
@@ -140,11 +167,10 @@ def effects_of(
     """Return each head's cached effect: the output change's relative length, averaged over tokens."""
     known = known_effects(run, change, stream)
     missing, size = [head for head in heads if head not in known], rows_at_once(run.trace)
-    named = stream if len(run.trace.attention_streams) > 1 else None
     for start in range(0, len(missing), size):
         report(len(heads) - len(missing) + start)
         batch = missing[start : start + size]
-        tries = [to_edits(replace(change, layer=layer, head=head, stream=named), run.trace) for layer, head in batch]
+        tries = [to_edits(changed_head(change, run, stream, head), run.trace) for head in batch]
         outputs = ask(state.request, lambda model, tries=tries: try_each(model, run.trace, tries))
         known |= {
             head: float(moved_rows(run.trace.output, output).mean())

@@ -1,8 +1,9 @@
 """The chosen head's parts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from weakref import WeakKeyDictionary
 
+import pandas
 import plotly.graph_objects as go
 import streamlit as st
 import torch
@@ -13,10 +14,12 @@ from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.rows import QueryRows
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.analysis.sinks import attention_sinks
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, ask
 from attention_viz.trace.trace import Trace
+from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
@@ -35,6 +38,7 @@ from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.axes import begin, lower
+from attention_viz.views.style.captions import layer_name
 from attention_viz.views.style.theme import ThemeName
 from attention_viz.views.style.wording import readable
 
@@ -55,29 +59,61 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
     """Show the head or board; return the words' slot, see `hold_writes`."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
-        words = head_words(atlas.table, (state.layer, state.head))
-        if choice.plot == "vectors":
+        words = "" if _per_channel(atlas, state) else head_words(atlas.table, (state.layer, state.head))
+        if _plot(atlas, state, choice) == "vectors":
             _show_vectors(atlas, state)
         else:
             _show_matrix(atlas, run, state, choice, words)
         _show_linking(atlas, state)
         # Experiments belong on the first screen; further notes may come below.
         show_silence(run, state, choice)
-        _show_sink(run, state)
-        writes = hold_writes(run, state)
+        if not atlas.mixes:
+            _show_sink(run, state)
+        # What all channels of a layer write together isn't one head's.
+        writes = None if _per_channel(atlas, state) else hold_writes(run, state)
         if words:
             st.caption(plain(words))
     return writes
 
 
-def export_one(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
+def _per_channel(atlas: Atlas, state: State) -> bool:
+    """Return whether the chosen layer has a matrix per channel, so that all of them are shown together."""
+    return atlas.mixes and mixers_of(atlas.trace, atlas.stream)[state.layer].per == "channel"
+
+
+def _plots(atlas: Atlas, state: State) -> tuple[str, ...]:
+    if not atlas.mixes:
+        return ("weights", "vectors")
+    return ("arrived",) if _per_channel(atlas, state) else ("weights", "arrived")
+
+
+def _plot(atlas: Atlas, state: State, choice: HeadsChoice) -> str:
+    """Return how the head is shown: as chosen, if its layer can be shown so."""
+    offered = _plots(atlas, state)
+    return choice.plot if choice.plot in offered else offered[0]
+
+
+def _figure(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, *, names: bool, theme: ThemeName) -> go.Figure:
+    """Draw the head's weights, or what arrives without a softmax; of the run, since that needs the values."""
+    if _plot(atlas, state, choice) == "arrived":
+        head = None if _per_channel(atlas, state) else state.head
+        return views.arrived(run.trace, state.layer, head, atlas.stream, theme=theme)
+    return views.heatmap(run.trace, state.layer, state.head, atlas.stream, names=names, theme=theme)
+
+
+def _table(atlas: Atlas, state: State) -> pandas.DataFrame:
+    table = atlas.trace.table(state.layer, state.head, atlas.stream)
+    return table.rename(columns={"weight": "arrived"}) if _per_channel(atlas, state) else table
+
+
+def export_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """Export the figure of the head's weights, or of its queries and keys."""
     place = (state.layer, state.head, atlas.stream)
-    if choice.plot != "vectors":
+    if _plot(atlas, state, choice) != "vectors":
         show_figure_exports(
             "heads-weights",
-            lambda: views.heatmap(atlas.trace, *place, theme="light"),
-            lambda: atlas.trace.table(*place),
+            lambda: _figure(atlas, run, state, choice, names=True, theme="light"),
+            lambda: _table(atlas, state),
             atlas.trace,
             *place,
             title="The chosen head",
@@ -100,13 +136,24 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
         words = ""
         if (state.layer, state.head) in atlas.jobs.index:
             role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
-            label, _ = ROLES[role].wording(atlas.trace.query_tokens(atlas.stream).unit)
+            unit = "mixer" if atlas.mixes else atlas.trace.query_tokens(atlas.stream).unit
+            label, _ = ROLES[role].wording(unit)
             words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
-        st.markdown(f"**Layer {state.layer}, {readings.head_name(state)}**{words}", width="stretch")
+        st.markdown(f"**{_head_title(atlas, state)}**{words}", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
-    pickers.switch("Head view", PLOTS, HEADS_CHOICES, "plot")
+    offered = _plots(atlas, state)
+    if visit.chosen(HEADS_CHOICES).plot not in offered:
+        visit.fill(HEADS_CHOICES, plot=offered[0])
+    pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
     query, key = pair_of(run, state)
     st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
+
+
+def _head_title(atlas: Atlas, state: State) -> str:
+    if not atlas.mixes:
+        return f"Layer {state.layer}, {readings.head_name(state)}"
+    which = "all channels" if _per_channel(atlas, state) else f"head {state.head}"
+    return f"{layer_name(atlas.trace, state.layer, atlas.stream)}, {which}"
 
 
 def _show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words: str) -> None:
@@ -124,7 +171,7 @@ def _show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, word
 
 
 def _draw_matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool) -> None:
-    figure = _matrix(shown, state, atlas.stream)
+    figure = _matrix(atlas, shown, state, choice)
     queries, keys = len(atlas.trace.query_tokens(atlas.stream)), len(atlas.trace.key_tokens(atlas.stream))
     description = f"The chosen head. {words}"
     if board:
@@ -142,11 +189,11 @@ def _take_cell(cell: tuple[int, int]) -> None:
     take_pair(*cell)
 
 
-def _matrix(shown: Run, state: State, stream: str) -> go.Figure:
-    trace, theme = shown.trace, theme_name()
+def _matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice) -> go.Figure:
+    trace, stream, theme = shown.trace, atlas.stream, theme_name()
     if readings.is_raw(state):
         longest = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
-        figure = views.heatmap(trace, state.layer, state.head, stream, names=longest <= _NAMED_UP_TO, theme=theme)
+        figure = _figure(atlas, shown, state, choice, names=longest <= _NAMED_UP_TO, theme=theme)
     else:
         figure = heatmap(trace, state, stream, theme)
     lower(figure, _HEIGHT).update_layout(title_text="", margin_t=8)
@@ -175,12 +222,13 @@ def _vectors(atlas: Atlas, state: State, theme: ThemeName) -> go.Figure:
     return figure
 
 
-def linking_heads(atlas: Atlas, state: State) -> list[tuple[Head, float]]:
-    """Return the chosen pair's heads, heaviest first."""
+def linking_heads(atlas: Atlas, state: State) -> list[tuple[str, Head, float]]:
+    """Return the chosen pair's heads with their streams, heaviest first; without a softmax by the share of size."""
     pair = _pair(atlas, state)
     if pair is None:
         return []
-    return made_once(atlas.trace, ("linking", atlas.stream, pair), lambda: _linking(atlas.trace, atlas.stream, *pair))
+    streams = tuple(atlas.parts)
+    return made_once(atlas.trace, ("linking", streams, pair), lambda: _linking(atlas.trace, streams, *pair))
 
 
 def _show_linking(atlas: Atlas, state: State) -> None:
@@ -189,19 +237,24 @@ def _show_linking(atlas: Atlas, state: State) -> None:
     if pair is None:
         return
     queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
-    words = f"{named(queries, pair[0])} ({pair[0]}) looks at {named(keys, pair[1])} ({pair[1]})"
+    names = f"{named(queries, pair[0])} ({pair[0]})", f"{named(keys, pair[1])} ({pair[1]})"
+    if any(stream in atlas.trace.mixers for stream in atlas.parts):
+        words = f"{names[0]} has the largest share of {names[1]}"
+    else:
+        words = f"{names[0]} looks at {names[1]} most"
     with st.container(key="heads-linking", gap="small"):
-        st.caption(plain(f"Heads where {words} most, marked with a dot in the atlas:"))
+        st.caption(plain(f"Heads where {words}, marked with a dot in the atlas:"))
         with st.container(horizontal=True, gap="small"):
-            for (layer, head), weight in linking_heads(atlas, state):
-                here = (layer, head) == (state.layer, state.head)
+            for stream, (layer, head), weight in linking_heads(atlas, state):
+                here = (stream, layer, head) == (atlas.stream, state.layer, state.head)
+                own = "" if stream in atlas.trace.attention_streams else f"-{stream}"
                 st.button(
                     f"{layer}·{head}  {weight:.2f}",
-                    key=f"heads-link-{layer}-{head}",
+                    key=f"heads-link-{layer}-{head}{own}",
                     type="primary" if here else "secondary",
                     on_click=take_head,
-                    args=((layer, head),),
-                    help=f"Layer {layer}, head {head}",
+                    args=((layer, head), stream if len(atlas.parts) > 1 else None),
+                    help=f"{layer_name(atlas.trace, layer, stream)}, head {head}",
                 )
             st.button("Clear pair", key="heads-link-none", type="tertiary", on_click=take_pair, args=(None, None))
 
@@ -213,15 +266,19 @@ def _pair(atlas: Atlas, state: State) -> tuple[int, int] | None:
     return (state.query, state.key) if state.query < counts[0] and state.key < counts[1] else None
 
 
-def _linking(trace: Trace, stream: str, query: int, key: int) -> list[tuple[Head, float]]:
-    found = list[tuple[Head, float]]()
-    for layer in trace.layer_numbers(stream):
-        attention = trace.attention(layer, stream)
-        for head in range(trace.head_count(layer, stream)):
-            weight = float(torch.as_tensor(attention.tile(head, [query], [key])).reshape(-1)[0].nan_to_num(0))
-            found.append(((layer, head), weight))
-    found.sort(key=lambda one: -one[1])
-    return [one for one in found[:_LISTED] if one[1] > 0]
+def _linking(trace: Trace, streams: Sequence[str], query: int, key: int) -> list[tuple[str, Head, float]]:
+    found = list[tuple[str, Head, float]]()
+    for stream in streams:
+        for layer in trace.layer_numbers(stream):
+            attention = trace.attention(layer, stream)
+            for head in range(trace.head_count(layer, stream)):
+                if stream in trace.mixers:
+                    weight = mixers_of(trace, stream)[layer].head(head).rows([query]).shares[0, key]
+                else:
+                    weight = torch.as_tensor(attention.tile(head, [query], [key])).reshape(-1)[0]
+                found.append((stream, (layer, head), float(weight.nan_to_num(0))))
+    found.sort(key=lambda one: -one[2])
+    return [one for one in found[:_LISTED] if one[2] > 0]
 
 
 def _show_sink(run: Run, state: State) -> None:

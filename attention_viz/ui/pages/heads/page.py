@@ -78,7 +78,7 @@ def _layout(state: State, _row: ControlRow) -> Slots:
 PAGE = Page(
     "Heads",
     "heads",
-    row=functools.partial(pickers.choose, "Heads", with_readings=True),
+    row=functools.partial(pickers.choose, "Heads", with_readings=True, mixers=True),
     layout=_layout,
     groups=(HEADS_CHOICES, CHANGES),
     controls=_controls,

@@ -1,6 +1,6 @@
 """The Heads page's search."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas
@@ -12,6 +12,8 @@ from attention_viz.analysis.likeness import similarity
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.search import DETECTORS, find_heads
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.atlas_payload import HeadTables, layers_in_order
+from attention_viz.serving.runs import Run
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -33,17 +35,53 @@ class Atlas:
     """The page's heads and numbers.
 
     Attributes:
-        trace: with all streams.
-        table: metrics, averaged over texts.
-        jobs: each head's main role.
+        trace: with all streams; of layers with a matrix per channel, all channels together.
+        stream: the chosen head's.
+        parts: by stream, the metrics averaged over texts, and each head's main role; the first stream's tokens are all.
     """
 
     trace: Trace
     stream: str
     texts: tuple[str, ...]
     others: tuple[Trace, ...]
-    table: pandas.DataFrame
-    jobs: pandas.DataFrame
+    parts: Mapping[str, HeadTables]
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """The metrics of the chosen head's stream."""
+        return self.parts[self.stream].table
+
+    @property
+    def jobs(self) -> pandas.DataFrame:
+        """The roles of the chosen head's stream."""
+        return self.parts[self.stream].roles
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the chosen head's layer has no softmax, so that its weights are signed."""
+        return self.stream in self.trace.mixers
+
+    @property
+    def every_metric(self) -> set[str]:
+        """The metrics that any of the layers has."""
+        return {name for name in METRICS for part in self.parts.values() if name in part.table}
+
+    def metric(self, name: str) -> str:
+        """Return a metric if any of the layers has it, else the first that one has."""
+        return name if name in self.every_metric else next(one for one in METRICS if one in self.every_metric)
+
+    def own_metric(self, name: str) -> str:
+        """Return a metric if the chosen head's stream has it, else the first that it has."""
+        return name if name in self.table else next(one for one in METRICS if one in self.table)
+
+    @property
+    def rows(self) -> list[tuple[str, int]]:
+        """The layers, by stream and number, in the model's order."""
+        return layers_in_order(self.trace, tuple(self.parts))
+
+    def place(self, state: State) -> tuple[int, int]:
+        """Return the shown layer and head."""
+        return Run(self.trace).place(self.stream, state.layer, state.head)
 
 
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
@@ -53,6 +91,14 @@ def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
         asking, found = st.columns([1, 1.6], gap="medium")
         with asking:
             _show_search(atlas, state, choice, found)
+            if len(atlas.parts) > 1:
+                st.caption(_searched_words(atlas))
+
+
+def _searched_words(atlas: Atlas) -> str:
+    if atlas.mixes:
+        return "This searches layers without a softmax, by shares of size. Choose a softmax head to search the others."
+    return "This searches softmax layers. Choose a head of another layer to search the others, by shares of size."
 
 
 def _show_search(atlas: Atlas, state: State, choice: HeadsChoice, place: DeltaGenerator) -> None:
@@ -84,9 +130,10 @@ def follow_text(selection: Selection, text: str) -> Selection:
     return selection
 
 
-def take_head(head: tuple[int, int]) -> None:
-    """Choose a head for all pages."""
-    visit.pick(SHARED, layer=head[0], head=head[1])
+def take_head(head: tuple[int, int], stream: str | None = None) -> None:
+    """Choose a head for all pages; by default of the chosen stream."""
+    values = {"layer": head[0], "head": head[1]} | ({} if stream is None else {"stream": stream})
+    visit.pick(SHARED, **values)
 
 
 def _ask_words(_atlas: Atlas, _state: State) -> None:
@@ -119,9 +166,10 @@ def _by_words(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.
     what = ("words", atlas.stream, atlas.texts, choice.query_word, choice.key_word)
     asked = traces if atlas.others else atlas.trace
     found = made_once(atlas.trace, what, lambda: find_heads(asked, choice.query_word, choice.key_word, atlas.stream))
+    value = "share" if atlas.mixes else "weight"
     if atlas.others:
-        return found.rename(columns={"mean_rank": "mean rank"}), "weight", several_words(found, len(traces))
-    return found, "weight", found_words(atlas.trace, found, atlas.stream)
+        return found.rename(columns={"mean_rank": "mean rank"}), value, several_words(found, len(traces))
+    return found, value, found_words(atlas.trace, found, atlas.stream)
 
 
 def _by_pattern(atlas: Atlas, state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
@@ -148,6 +196,9 @@ def _alike(atlas: Atlas, cells: Sequence[Sequence[bool]]) -> pandas.DataFrame:
 def _by_detector(atlas: Atlas, _state: State, choice: HeadsChoice) -> tuple[pandas.DataFrame, str, str] | None:
     detector = DETECTORS[choice.detector]
     unit = METRICS[detector.metric].unit
+    if detector.metric not in atlas.table:
+        st.caption(f"Layers without a softmax have no such pattern: {METRICS[detector.metric].mixers}.")
+        return None
     numbers = pandas.DataFrame({unit: atlas.table[detector.metric].dropna()})
     if numbers.empty:
         st.caption(f"{detector.finds} No token of this text qualifies.")
@@ -160,7 +211,7 @@ def _show_found(found: pandas.DataFrame, value: str, words: str) -> None:
     shown = found.head(_LISTED)
     columns = ["layer", "head", value, *(["mean rank"] if "mean rank" in shown.columns else [])]
     heads = [(int(layer), int(head)) for layer, head in zip(shown["layer"], shown["head"], strict=True)]
-    full = 1.0 if value in ("weight", "similarity") else round_up(max(shown[value].tolist()))
+    full = 1.0 if value in ("weight", "share", "similarity") else round_up(max(shown[value].tolist()))
     st.dataframe(
         shown[columns],
         hide_index=True,

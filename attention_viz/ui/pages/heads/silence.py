@@ -2,7 +2,7 @@
 
 import html
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output
@@ -19,7 +20,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
-from attention_viz.ui.pages.heads.numbers import heads_of, known_effects, offer_all
+from attention_viz.ui.pages.heads.numbers import Head, changed_head, heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
@@ -77,6 +78,14 @@ def _switch(*, silent: bool) -> None:
     visit.pick(HEADS_CHOICES, silence="on" if silent else "off")
 
 
+def _subject(run: Run, state: State) -> str:
+    """Name what is ablated: a head, or of a layer with a matrix per channel all of it."""
+    stream = run.stream(state.stream)
+    layer, _ = run.place(stream, state.layer, state.head)
+    channels = run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel"
+    return "layer’s mixer" if channels else "head"
+
+
 def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
     """Draw the ablation button and its effect."""
     if run.fit is None:
@@ -86,7 +95,7 @@ def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
     with st.container(key="heads-silence", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button(
-                "Restore head" if silent else "Ablate head",
+                f"{'Restore' if silent else 'Ablate'} {_subject(run, state)}",
                 type="secondary" if silent else "primary",
                 on_click=_switch,
                 kwargs={"silent": not silent},
@@ -102,18 +111,19 @@ def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
 
 def silenced_effects(run: Run, state: State, atlas: Atlas) -> list[float | None]:
     """Return output changes in head order, None if untested; offer to test those."""
-    heads = heads_of(run, atlas.stream)
+    heads = {stream: heads_of(run, stream) for stream in atlas.parts}
+    found = dict[str, Mapping[Head, float]]()
     if run.fit is None:
         st.caption("A trace from a file can't be run again. Close it to ablate heads.")
-        return [None] * len(heads)
+        return [None] * sum(map(len, heads.values()))
     try:
         before = run_request(replace(state, more=0).request)
-        offer_all(before, state, _ZERO, atlas.stream, heads, f"Ablate all {len(heads)}", "heads-every")
-        known = known_effects(before, _ZERO, atlas.stream)
+        offer_all(before, state, _ZERO, heads, f"Ablate all {sum(map(len, heads.values()))}", "heads-every")
+        found = {stream: known_effects(before, _ZERO, stream) for stream in heads}
     except AttentionVizError as error:
         st.info(as_sentence(str(error)))
-        return [None] * len(heads)
-    return [known.get(head) for head in heads]
+    ordered = [(stream, head) for stream, layer in atlas.rows for head in heads[stream] if head[0] == layer]
+    return [found.get(stream, {}).get(head) for stream, head in ordered]
 
 
 def _show_said(run: Run, state: State, *, silent: bool) -> None:
@@ -121,11 +131,8 @@ def _show_said(run: Run, state: State, *, silent: bool) -> None:
     after = before
     if silent:
         stream = before.stream(state.stream)
-        layer, head = before.place(stream, state.layer, state.head)
-        named = stream if len(before.trace.attention_streams) > 1 else None
-        after = run_request(
-            state.request, edits=to_edits(replace(_ZERO, layer=layer, head=head, stream=named), before.trace)
-        )
+        change = changed_head(_ZERO, before, stream, before.place(stream, state.layer, state.head))
+        after = run_request(state.request, edits=to_edits(change, before.trace))
     said = _said(before, after, state, silent=silent)
     if said.sentence:
         st.markdown(plain(said.sentence))

@@ -9,6 +9,7 @@ import streamlit as st
 from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.search import DETECTORS
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.atlas_payload import HeadTables
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
@@ -17,7 +18,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.many import show_many
-from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of
+from attention_viz.ui.pages.heads.numbers import drawn, mean_numbers, measure_all, roles_of, streams_together
 from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.page import MOST_TEXTS, remember, split_texts
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
@@ -95,6 +96,13 @@ class HeadsStudy:
     atlas: Atlas
     exports: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
 
+    def state(self, shared: State) -> State:
+        """Return the pickers' state with the head that is shown: of all channels together, there is one."""
+        if not self.atlas.mixes:
+            return shared
+        layer, head = self.atlas.place(shared)
+        return replace(shared, layer=layer, head=head, stream=self.atlas.stream)
+
 
 def load(state: State, slots: Slots) -> Run | None:
     """Run the sentence; None after a problem."""
@@ -126,17 +134,20 @@ def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
     place = slots.picture.to_fill()
     if place is not None:
         hold(state, place, slots.height, "Measuring every head …")
-    stream, traces = run.stream(state.stream), (run.trace, *more.traces)
-    table, jobs = mean_numbers(traces, stream), roles_of(traces, stream, more.texts)
+    stream, traces = run.stream(state.stream), tuple(map(drawn, (run.trace, *more.traces)))
+    parts = {
+        one: HeadTables(mean_numbers(traces, one), roles_of(traces, one, more.texts))
+        for one in streams_together(traces[0], stream)
+    }
     if place is not None:
         place.empty()
     remember(state)
-    return HeadsStudy(run, more, Atlas(run.trace, stream, more.texts, more.traces, table, jobs))
+    return HeadsStudy(run, more, Atlas(traces[0], stream, more.texts, traces[1:], parts))
 
 
 def view(study: HeadsStudy, selection: Selection) -> Parts:
     """Return the page's parts."""
-    state, choice = selection.shared, selection.of(HEADS_CHOICES)
+    state, choice = study.state(selection.shared), selection.of(HEADS_CHOICES)
     return Parts(
         [
             Part("notes", functools.partial(show_notes, study.run, state)),
@@ -152,7 +163,7 @@ def view(study: HeadsStudy, selection: Selection) -> Parts:
 def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callable[[], object]:
     atlas, run = study.atlas, study.run
     with st.container(key="heads-claim"):
-        st.markdown(f"### {plain(claim_words(atlas.jobs, atlas.trace, atlas.stream))}")
+        st.markdown(f"### {plain(claim_words(atlas.parts, atlas.trace))}")
     left, right = st.columns([2.1, 1], gap="medium")
     with left:
         show_view(atlas, run, state, choice)
@@ -172,7 +183,7 @@ def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
     with st.popover("Export", key="export"):
         file_button("Head table (CSV)", "heads", "csv", functools.partial(safe_csv, study.atlas.table), "heads")
         export_view(study.atlas, state, choice)
-        export_one(study.atlas, state, choice)
+        export_one(study.atlas, study.run, state, choice)
         for show in study.exports:
             show()
         show_run_exports(lambda: study.run.trace, model_part(study.run.trace))

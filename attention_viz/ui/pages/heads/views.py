@@ -1,15 +1,18 @@
 """The Heads page's figures of all heads."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz import views
-from attention_viz.analysis.metrics import METRICS, metrics_for
+from attention_viz.analysis.metrics import METRICS
 from attention_viz.explorer import atlas_source, behind_source
 from attention_viz.serving.runs import Run
+from attention_viz.trace.kind import Unit
+from attention_viz.trace.trace import STREAMS
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -55,17 +58,30 @@ def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
-    offered = metrics_for(atlas.trace.query_tokens(atlas.stream).unit)
-    offered = {*offered, getattr(visit.chosen(HEADS_CHOICES), name)}
+    there = atlas.table if name == "beside" or visit.chosen(HEADS_CHOICES).view != "colours" else atlas.every_metric
+    offered = {one for one in METRICS if one in there and METRICS[one].of in ("", _of(atlas))}
+    if (now := getattr(visit.chosen(HEADS_CHOICES), name)) in there:
+        offered.add(now)
+    elif offered:
+        visit.fill(HEADS_CHOICES, **{name: next(one for one in METRICS if one in offered)})
     widgets.show(
         st.selectbox,
         label,
         of=HEADS_CHOICES,
         name=name,
-        options={one: metric.label for one, metric in METRICS.items() if one in offered},
+        options={one: _label(atlas, one) for one in METRICS if one in offered},
         width=150,
         label_visibility="collapsed",
     )
+
+
+def _of(atlas: Atlas) -> str:
+    """Return what only this input's metrics need."""
+    return {Unit.WORD: "ids", Unit.PATCH: "patches"}.get(atlas.trace.query_tokens(atlas.stream).unit, "")
+
+
+def _label(atlas: Atlas, metric: str) -> str:
+    return METRICS[metric].in_mixers.label if atlas.mixes and metric in atlas.table else METRICS[metric].label
 
 
 def export_view(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
@@ -95,9 +111,12 @@ def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
     with st.container(key=f"heads-atlas-{choice.view}"):
         if choice.view == "silenced":
             effects = silenced_effects(run, state, atlas)
+        choice = replace(choice, metric=atlas.metric(choice.metric))
         _show_atlas(atlas, state, choice, effects)
+    if choice.view in ("roles", "colours") and any(name in atlas.trace.mixers for name in atlas.parts):
+        st.caption("Without a softmax, roles and metrics go by shares of size: |weight| over its row’s Σ|weight|.")
     if choice.view == "colours":
-        st.markdown(metric_words(choice.metric, formula=True))
+        st.markdown(metric_words(choice.metric, formula=True, mixes=atlas.mixes))
         if missing := missing_words(atlas.table, (choice.metric,)):
             st.caption(plain(missing))
 
@@ -105,7 +124,7 @@ def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
 def _show_atlas(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequence[float | None]) -> None:
     _atlas(
         key=_KEY,
-        data=packed(atlas.trace, atlas.stream, atlas.table, atlas.jobs, atlas.texts),
+        data=packed(atlas.trace, atlas.parts, atlas.texts),
         height="content",
         on_choice_change=_take_choice,
         on_open_change=_take_open,
@@ -113,19 +132,22 @@ def _show_atlas(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequen
     )
     show_channel(
         _KEY,
+        stream=atlas.stream,
         layer=state.layer,
         head=state.head,
         seen=widgets.serial(_KEY),
         view=choice.view,
         metric=choice.metric,
         role=choice.role,
-        linking=[list(head) for head, _ in linking_heads(atlas, state)],
+        linking=[[*head, stream] for stream, head, _ in linking_heads(atlas, state)],
         effects=list(effects),
         over="heads-one-head",
     )
 
 
 def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
+    if len(atlas.parts) > 1:
+        st.caption(_drawn_words(atlas))
     figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
     show_to_click(figure, "heads-scatter", "Every head as a point, by two metrics; later layers are darker", take_head)
     st.caption(
@@ -134,6 +156,8 @@ def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) 
 
 
 def _show_map(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
+    if len(atlas.parts) > 1:
+        st.caption(_drawn_words(atlas))
     figure = _map(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
     show_to_click(figure, "heads-map", "Every head as a point; similar heads are close together", take_head)
     st.caption(
@@ -142,15 +166,29 @@ def _show_map(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> N
     )
 
 
+def _drawn_words(atlas: Atlas) -> str:
+    if atlas.mixes:
+        return "These are the layers without a softmax. Choose a softmax head in the atlas to see the others."
+    return "These are the softmax layers. Choose a head of another layer in the atlas to see the others."
+
+
 def _grid(atlas: Atlas, state: State, choice: HeadsChoice, theme: ThemeName) -> go.Figure:
     chosen = (state.layer, state.head)
-    return views.head_grid(atlas.trace, choice.metric, atlas.stream, chosen=chosen, table=atlas.table, theme=theme)
+    return views.head_grid(
+        atlas.trace, atlas.own_metric(choice.metric), atlas.stream, chosen=chosen, table=atlas.table, theme=theme
+    )
 
 
 def _scatter(atlas: Atlas, state: State, choice: HeadsChoice, theme: ThemeName) -> go.Figure:
     chosen = (state.layer, state.head)
     return views.head_scatter(
-        atlas.trace, choice.metric, choice.beside, atlas.stream, chosen=chosen, table=atlas.table, theme=theme
+        atlas.trace,
+        atlas.own_metric(choice.metric),
+        atlas.own_metric(choice.beside),
+        atlas.stream,
+        chosen=chosen,
+        table=atlas.table,
+        theme=theme,
     )
 
 
@@ -160,14 +198,21 @@ def _map(atlas: Atlas, state: State, _choice: HeadsChoice, theme: ThemeName) -> 
     return views.head_map(atlas.trace, atlas.stream, chosen=chosen, table=atlas.table, distances=apart, theme=theme)
 
 
+def _stream_sent(name: str) -> str | None:
+    message: Any = widgets.sent(_KEY, name)
+    stream = message.get("stream") if isinstance(message, Mapping) else None
+    # A browser may send anything.
+    return stream if stream in (*STREAMS, *visit.shared().facts.mixers) else None
+
+
 def _take_choice() -> None:
     if (head := widgets.sent_pair(_KEY, "choice")) is not None:
-        take_head(head)
+        take_head(head, _stream_sent("choice"))
 
 
 def _take_open() -> None:
     if (head := widgets.sent_pair(_KEY, "open")) is not None:
-        take_head(head)
+        take_head(head, _stream_sent("open"))
         visit.memory(_Open).now = True
 
 

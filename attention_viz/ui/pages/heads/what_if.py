@@ -8,6 +8,7 @@ import pandas
 import plotly.graph_objects as go
 import streamlit as st
 
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import EDITS, misfit, read_changes
 from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
@@ -19,7 +20,7 @@ from attention_viz.ui.controls.edits import made, show_edit_controls, show_edit_
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
-from attention_viz.ui.pages.heads.numbers import Head, effects_of, heads_of, known_effects, offer_all
+from attention_viz.ui.pages.heads.numbers import Head, drawn, effects_of, heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.search import take_head
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
@@ -72,8 +73,10 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
         st.caption("Relative change of each token's output vector: ‖after − before‖ / ‖before‖.")
     heads_words = "Weight moved per head"
     with heads:
-        _show(changed_heads(before.trace, after.trace, stream, theme=theme), "what-if-heads", heads_words)
-        st.caption("0: unchanged; 1: all weight moved. Later layers change because their input changed.")
+        pair = drawn(before.trace), drawn(after.trace)
+        _show(changed_heads(*pair, stream, theme=theme), "what-if-heads", heads_words)
+        size = " of a row’s size" if before.mixes(stream) else ""
+        st.caption(f"0: unchanged; 1: all weight{size} moved. Later layers change because their input changed.")
     exports += [
         functools.partial(
             show_figure_exports,
@@ -86,21 +89,25 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
         functools.partial(
             show_figure_exports,
             "what-if-heads",
-            lambda: changed_heads(before.trace, after.trace, stream),
-            lambda: weight_table(before.trace, after.trace, stream),
+            lambda: changed_heads(drawn(before.trace), drawn(after.trace), stream),
+            lambda: weight_table(drawn(before.trace), drawn(after.trace), stream),
             after.trace,
             stream=stream,
             title=heads_words,
         ),
     ]
+    if before.mixes(stream) and mixers_of(before.trace, stream)[layer].per == "channel":
+        here.caption(f"Layer {layer} has a matrix per channel. The figure of all heads shows how much of it moved.")
+        return
     row = before.trace.layer_numbers(stream).index(layer)
-    share = float(moved_weight(before.trace, after.trace, stream)[row, head])
+    share = float(moved_weight(*pair, stream)[row, head])
     if share:
         figure = difference(before.trace, after.trace, layer, head, stream, theme=theme)
         report = f"{share:.1%}" if share >= 0.001 else "less than 0.1%"
+        what = "size" if before.mixes(stream) else "weight"
         with here:
             _show(figure, "what-if-here", f"Layer {layer}, head {head}: weights after − before")
-        here.caption(f"The chosen head: {report} of its weight moved. Purple gained weight, grey lost it.")
+        here.caption(f"The chosen head: {report} of its {what} moved. Purple gained weight, grey lost it.")
     else:
         here.caption(
             f"The weights of layer {layer}, head {head} are unchanged: its inputs didn't change, and ablation replaces "
@@ -114,6 +121,8 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
     if last is not None and last.layer is not None:
         chosen = (last.layer, chosen[1] if last.head is None else last.head)
     change = last or Change("zero")
+    trace = drawn(before.trace)
+    chosen = (chosen[0], min(chosen[1], trace.head_count(chosen[0], stream) - 1))
     every, layer = heads_of(before, stream), heads_of(before, stream, chosen[0])
     known = known_effects(before, change, stream)
     if last is not None:
@@ -126,10 +135,10 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
     moved = pandas.Series({head: known[head] for head in every if head in known}, dtype="float64")
     words = _rank_words(moved, chosen, change)
     picture, description = st.columns([2, 1], vertical_alignment="center")
-    figure = head_effects(before.trace, moved, stream, chosen=chosen, theme=theme_name())
+    figure = head_effects(trace, moved, stream, chosen=chosen, theme=theme_name())
     layers = sorted({layer for layer, _ in known})
     cells = [(layers.index(layer), head) for layer, head in known]
-    heads = max(before.trace.head_count(layer, stream) for layer in layers)
+    heads = max(trace.head_count(layer, stream) for layer in layers)
     add_targets(figure, cells, turned=is_turned(len(layers), heads), size=18)
     lower(figure, _HEIGHT)
     with picture:
@@ -142,7 +151,7 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
         functools.partial(
             show_figure_exports,
             "what-if-effects",
-            lambda: head_effects(before.trace, moved, stream, chosen=chosen),
+            lambda: head_effects(trace, moved, stream, chosen=chosen),
             lambda: moved.rename_axis(["layer", "head"]).rename("moved").reset_index(),
             before.trace,
             stream=stream,
@@ -152,11 +161,10 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
 
 
 def _last(before: Run, stream: str) -> Change | None:
-    several = len(before.trace.attention_streams) > 1
     here = [
         change
         for change in read_changes(current_edits())[0]
-        if not misfit(change, before.trace) and (not several or change.stream == stream)
+        if not misfit(change, before.trace) and (not before.several or (change.stream or stream) == stream)
     ]
     return here[-1] if here else None
 
@@ -179,7 +187,7 @@ def _offer_all(before: Run, state: State, change: Change, stream: str, every: li
     known = known_effects(before, change, stream)
     if any(head not in known for head in every):
         st.markdown("**Which heads matter?**")
-        offer_all(before, state, change, stream, every, "Test all heads", "what-if")
+        offer_all(before, state, change, {stream: every}, "Test all heads", "what-if")
 
 
 def _show(figure: go.Figure, key: str, description: str) -> None:

@@ -10,28 +10,34 @@ from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.analysis.search import Detector
+from attention_viz.analysis.signed import mixers_of
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.words import listed
+from attention_viz.explorer.atlas_payload import HeadTables
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
+from attention_viz.views.figures.points import metric_in
+from attention_viz.views.style.signed import precise
 from attention_viz.views.style.wording import shortened
 
 # A top rank isn't worth naming if its value is about 0.
 _NOTHING = 0.005
 
 
-def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
+def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
     """Count heads with a clear role, and those with sinks or even weights."""
+    jobs, stream = pandas.concat([part.roles for part in parts.values()]), next(iter(parts))
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
         return f"This text has too few words to show what {model}’s {count} heads do."
     several = "heads have a clear role" if named != 1 else "heads has a clear role"
-    resting, broad = (jobs["role"].tolist().count(name) for name in ("first", "broad"))
+    own = parts[stream].roles["role"].tolist() if stream not in trace.mixers else []
+    resting, broad = (own.count(name) for name in ("first", "broad"))
     where = resting_words(trace, stream)
     others = ""
     if resting >= broad and resting and where:
@@ -44,9 +50,15 @@ def claim_words(jobs: pandas.DataFrame, trace: Trace, stream: str) -> str:
 
 def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
     """Describe a head's representative pair, with its weight."""
+    asks, gives = named(trace.query_tokens(stream), query), named(trace.key_tokens(stream), key)
+    if stream in trace.mixers:
+        mixer = mixers_of(trace, stream)[head[0]].head(head[1]).rows([query])
+        weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
+        how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
+        where = " in all channels" if mixer.per == "channel" else ""
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
-    asks = named(trace.query_tokens(stream), query)
-    return f"{asks[:1].upper()}{asks[1:]} looks at {named(trace.key_tokens(stream), key)}: {weight:.2f}"
+    return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}"
 
 
 def named(tokens: Tokens, position: int) -> str:
@@ -55,9 +67,9 @@ def named(tokens: Tokens, position: int) -> str:
     return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
 
 
-def metric_words(name: str, *, formula: bool = False) -> str:
-    """Explain a metric, with formula, unit and source, as Markdown."""
-    metric = METRICS[name]
+def metric_words(name: str, *, formula: bool = False, mixes: bool = False) -> str:
+    """Explain a metric, with formula, unit and source, as Markdown; `mixes` for layers without a softmax."""
+    metric = METRICS[name].in_mixers if mixes else METRICS[name]
     if not formula:
         return metric.label
     return f"{metric.meaning} ${metric.formula}$, in {metric.unit}. :small[Source: {metric.source}.]"
@@ -71,7 +83,8 @@ def few_words(table: pandas.DataFrame) -> str:
 
 def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)) -> str:
     """Explain metrics with no number for any head; empty if none."""
-    there = [name for name in asked if name in table and name in metrics_for(Unit.WORD)]
+    possible = {*metrics_for(Unit.WORD), *metrics_for(Unit.WORD, "mixer")}
+    there = [name for name in asked if name in table and name in possible]
     none = [name for name in there if table[name].isna().to_numpy().all()]
     others = [METRICS[name].label for name in none if name != "special"]
     said = ["This text has no special tokens, so “Special tokens” is undefined."] if "special" in none else []
@@ -91,7 +104,8 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     ]
     most.sort(key=lambda name: float(ranks[name]))
     parts = [
-        f"number {int(ranks[name])} by {METRICS[name].label.lower()} ({table.loc[head, name]:.3f})" for name in most
+        f"number {int(ranks[name])} by {metric_in(table, name).label.lower()} ({table.loc[head, name]:.3f})"
+        for name in most
     ]
     return f"Among {len(table)} heads, layer {head[0]}, head {head[1]} ranks {listed(parts)}." if parts else ""
 
@@ -104,6 +118,11 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
         tokens.placed_at(int(top[axis])) or f"“{set_apart(tokens.written[int(top[axis])])}”"
         for axis, tokens in (("query", queries), ("key", keys))
     )
+    if stream in trace.mixers:
+        return (
+            f"{key} (position {int(top['key'])}) has its largest share for {query} (position {int(top['query'])}) in "
+            f"{_where(top)}: {top['share']:.3f} of the row’s size, weight {precise(float(top['weight']))}."
+        )
     return (
         f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
         f"{_where(top)}: {top['weight']:.3f}."

@@ -221,7 +221,7 @@ def _of(count: int, what: str) -> str:
 def _row() -> ControlRow:
     here = visit.here().selection
     leave_out = WORDING if _is_batched(here) else ("more",)
-    return pickers.choose("Masks", leave_out=leave_out, beside=None if here.file else _pick_mask)
+    return pickers.choose("Masks", leave_out=leave_out, mixers=True, beside=None if here.file else _pick_mask)
 
 
 def _controls(state: State, row: ControlRow) -> None:

@@ -18,11 +18,13 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN
+from attention_viz.ui.pages.heads.numbers import drawn
 from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
 from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of
 from attention_viz.ui.pages.masks.words import (
     blocked_words,
     mask_words,
+    other_layers_words,
     own_mask_words,
     silent_rows_words,
     slide_words,
@@ -146,7 +148,10 @@ def view(study: MasksStudy, selection: Selection) -> Parts:
         exports=functools.partial(
             show_downloads, study.after.trace, study.after.stream(state.stream), state.layer, state.head
         ),
-        slides=functools.partial(
+        # Slides speak of softmax weights.
+        slides=None
+        if study.before.mixes(stream)
+        else functools.partial(
             present_change, study.before, study.after, state, slide_words(study.choice, looks_back=back)
         ),
         runs=[("", study.after)],
@@ -164,12 +169,13 @@ def _show_notes(study: MasksStudy, chosen: State) -> None:
 
 
 def _show_tables(study: MasksStudy, stream: str) -> None:
-    before = study.before.trace
-    effect = moved(before, study.after.trace, stream)
+    before = drawn(study.before.trace)
+    effect = moved(before, drawn(study.after.trace), stream)
+    of_what = "share of size" if stream in before.mixers else "weight"
     with st.expander("Show tables"):
         st.caption(
             "Output moved: $\\lVert \\text{after} - \\text{before} \\rVert / \\lVert \\text{before} \\rVert$, the "
-            "relative change of each token's output vector. Weight moved: the weight that a token's cells lost, "
+            f"relative change of each token's output vector. Weight moved: the {of_what} that a token's cells lost, "
             "$\\sum_j \\max(A^{\\text{before}}_{ij} - A^{\\text{after}}_{ij}, 0)$, averaged over the tokens; 0 is "
             "unchanged, 1 is everything elsewhere. Later layers change even without blocked cells, because their input "
             "changed."
@@ -201,7 +207,9 @@ def _masked(before: Run, state: State, beside: str | None, choice: MaskChoice) -
         tell(_too_long(tokens), loud=True, short="Too long to paint")
         return None
     try:
-        added = edits(choice, tokens, stream if len(before.trace.attention_streams) > 1 else None)
+        if before.mixes(stream) and any(one.mixer.per == "channel" for one in before.trace.mixers[stream]):
+            choice = replace(choice, in_head=None)
+        added = edits(choice, tokens, stream if before.several else None)
         return run_request(state.request, beside=beside, edits=added) if added else before
     except AttentionVizError as error:
         show_problem(error, st.empty())
@@ -218,7 +226,9 @@ def _too_long(tokens: Tokens) -> str:
 def _show_board(study: MasksStudy, state: State) -> None:
     before, after, choice, locked = study.before, study.after, study.choice, study.locked
     stream = before.stream(state.stream)
-    layer, head = before.place(stream, state.layer, state.head)
+    # Of layers with a matrix per channel, all channels together.
+    pair = drawn(before.trace), drawn(after.trace)
+    layer, head = Run(pair[0]).place(stream, state.layer, state.head)
     tokens, keys = before.trace.query_tokens(stream), before.trace.key_tokens(stream)
     places = [] if before.fit is None else predicted(before, after, state)[:1]
     likelier = [Likelihood(*one) for place in places for one in likelier_at(before, after, state, place)]
@@ -226,12 +236,12 @@ def _show_board(study: MasksStudy, state: State) -> None:
     fits = state.query is not None and state.key is not None and state.query < len(tokens) and state.key < len(keys)
     with place:
         show_board(
-            pack_board(before.trace, stream, layer, head),
+            pack_board(pair[0], stream, layer, head),
             added_cells(choice, tokens) if len(tokens) == len(keys) else None,
             choice,
             (layer, head),
             (state.query, state.key) if fits else (None, None),
-            run_of(before.trace, after.trace, stream, layer, head, likelier, moved(before.trace, after.trace, stream)),
+            run_of(*pair, stream, layer, head, likelier, moved(*pair, stream)),
             locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
             predicts=title_of(before.trace, places[0]) if places else "",
         )
@@ -239,10 +249,14 @@ def _show_board(study: MasksStudy, state: State) -> None:
 
 def _show_words(study: MasksStudy, state: State, *, back: bool) -> None:
     choice, before, after = study.choice, study.before.alone(state.stream), study.after.alone(state.stream)
-    st.caption(plain(own_mask_words(before.trace, state.layer, state.head)))
+    stream, traces = before.stream(state.stream), (drawn(before.trace), drawn(after.trace))
+    layer, head = Run(traces[0]).place(stream, state.layer, state.head)
+    st.caption(plain(own_mask_words(before.trace, layer, head, stream)))
+    if others := other_layers_words(before.trace, stream):
+        st.caption(plain(others))
     if after.trace is before.trace and choice.mask == "none":
         return
-    words = blocked_words(before.trace, after.trace, state.layer, state.head, choice)
+    words = blocked_words(*traces, layer, head, choice, stream)
     st.caption(plain(f"{mask_words(choice, looks_back=back)} {words}".strip()))
-    if silent := silent_rows_words(after.trace, state.layer, state.head):
+    if silent := silent_rows_words(traces[1], layer, head, stream):
         st.markdown(plain(silent))

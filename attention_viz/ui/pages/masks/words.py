@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor
 
+from attention_viz.analysis.signed import mixers_of, open_cells
 from attention_viz.operation.masks import recognise
 from attention_viz.serving import permissions as allowed
+from attention_viz.trace.kept import KeptLayers, layers_in_words
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -15,25 +17,51 @@ _MOST_NAMED = 6
 
 def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -> Tensor:
     """Return one head's open cells, (query, key); by default the first stream's."""
-    one = trace.attention(layer, stream or trace.attention_streams[0]).head(head)
+    stream = stream or trace.streams[0]
+    if stream in trace.mixers:
+        return open_cells(mixers_of(trace, stream)[layer].head(head))
+    one = trace.attention(layer, stream).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)
     return one.allowed.cpu().expand(one.shape)
 
 
-def own_mask_words(trace: Trace, layer: int, head: int) -> str:
+def own_mask_words(trace: Trace, layer: int, head: int, stream: str | None = None) -> str:
     """Describe the model's own mask, and layers that differ."""
+    if stream in trace.mixers:
+        return _mixer_words(trace, stream)
     here = recognise(allowed_of(trace, layer, head))
     # A file names its edits, but not the mask without them.
     whose = "The mask here, the model's own plus edits" if trace.provenance.edits else "The model's own mask"
     first = f"{whose}{'' if trace.provenance.edits else ' here'}: {here}."
-    layers = trace.layer_numbers(trace.attention_streams[0])
+    layers = trace.layer_numbers(trace.streams[0])
     others = {number: str(recognise(allowed_of(trace, number, 0))) for number in layers}
     if len(set(others.values())) == 1:
         return f"{first} It is the same in every layer." if len(layers) > 1 else first
     kinds = dict.fromkeys(others.values())
     groups = [f"{kind} in layers {', '.join(str(n) for n in others if others[n] == kind)}" for kind in kinds]
     return f"{first} Over all layers: {'; '.join(groups)}."
+
+
+def _mixer_words(trace: Trace, stream: str) -> str:
+    """Explain a mask in layers without a softmax."""
+    others = "softmax layers" if trace.attention_streams else "other layers"
+    return (
+        f"A mask here acts on the {stream}’s layers. They have no softmax: a blocked cell becomes 0, and nothing is "
+        f"shared out again. The {others} change only because their input changes."
+    )
+
+
+def other_layers_words(trace: Trace, stream: str) -> str:
+    """Explain what a softmax mask does to layers without one; empty if there are none."""
+    if not trace.mixers or stream in trace.mixers:
+        return ""
+    numbers = sorted({number for name in trace.mixers for number in trace.layer_numbers(name)})
+    there = layers_in_words(numbers)
+    return (
+        f"The mask acts on softmax attention only. {there[:1].upper()}{there[1:]}, without a softmax, get another "
+        "input. To mask these, choose the mixer as the stream."
+    )
 
 
 def mask_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
@@ -56,19 +84,22 @@ def slide_words(choice: MaskChoice, *, looks_back: bool = False) -> str:
     return " ".join(said)
 
 
-def blocked_words(before: Trace, after: Trace, layer: int, head: int, choice: MaskChoice) -> str:
+def blocked_words(
+    before: Trace, after: Trace, layer: int, head: int, choice: MaskChoice, stream: str | None = None
+) -> str:
     """Count the shown head's blocked cells, and name other affected heads."""
-    own, now = allowed_of(before, layer, head), allowed_of(after, layer, head)
+    stream = stream or before.streams[0]
+    own, now = allowed_of(before, layer, head, stream), allowed_of(after, layer, head, stream)
     added, total = int((own & ~now).sum()), now.numel()
     if choice.mask == "none":
         return ""
-    kept = after.kept[after.attention_streams[0]]
+    kept = KeptLayers.all_of(after.layer_numbers(stream)) if stream in after.mixers else after.kept[stream]
     there = f"0 to {kept.of - 1}" if kept.counts else kept.listed
     depth = "every layer" if choice.in_layer is None else f"layer {choice.in_layer} only (of {there})"
     wide = "every head" if choice.in_head is None else f"head {choice.in_head} only"
     if choice.in_layer not in (None, layer) or choice.in_head not in (None, head):
         return f"It acts in {depth}, {wide}, so it blocks nothing in the shown head."
-    if not blocks_more(before, after):
+    if not blocks_more(before, after, stream):
         return _nothing(after, choice)
     left = (
         f"{total:,} cells here" if bool(own.all()) else f"the {int(own.sum()):,} cells here that the model leaves open"
@@ -84,9 +115,9 @@ def _nothing(after: Trace, choice: MaskChoice) -> str:
     return "But the model already blocks all these cells, so the mask changes nothing here."
 
 
-def blocks_more(before: Trace, after: Trace) -> bool:
+def blocks_more(before: Trace, after: Trace, stream: str | None = None) -> bool:
     """Return whether the added mask alone blocks any head's cell."""
-    stream = before.attention_streams[0]
+    stream = stream or before.streams[0]
     return any(
         bool((allowed_of(before, layer, head, stream) & ~allowed_of(after, layer, head, stream)).any())
         for layer in before.layer_numbers(stream)
@@ -117,18 +148,21 @@ def unfit_words(state: State, choice: MaskChoice) -> str:
     )
 
 
-def silent_rows_words(trace: Trace, layer: int, head: int) -> str:
+def silent_rows_words(trace: Trace, layer: int, head: int, stream: str | None = None) -> str:
     """Name tokens with every key blocked; empty if none."""
-    blind = (~allowed_of(trace, layer, head)).all(dim=-1).nonzero().flatten().tolist()
+    stream = stream or trace.streams[0]
+    blind = (~allowed_of(trace, layer, head, stream)).all(dim=-1).nonzero().flatten().tolist()
     if not blind:
         return ""
-    tokens = trace.query_tokens(trace.streams[0])
+    tokens = trace.query_tokens(stream)
     named = ", ".join(
         tokens.placed_at(position) or f"“{set_apart(tokens.written[position])}” (row {position})"
         for position in blind[:_MOST_NAMED]
     )
     more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""
     have = "has" if len(blind) == 1 else "have"
+    if stream in trace.mixers:
+        return f"{named}{more} {have} no cell left: nothing arrives there."
     return (
         f"{named}{more} {have} no key left to attend to: the row is all 0, sums to 0 instead of 1, and reads no value."
     )
