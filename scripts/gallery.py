@@ -70,6 +70,7 @@ def runs() -> SimpleNamespace:
     together = {step: (float(one.weights(0, 0)[3, 2]), float(one.weights(1, 1)[6, 3])) for step, one in again.items()}
     right = moments("induction")["accuracy"].to_dict()
 
+    recalled = av.load("recall").trace("ben blue , anna red , ben green . ben ?")
     french = av.load("translation").trace("the boy finds the key and he sells it")
     cat = av.load("dinov2-small").trace(av.Picture(SAMPLES["chelsea"].path))  # pyright: ignore[reportArgumentType] -- it sees
     river = av.load("whisper-tiny.en").trace(av.Sound(SAMPLES["window"].path))  # pyright: ignore[reportArgumentType] -- it hears
@@ -79,6 +80,7 @@ def runs() -> SimpleNamespace:
 
 PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "heatmap": lambda r: av.views.heatmap(r.bank, 0, 4),
+    "arrived": lambda r: av.views.arrived(r.recalled, 0, 1),
     "looks": lambda r: av.views.looks(r.bank, 0, 4, query=2),
     "alignment": lambda r: av.views.alignment(r.french, 0, 1, "cross"),
     "steps": lambda r: av.views.steps(r.sat, 0, 0, "scores"),

@@ -136,6 +136,7 @@ CLASSES: dict[str, tuple[str, str, dict[str, object]]] = {
         "XLNetConfig",
         {"vocab_size": VOCABULARY, "d_model": 20, "n_layer": 2, "n_head": 5, "d_inner": 37},
     ),
+    "mra": ("MraModel", "MraConfig", PLAIN),
     "mamba": ("MambaModel", "MambaConfig", {"vocab_size": VOCABULARY, "hidden_size": 20, "num_hidden_layers": 2}),
     "t5": (
         "T5Model",

@@ -72,7 +72,7 @@ def test_a_model_is_left_as_it_was_when_its_forward_fails() -> None:
 
 
 def test_refusing_leaves_a_model_as_it_was() -> None:
-    model = build("mamba").train()
+    model = build("mra").train()
     before = state(model)
     with pytest.raises(av.UnsupportedModel):
         av.wrap(model)
