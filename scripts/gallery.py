@@ -57,7 +57,6 @@ def runs() -> SimpleNamespace:
 
     toy = av.load("induction")
     frog = toy.trace("moon cheese frog ring moon cheese")
-    names = av.load("recall").trace("anna red , ben blue , emma green , ben orange . ben ?")
     *_, grown = toy.extend(frog, 8, evict=av.Evict(first=1, last=4))  # pyright: ignore[reportAttributeAccessIssue]
     likely = toy.candidates(frog)  # pyright: ignore[reportAttributeAccessIssue] -- it is no module of ours
     lens = av.logit_lens(toy, frog, count=3)  # pyright: ignore[reportArgumentType] -- it is no module of ours
@@ -80,7 +79,6 @@ def runs() -> SimpleNamespace:
 
 PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "heatmap": lambda r: av.views.heatmap(r.bank, 0, 4),
-    "arrived": lambda r: av.views.arrived(r.names, 0),
     "looks": lambda r: av.views.looks(r.bank, 0, 4, query=2),
     "alignment": lambda r: av.views.alignment(r.french, 0, 1, "cross"),
     "steps": lambda r: av.views.steps(r.sat, 0, 0, "scores"),
