@@ -129,8 +129,10 @@ def test_layers_with_and_without_a_softmax_stand_in_the_models_order_with_signs_
             places = numpy.sign(weights) * (1 + numpy.log10(abs(weights) / top) / 4).clip(0, 1)
         ahead = ~numpy.tri(20, dtype=bool)
         assert (levels[head][ahead] == BLOCKED).all() and header["tops"][head] == pytest.approx(top)
-        drawn = (levels[head][~ahead].astype(int) - MIDDLE) / MIDDLE
-        assert numpy.abs(drawn - places[~ahead]).max() <= 0.5 / MIDDLE + 1e-4
+        assert (
+            numpy.abs((levels[head][~ahead].astype(int) - MIDDLE) / MIDDLE - places[~ahead]).max()
+            <= 0.5 / MIDDLE + 1e-4
+        )
         assert numpy.abs(levels[4 + head] / LEVELS - trace.weights(1, head, "decoder").numpy())[~ahead].max() < 0.003
     told = {one["name"]: one for one in header["metrics"]}
     assert told["previous"]["mixed"] == "Previous token, share of size" and told["row_sum"]["signed"]
