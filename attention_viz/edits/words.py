@@ -68,8 +68,9 @@ def rows_of_cells(change: Change, trace: "Trace", spell: Spell) -> str:
 
 
 def _several(change: Change, trace: "Trace") -> str:
-    named = change.stream is not None and len(trace.streams) > 1
-    return f" of {STREAMS.get(change.stream, f'the {change.stream}')}" if named else ""
+    if change.stream is None or len(trace.streams) < 2:
+        return ""
+    return f" of {STREAMS.get(change.stream, f'the {change.stream}')}"
 
 
 def _token(tokens: "Tokens", position: int, spell: Spell) -> str:

@@ -52,7 +52,7 @@ def pack_atlas(
 
     Args:
         trace: with each layer's channels together, see `channels_together`.
-        others: further streams of the same tokens, such as "mixer", whose layers stand in the same grid.
+        others: further streams of the same tokens, such as "mixer", shown in the same grid.
     """
     from attention_viz.explorer.atlas_roles import pack_roles
 

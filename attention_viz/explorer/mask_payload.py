@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 STEPS = 65_534
 # All heads' cells are sent up to so many; of more, only the head on the screen.
 MOST_CELLS = 400_000
+# Outputs that differ by less are the same.
+_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,11 @@ def moved_of(before: "Trace", after: "Trace", stream: str) -> MaskEffect:
         ]
         return MaskEffect(heads, [0.0] * before.output_shape[0], _cosine(before, after))
     rows = moved_weight(before, after, stream).tolist()
+    # A masked mixer computes in another order than the model's own kernel.
+    least = _ROUNDING if before.mixers else 0.0
     return MaskEffect(
         [[None if math.isnan(one) else round(one, 6) for one in row] for row in rows],
-        [round(one, 6) for one in moved_output(before, after).tolist()],
+        [0.0 if one < least else round(one, 6) for one in moved_output(before, after).tolist()],
         _cosine(before, after),
     )
 

@@ -135,7 +135,9 @@ KINDS = (
         words=_words,
         short=lambda change: "with replaced weights",
         make=lambda change, trace: tuple(
-            Replace(*one, _drawn(change, trace, *one), change.stream) for one in heads_of(change, trace)
+            Replace(layer, head, _drawn(change, trace, layer, head), change.stream)
+            for layer, head in heads_of(change, trace)
+            if head is not None
         ),
         misfit=_misfit,
     ),

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, blocked_of, blocks_of, call_blocks, weights_of
+from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.token_mixer import TokenMixer
@@ -51,7 +52,7 @@ def heatmap(
     The deepest colour is 1, or in long texts the largest weight, or a weight that nearly all stay below: the colour bar
     says which. Above 250,000 cells, each block of neighbours is drawn as its largest weight, and the title says so.
 
-    Without a softmax, weights are signed: two colours for what is carried and taken away, size on a logarithmic scale
+    Without a softmax, weights are signed: two colours for plus and minus, size on a logarithmic scale
     from the largest down to a ten-thousandth of it. Hover to read its share of the row's size and the row's sums.
 
     Args:
@@ -221,7 +222,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
         )
         look: dict[str, Any] = {"hovertemplate": f"head {head}: %{{hovertext}}<extra></extra>", "showscale": head == 0}
         if isinstance(call, TokenMixer):
-            texts = carried_texts(one, call.head(head), queries, keys)
+            texts = carried_texts(one, mixer_of(trace, stream, layer).head(head), queries, keys)
             drawn = log_cells(one, colours, texts, "signed weight", largest=largest, signed=True, **look)
         else:
             drawn = cells(one.values, (0, full), colours.weights, texts, colorbar=bar, **look, **block_coordinates(one))

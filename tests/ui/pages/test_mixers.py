@@ -51,7 +51,7 @@ def address(folders: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str
 
 def test_a_mixers_head_is_carried_silenced_and_measured_by_shares(address: Callable[..., str], folders: Path) -> None:
     screen = Screen().open(address("heads", "qwen3_next", silence="on", query=6, key=3))
-    model = load(folders / "qwen3_next")
+    model = load(str(folders / "qwen3_next"))
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, 1, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     assert f"The output moves by {moved:.2%} of its length" in screen.words
@@ -68,7 +68,7 @@ def test_a_layer_with_a_matrix_per_channel_is_one_entry_that_is_ablated_whole(
     address: Callable[..., str], folders: Path
 ) -> None:
     screen = Screen().open(address("heads", "jamba", silence="on", head=7))
-    model = load(folders / "jamba")
+    model = load(str(folders / "jamba"))
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, None, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     assert f"The output moves by {moved:.2%} of its length" in screen.words
@@ -77,7 +77,7 @@ def test_a_layer_with_a_matrix_per_channel_is_one_entry_that_is_ablated_whole(
 
 def test_two_sentences_are_compared_by_signed_shares_of_size(address: Callable[..., str], folders: Path) -> None:
     screen = Screen().open(address("compare", "qwen3_next", other="the dog sat"))
-    model = load(folders / "qwen3_next")
+    model = load(str(folders / "qwen3_next"))
     one, other = (model.trace(text).weights(0, 1, "mixer").double() for text in (TEXT, "the dog sat"))
     shares = [weights / weights.abs().sum(dim=-1, keepdim=True) for weights in (one, other)]
     for key, wanted in (("left", shares[0]), ("right", shares[1]), ("difference", shares[1] - shares[0])):
@@ -88,7 +88,7 @@ def test_two_sentences_are_compared_by_signed_shares_of_size(address: Callable[.
 def test_a_mask_sets_a_mixers_cells_to_0_and_leaves_the_others(address: Callable[..., str], folders: Path) -> None:
     screen = Screen().open(address("masks", "qwen3_next", mask="window", window=3))
     run = screen.channel("masks-board")["run"]
-    own = load(folders / "qwen3_next").trace(TEXT).weights(0, 1, "mixer").numpy()
+    own = load(str(folders / "qwen3_next")).trace(TEXT).weights(0, 1, "mixer").numpy()
     sent = numpy.frombuffer(base64.b64decode(run["weights"]), "<f4").reshape(own.shape)
     near = numpy.abs(numpy.subtract.outer(numpy.arange(len(own)), numpy.arange(len(own)))) < 3
     assert numpy.abs(sent - own * near).max() < 1e-6 and numpy.abs(own[~near]).max() > 1e-3

@@ -28,6 +28,10 @@ def matrix(figure: Any) -> Any:
     return figure.data[0]
 
 
+def heatmaps(figure: Any) -> list[Any]:
+    return [one for one in figure.data if one.type == "heatmap"]
+
+
 def test_a_heatmap_has_the_sign_by_colour_and_the_size_on_a_logarithmic_scale(hybrid: Trace) -> None:
     weights = hybrid.weights(0, 2, "mixer").double().numpy()
     drawn = matrix(views.heatmap(hybrid, 0, 2, "mixer"))
@@ -78,7 +82,7 @@ def test_what_arrives_is_the_length_of_weight_times_value_in_all_channels() -> N
 def test_all_heads_and_heads_side_by_side_have_one_matrix_each(hybrid: Trace) -> None:
     figure = views.all_heads(hybrid, "mixer")
     assert matrix(figure).z.shape == (1, 4) and figure.layout.yaxis.ticktext == ("0 · gated delta",)
-    heads = [one for one in views.side_by_side(hybrid, 0, "mixer").data if one.type == "heatmap"]
+    heads = heatmaps(views.side_by_side(hybrid, 0, "mixer"))
     largest = hybrid.attention(0, "mixer").weights.abs().amax(dim=(1, 2))
     assert [round(float(abs(one.z).max()), 4) for one in heads] == [
         round(1 + float(torch.log10(one / largest.max())) / 4, 4) for one in largest
@@ -90,8 +94,7 @@ def test_a_mixer_and_a_softmax_head_are_compared_by_signed_shares_of_size(hybrid
     found = av.compare(hybrid, hybrid, 0, 1, other_layer=1, other_head=2, stream="mixer", other_stream="decoder")
     weights = hybrid.weights(0, 1, "mixer").double()
     shares = weights / weights.abs().sum(dim=-1, keepdim=True)
-    parts = {one.name or at: one for at, one in enumerate(views.compare(found).data) if one.type == "heatmap"}
-    left, right, change = list(parts.values())[:3]
+    left, right, change = heatmaps(views.compare(found))[:3]
     assert numpy.abs(left.z - shares.numpy()).max() < 1e-6 and left.zmin == -left.zmax
     assert numpy.abs(right.z - hybrid.weights(1, 2, "decoder").numpy()).max() < 1e-6
     assert numpy.abs(change.z - (right.z - left.z)).max() < 1e-6

@@ -1,6 +1,6 @@
 // The matrix that is painted: cells on a canvas, its tokens beside it.
 
-import {signedPlace, significant} from "../data/mixing.js";
+import {signedPlace} from "../data/mixing.js";
 import {LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
@@ -21,6 +21,8 @@ const LABEL = 15;
 const WIDEST = {wide: 96, narrow: 66};
 const TALLEST = 96;
 const NUMBERS = {width: 28, height: 17};
+// What a signed number takes.
+const MIXED_NUMBERS = 50;
 const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 // In a long text nearly all numbers are small: the deepest colour is theirs, and the few that are larger have it, too.
 const LONG = {cells: 64 * 64, beyond: 0.005, ends: [0.002, 0.005, 0.01, 0.02, ...ENDS]};
@@ -151,14 +153,14 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
     frameCells(context, frame, {row: null, column: null}, colours.line, 1);
   }
   if (cell.width >= NUMBERS.width && cell.height >= NUMBERS.height && !waiting) {
-    const small = cell.width < 52;
-    const font = `${small ? 11 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
+    const small = cell.width < (mixed ? MIXED_NUMBERS : 52);
+    const font = `${small ? 11 : mixed ? 12 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
     writeNumbers(context, frame, font, (row, column) => {
       const at = row * across + column;
       const number = numbers[at];
       const least = mixed ? LEAST_NUMBER * end : LEAST_NUMBER;
       if (Math.abs(number) < (small ? 2 : 1) * least || (!open[at] && !signed) || (mixed && small)) return null;
-      if (mixed) return {text: significant(number), colour: colourOf(at), plate: !open[at]};
+      if (mixed) return {text: twoDigits(number), colour: colourOf(at), plate: !open[at]};
       const text = small ? Math.abs(number).toFixed(2).replace("0.", ".") : Math.abs(number).toFixed(3);
       const sign = number < 0 ? "\u2212" : "+";
       return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};
@@ -170,6 +172,11 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   frameCell(marks.pair, colours.query, 5);
   frameCell(marks.pair, colours.key, 2.5);
   frameCell(marks.cursor, colours.ink, 3);
+}
+
+/** A number with two digits that count. @param {number} number */
+function twoDigits(number) {
+  return String(Number(number.toPrecision(2))).replace("-", "\u2212");
 }
 
 /** The cell at a point of the window; null beside the cells.

@@ -131,7 +131,7 @@ function shownOf({choice, shown}) {
 function legendWords(stage, {header, columns}, matrices) {
   const {peek, run, choice} = stage;
   const {layer, head} = peek ?? header;
-  const own = header.mixed === "arrived" ? "all channels: what arrives" : `head ${head}`;
+  const own = header.mixed === "arrived" ? "what arrives in all channels" : `head ${head}`;
   const kind = header.kind ? ` \u00b7 ${header.kind}` : "";
   const where = `layer ${header.layers[layerPlace(header.layers, layer)].label}${kind}, ${own}`;
   if (shownOf(stage) === "before") return where;

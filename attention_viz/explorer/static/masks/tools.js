@@ -137,7 +137,7 @@ export function writeLegend(place, {ramp, end, signed, beyond, words, hatched, m
       {class: "av-legend-scale"},
       signed ? `${beyond ? "\u2264 " : ""}\u2212${most}` : "0",
       bar,
-      `${beyond ? "\u2265 " : ""}${signed ? "+" : ""}${most}${mixed ? ", logarithmic" : ""}`,
+      `${beyond ? "\u2265 " : ""}${signed ? "+" : ""}${most}${mixed ? " (log)" : ""}`,
     ),
     ...(hatched ? [element("span", {class: "av-key-entry"}, element("span", {class: "av-hatch"}), "blocked")] : []),
   );

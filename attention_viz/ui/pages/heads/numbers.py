@@ -87,7 +87,7 @@ def roles_of(traces: Sequence[Trace], stream: str, texts: Hashable) -> pandas.Da
 
 
 def streams_together(trace: Trace, stream: str) -> tuple[str, ...]:
-    """Return the streams whose layers stand in one atlas: with and without a softmax, if they read the same tokens."""
+    """Return the streams that one atlas shows: with and without a softmax, if they read the same tokens."""
     if not trace.mixers or stream not in (*trace.attention_streams[:1], *trace.mixers):
         return (stream,)
     return (*trace.attention_streams[:1], *trace.mixers)

@@ -79,7 +79,7 @@ def _switch(*, silent: bool) -> None:
 
 
 def _subject(run: Run, state: State) -> str:
-    """Name what is ablated: a head, or of a layer with a matrix per channel all of it."""
+    """Name the ablated part: a head, or all of a layer with a matrix per channel."""
     stream = run.stream(state.stream)
     layer, _ = run.place(stream, state.layer, state.head)
     channels = run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel"

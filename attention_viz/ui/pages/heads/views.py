@@ -27,6 +27,7 @@ from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.selection import Filled
 from attention_viz.views.style.theme import ThemeName
 
 _HEIGHT = 420
@@ -63,7 +64,8 @@ def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
     if (now := getattr(visit.chosen(HEADS_CHOICES), name)) in there:
         offered.add(now)
     elif offered:
-        visit.fill(HEADS_CHOICES, **{name: next(one for one in METRICS if one in offered)})
+        first = next(one for one in METRICS if one in offered)
+        visit.send(Filled(HEADS_CHOICES, {name: first}))
     widgets.show(
         st.selectbox,
         label,

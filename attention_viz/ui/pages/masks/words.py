@@ -28,7 +28,7 @@ def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -
 
 def own_mask_words(trace: Trace, layer: int, head: int, stream: str | None = None) -> str:
     """Describe the model's own mask, and layers that differ."""
-    if stream in trace.mixers:
+    if stream is not None and stream in trace.mixers:
         return _mixer_words(trace, stream)
     here = recognise(allowed_of(trace, layer, head))
     # A file names its edits, but not the mask without them.

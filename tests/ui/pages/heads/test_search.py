@@ -11,6 +11,7 @@ def script() -> None:
 
     import attention_viz as av
     from attention_viz.analysis.search import DETECTORS
+    from attention_viz.explorer.atlas_payload import HeadTables
     from attention_viz.ui import visit
     from attention_viz.ui.address import State
     from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
@@ -22,9 +23,8 @@ def script() -> None:
     text = st.text_area("Sentence", "the bank of the river", key="text")
     trace, here = av.scratch(text), visit.here()
     here.selection = follow_text(here.selection, text)
-    show_search(
-        Atlas(trace, "encoder", (), (), av.head_table(trace), av.roles(trace)), State(), visit.chosen(HEADS_CHOICES)
-    )
+    parts = {"encoder": HeadTables(av.head_table(trace), av.roles(trace))}
+    show_search(Atlas(trace, "encoder", (), (), parts), State(), visit.chosen(HEADS_CHOICES))
 
 
 def words(screen: AppTest) -> tuple[str | None, str | None]:

@@ -72,7 +72,7 @@ def test_a_chosen_pair_lists_the_heads_that_link_it_most_and_marks_them() -> Non
     links = {(layer, head): float(trace.weights(layer, head)[5, 2]) for layer in range(2) for head in range(4)}
     best = sorted(links, key=lambda head: -links[head])[:5]
     screen = Screen().open(INDUCTION + "&query=5&key=2")
-    assert [tuple(one) for one in screen.channel("heads-grid")["linking"]] == best
+    assert [tuple(one) for one in screen.channel("heads-grid")["linking"]] == [(*head, "decoder") for head in best]
     layer, head = best[1]
     screen.press(f"{layer}·{head}  {links[best[1]]:.2f}")
     assert (screen.address["layer"], screen.address["head"]) == (str(layer), str(head))
