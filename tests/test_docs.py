@@ -13,6 +13,7 @@ from attention_viz.analysis.search import DETECTORS
 from attention_viz.scratch.variants import VARIANTS
 from attention_viz.serving.settings import Settings
 from attention_viz.steps.head import PRECISIONS, SCALES
+from attention_viz.steps.mixer_steps import MIXER_STEPS
 from attention_viz.steps.steps import NOTATIONS, STEPS
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
@@ -203,7 +204,7 @@ def _parameters(name: str) -> list[Parameter]:
 
 # What is allowed where the declaration leaves it to the trace on the screen.
 _ALLOWED: dict[tuple[str, str], Collection[str]] = {
-    ("steps", "step"): (PIPELINE, *STEPS),
+    ("steps", "step"): (PIPELINE, *STEPS, *(name for name in MIXER_STEPS if name not in STEPS)),
     ("steps", "scale"): SCALES,
     ("steps", "precision"): ("model", *PRECISIONS),
     ("steps", "notation"): NOTATIONS,

@@ -118,6 +118,13 @@ class Run:
         return self._parts.setdefault(stream, self.alone(stream))
 
     @once
+    def drawn(self) -> "Trace":
+        """The trace with all channels of a layer together, if each has its own matrix."""
+        from attention_viz.analysis.arrived import channels_together
+
+        return channels_together(self.trace) if self.trace.mixers else self.trace
+
+    @once
     def findings(self) -> "tuple[Finding, ...]":
         """The findings worth a look, best first."""
         from attention_viz.analysis.findings.findings import findings

@@ -19,7 +19,6 @@ from attention_viz.ui.controls.edits import made
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.wording import read_otherwise
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
-from attention_viz.ui.pages.heads.numbers import drawn
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem, unknown_words, without_words
 from attention_viz.ui.parts.notices import tell
@@ -113,7 +112,7 @@ def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ..
 def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:
     try:
         shown = read(run, state)
-        trace = drawn(shown.trace)
+        trace = shown.drawn
         return ShownSide(state, run, shown if trace is shown.trace else Run(trace, shown.fit, shown.second))
     except AttentionVizError as error:
         show_problem(error, place)
@@ -166,7 +165,7 @@ def _in_words(first: ShownSide, second: ShownSide) -> tuple[Trace, Trace]:
     if first.state.model != second.state.model and any(len(piece) > 1 for cut in cuts for piece in cut):
         # A reading without whole words leaves the subword tokens, marked on each side.
         with contextlib.suppress(AttentionVizError):
-            one, other = (drawn(read(side.run, replace(side.state, words="on")).trace) for side in both)
+            one, other = (read(side.run, replace(side.state, words="on")).drawn for side in both)
             return one, other
     return first.shown.trace, second.shown.trace
 

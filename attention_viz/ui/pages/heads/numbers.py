@@ -10,7 +10,6 @@ import streamlit as st
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.arrived import channels_together
 from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
 from attention_viz.analysis.roles import roles
@@ -93,11 +92,6 @@ def streams_together(trace: Trace, stream: str) -> tuple[str, ...]:
     return (*trace.attention_streams[:1], *trace.mixers)
 
 
-def drawn(trace: Trace) -> Trace:
-    """Return the trace as its heads are shown: of layers with a matrix per channel, all channels together."""
-    return made_once(trace, "drawn", lambda: channels_together(trace)) if trace.mixers else trace
-
-
 def packed(trace: Trace, parts: Mapping[str, HeadTables], texts: Hashable) -> bytes:
     """Pack the atlas; `texts` names the tables' texts beyond the trace's."""
     (stream, first), *others = parts.items()
@@ -112,7 +106,7 @@ class _Effects:
 
 def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
     """Return a stream's, or one layer's, heads; of a layer with a matrix per channel, one for all."""
-    trace = drawn(run.trace)
+    trace = run.drawn
     layers = trace.layer_numbers(stream) if layer is None else [layer]
     return [(one, head) for one in layers for head in range(trace.head_count(one, stream))]
 

@@ -78,12 +78,13 @@ def _switch(*, silent: bool) -> None:
     visit.pick(HEADS_CHOICES, silence="on" if silent else "off")
 
 
-def _subject(run: Run, state: State) -> str:
+def _label(run: Run, state: State, *, silent: bool) -> str:
     """Name the ablated part: a head, or all of a layer with a matrix per channel."""
     stream = run.stream(state.stream)
     layer, _ = run.place(stream, state.layer, state.head)
-    channels = run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel"
-    return "layer’s mixer" if channels else "head"
+    if run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel":
+        return "Restore layer’s mixer" if silent else "Ablate layer’s mixer"
+    return "Restore head" if silent else "Ablate head"
 
 
 def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
@@ -95,7 +96,7 @@ def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
     with st.container(key="heads-silence", gap="small"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button(
-                f"{'Restore' if silent else 'Ablate'} {_subject(run, state)}",
+                _label(run, state, silent=silent),
                 type="secondary" if silent else "primary",
                 on_click=_switch,
                 kwargs={"silent": not silent},

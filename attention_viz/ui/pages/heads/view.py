@@ -18,7 +18,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.many import show_many
-from attention_viz.ui.pages.heads.numbers import drawn, mean_numbers, measure_all, roles_of, streams_together
+from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of, streams_together
 from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.page import MOST_TEXTS, remember, split_texts
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
@@ -68,7 +68,7 @@ def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
             continue
         if one.fit is not None and one.fit.cut:
             notices.append(f"The text “{_short(text)}” is cut to {one.fit.limit} tokens.")
-        found.append((text, one.trace))
+        found.append((text, one.drawn))
     place.empty()
     return MoreTexts(tuple(text for text, _ in found), tuple(trace for _, trace in found), notices)
 
@@ -134,7 +134,7 @@ def study(run: Run, selection: Selection, slots: Slots) -> HeadsStudy:
     place = slots.picture.to_fill()
     if place is not None:
         hold(state, place, slots.height, "Measuring every head …")
-    stream, traces = run.stream(state.stream), tuple(map(drawn, (run.trace, *more.traces)))
+    stream, traces = run.stream(state.stream), (run.drawn, *more.traces)
     parts = {
         one: HeadTables(mean_numbers(traces, one), roles_of(traces, one, more.texts))
         for one in streams_together(traces[0], stream)

@@ -20,7 +20,7 @@ from attention_viz.ui.controls.edits import made, show_edit_controls, show_edit_
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
-from attention_viz.ui.pages.heads.numbers import Head, drawn, effects_of, heads_of, known_effects, offer_all
+from attention_viz.ui.pages.heads.numbers import Head, effects_of, heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.search import take_head
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
@@ -73,7 +73,7 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
         st.caption("Relative change of each token's output vector: ‖after − before‖ / ‖before‖.")
     heads_words = "Weight moved per head"
     with heads:
-        pair = drawn(before.trace), drawn(after.trace)
+        pair = before.drawn, after.drawn
         _show(changed_heads(*pair, stream, theme=theme), "what-if-heads", heads_words)
         size = " of a row’s size" if before.mixes(stream) else ""
         st.caption(f"0: unchanged; 1: all weight{size} moved. Later layers change because their input changed.")
@@ -89,8 +89,8 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
         functools.partial(
             show_figure_exports,
             "what-if-heads",
-            lambda: changed_heads(drawn(before.trace), drawn(after.trace), stream),
-            lambda: weight_table(drawn(before.trace), drawn(after.trace), stream),
+            lambda: changed_heads(before.drawn, after.drawn, stream),
+            lambda: weight_table(before.drawn, after.drawn, stream),
             after.trace,
             stream=stream,
             title=heads_words,
@@ -121,7 +121,7 @@ def _show_scale(before: Run, state: State, exports: list[Callable[[], object]]) 
     if last is not None and last.layer is not None:
         chosen = (last.layer, chosen[1] if last.head is None else last.head)
     change = last or Change("zero")
-    trace = drawn(before.trace)
+    trace = before.drawn
     chosen = (chosen[0], min(chosen[1], trace.head_count(chosen[0], stream) - 1))
     every, layer = heads_of(before, stream), heads_of(before, stream, chosen[0])
     known = known_effects(before, change, stream)

@@ -18,7 +18,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN
-from attention_viz.ui.pages.heads.numbers import drawn
 from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
 from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of
 from attention_viz.ui.pages.masks.words import (
@@ -169,8 +168,8 @@ def _show_notes(study: MasksStudy, chosen: State) -> None:
 
 
 def _show_tables(study: MasksStudy, stream: str) -> None:
-    before = drawn(study.before.trace)
-    effect = moved(before, drawn(study.after.trace), stream)
+    before = study.before.drawn
+    effect = moved(before, study.after.drawn, stream)
     of_what = "share of size" if stream in before.mixers else "weight"
     with st.expander("Show tables"):
         st.caption(
@@ -227,7 +226,7 @@ def _show_board(study: MasksStudy, state: State) -> None:
     before, after, choice, locked = study.before, study.after, study.choice, study.locked
     stream = before.stream(state.stream)
     # Of layers with a matrix per channel, all channels together.
-    pair = drawn(before.trace), drawn(after.trace)
+    pair = before.drawn, after.drawn
     layer, head = Run(pair[0]).place(stream, state.layer, state.head)
     tokens, keys = before.trace.query_tokens(stream), before.trace.key_tokens(stream)
     places = [] if before.fit is None else predicted(before, after, state)[:1]
@@ -249,7 +248,7 @@ def _show_board(study: MasksStudy, state: State) -> None:
 
 def _show_words(study: MasksStudy, state: State, *, back: bool) -> None:
     choice, before, after = study.choice, study.before.alone(state.stream), study.after.alone(state.stream)
-    stream, traces = before.stream(state.stream), (drawn(before.trace), drawn(after.trace))
+    stream, traces = before.stream(state.stream), (before.drawn, after.drawn)
     layer, head = Run(traces[0]).place(stream, state.layer, state.head)
     st.caption(plain(own_mask_words(before.trace, layer, head, stream)))
     if others := other_layers_words(before.trace, stream):
