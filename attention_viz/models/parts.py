@@ -1,6 +1,6 @@
 """Hold a pretrained model's parts: its runner, its input checks and its known facts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -109,9 +109,10 @@ class ModelParts:
         return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress)
 
 
-def _numbers(anatomy: Anatomy) -> dict[str, tuple[int, ...]]:
+def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:
     """Return the numbers of mixers, and of attention layers that aren't 0, 1, 2 and so on."""
-    return {stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts} | dict(anatomy.mixers)
+    numbers = {stream: kept.every for stream, kept in anatomy.layers.items() if not kept.counts}
+    return {**numbers, **anatomy.mixers}
 
 
 def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", reader: Reader | None) -> ModelFacts:
