@@ -160,7 +160,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
       const number = numbers[at];
       const least = mixed ? LEAST_NUMBER * end : LEAST_NUMBER;
       if (Math.abs(number) < (small ? 2 : 1) * least || (!open[at] && !signed) || (mixed && small)) return null;
-      if (mixed) return {text: twoDigits(number), colour: colourOf(at), plate: !open[at]};
+      if (mixed) return {text: shortSigned(number), colour: colourOf(at), plate: !open[at]};
       const text = small ? Math.abs(number).toFixed(2).replace("0.", ".") : Math.abs(number).toFixed(3);
       const sign = number < 0 ? "\u2212" : "+";
       return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};
@@ -175,7 +175,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
 }
 
 /** A number with two digits that count. @param {number} number */
-function twoDigits(number) {
+function shortSigned(number) {
   return String(Number(number.toPrecision(2))).replace("-", "\u2212");
 }
 
