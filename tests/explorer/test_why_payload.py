@@ -23,7 +23,7 @@ def test_the_groups_and_the_map_sum_to_the_number_and_each_words_part_to_the_hea
     trace, found = opened
     at = len(trace.query_tokens()) - 1
     fetched = found.fetched()
-    question = Question("“Mary”", "“John”", found.total, found.remainder, "decoder", at)
+    question = Question("“Mary”", "“John”", found.total, found.remainder, ("decoder",), at)
     packed = read_packet(pack_why(trace, question, found.table, fetched))[0]
     assert sum(group["sum"] for group in packed["groups"]) == pytest.approx(found.total, abs=1e-4)
     heads = sum(map(sum, packed["map"]))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.slides.slide import (
     Part,
@@ -134,29 +135,37 @@ def _signed(value: float, *, plus: bool = True) -> str:
 
 def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     """Show a number, its main writing head, and that head's main key."""
+    mixes = wrote.stream in trace.mixers
     queries, keys = trace.query_tokens(wrote.stream), trace.key_tokens(wrote.stream)
     row = row_of(trace, wrote.stream, wrote.layer, wrote.head, wrote.at)
     key = int(row.argmax())
     own = wrote.stream != "cross" and queries == keys
-    where = f"layer {wrote.layer}, head {wrote.head}"
+    whole = mixes and mixer_of(trace, wrote.stream, wrote.layer).per == "channel"
+    where = f"layer {wrote.layer}, {'all channels' if whole else f'head {wrote.head}'}"
     against = wrote.contribution * wrote.total < 0
     ask: tuple[Part, ...] = (
         (f"{wrote.name} is ", ""),
         (f"{wrote.total:.2f}", "number"),
         (
-            f": which head contributes most{', for it or against it' if against else ' to it'}, and where does "
-            "it look?",
+            f": which head contributes most{', for it or against it' if against else ' to it'}, and "
+            f"{'which word’s value does it carry' if mixes else 'where does it look'}?",
             "",
         ),
     )
     looking, seen = named(queries, wrote.at, "query"), named(keys, key, "key")
+    if mixes:
+        share = (f"{float(row[key]):.2f}", "number"), (" of all that arrives" if whole else " of the row’s size", "")
+        middle: tuple[Part, ...] = (*looking, (" it carries ", ""), *seen, (" most, ", ""), *share)
+    else:
+        itself = own and key == wrote.at
+        middle = (*looking, (" it looks at ", ""), *((("itself", "key"),) if itself else seen))
+    way = "to" if mixes else "from"
     tell = (
         (f"{where} contributes ", ""),
         (_signed(wrote.contribution), "number"),
-        (", against it: from " if against else ": from ", ""),
-        *looking,
-        (" it looks at ", ""),
-        *(seen if not own or key != wrote.at else (("itself", "key"),)),
+        (f", against it: {way} " if against else f": {way} ", ""),
+        *middle,
     )
-    picture = picture_of("line" if own else "bars", keys, row, wrote.at if own else None, key)
+    unit = "share of size" if mixes else "weight"
+    picture = picture_of("line" if own else "bars", keys, row, wrote.at if own else None, key, unit=unit)
     return (Slide(begun(ask), begun(tell), picture, source_of(trace, where, picture)),)

@@ -85,7 +85,7 @@ function actionOf(header, place, [at, weight]) {
   const word = wordAt(header, "key", at);
   if (!isMixer(header, place)) return `attends to ${word} (${weight.toFixed(2)})`;
   if (header.channels?.includes(place[0])) return `carries ${word} (${weight.toFixed(2)} of what arrives)`;
-  return `${weight < 0 ? `takes ${word} away` : `carries ${word}`} (weight ${plainNumber(weight)})`;
+  return `carries ${word} (weight ${plainNumber(weight)})`;
 }
 
 /** The words that a head's output promotes and suppresses, of all that the model knows.

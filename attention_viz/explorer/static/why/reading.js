@@ -126,14 +126,14 @@ export function mainSource(header, place) {
   return [...(header.sources[place.join(" ")] ?? [])].sort((one, other) => by(other) - by(one))[0];
 }
 
-/** What a head does with a word: attends to it, carries its value or takes it away.
+/** What a head does with its main word: attends to it, or carries its value; a weight below 0 is told.
  * @param {WhyHeader} header @param {[number, number]} place @param {boolean} [isSeveral]  whether several heads do it */
 export function doesWith(header, place, isSeveral = false) {
   const [at, weight] = mainSource(header, place) ?? [0, 0];
   const word = wordAt(header, "key", at);
-  const ending = isSeveral ? "" : "s";
-  if (!isMixer(header, place)) return `attend${ending} to ${word}`;
-  return weight < 0 ? `take${ending} ${word} away` : `carr${isSeveral ? "y" : "ies"} ${word}`;
+  if (!isMixer(header, place)) return `${isSeveral ? "attend" : "attends"} to ${word}`;
+  const below = weight < 0 && !isSeveral ? ` with weight ${plainNumber(weight)}` : "";
+  return `${isSeveral ? "carry" : "carries"} ${word}${below}`;
 }
 
 /** How deep a number's colour is on a scale of roots, from 0 to 1. @param {number} number @param {number} full */

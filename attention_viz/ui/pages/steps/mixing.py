@@ -15,7 +15,7 @@ from attention_viz.steps.pair import PAIR_STEPS, MixerPair, arriving, erasers, o
 from attention_viz.trace.export import to_safetensors
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
-from attention_viz.ui.pages.steps.controls import chosen_cell, show_picker, show_step_list, take_cell
+from attention_viz.ui.pages.steps.controls import chosen_cell, show_keys, show_picker, show_step_list, take_cell
 from attention_viz.ui.pages.steps.numbers import (
     cell_html,
     label_of,
@@ -83,8 +83,14 @@ def show_mixer_controls(opened: MixerHead, choice: StepChoice) -> None:
     shape = opened.mixer.shape if is_pipeline(choice) else _matrix(opened, choice.step).shape
     with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
         for axis, count in zip(axes, shape, strict=True):
+            if axis == "key" and is_pipeline(choice) and count <= _LINES:
+                continue
             if axis != "one" and count > 1:
                 show_picker(axis, opened.trace, opened.stream, count)
+    if is_pipeline(choice) and 1 < shape[1] <= _LINES:
+        row = exact_row(opened, choice.query).tolist()
+        reach = choice.query + 1 if opened.mixer.is_causal else len(row)
+        show_keys(opened.trace, opened.stream, {at: signed(row[at]) for at in sorted({*range(reach), choice.key})})
 
 
 def show_mixer_exports(opened: MixerHead) -> None:
@@ -155,8 +161,11 @@ def _title(pair: MixerPair) -> str:
     query, key = (label_of(opened, axis, at) for axis, at in (("query", pair.query), ("key", pair.key)))
     said = "is taken away from" if pair.weight < 0 else "is carried to"
     middle = f"{said}" if pair.weight else "doesn't reach"
+    place = opened.trace.layer_numbers(opened.stream).index(opened.layer)
+    mixed = opened.trace.mixers[opened.stream][place].convolved
+    note = f" · values already mix the last {mixed} tokens" if mixed > 1 else ""
     return (
-        f'<p class="mixer-place">Layer {html.escape(label)} · {call.kind} · {call.per} {opened.head}</p>'
+        f'<p class="mixer-place">Layer {html.escape(label)} · {call.kind} · {call.per} {opened.head}{note}</p>'
         f'<p class="mixer-title">The value of <code>{html.escape(key)}</code> {middle} '
         f"<code>{html.escape(query)}</code>: <b>{signed(pair.weight)}</b></p>"
     )
