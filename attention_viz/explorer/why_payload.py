@@ -20,7 +20,7 @@ _LISTED, _SOURCES = 10, 40
 # So many lines of a group are shown one by one; the others as one.
 _LINES = 5
 # Rows of parts that carry values between positions, and the name of those without a softmax.
-_MIXING, _WITHOUT = ("head", "mixer"), "Layers without a softmax"
+_MIXING, _WITHOUT = ("head", "mixer"), "Mixers"
 # A sum below this is rounding.
 _SEEN = 1e-4
 

@@ -334,7 +334,7 @@ def _first(rows: Tensor) -> Tensor:
     return rows[0].detach().double().cpu()
 
 
-def _number(value: Tensor) -> Part:
+def _number(value: float | Tensor) -> Part:
     return _written(value), "number"
 
 

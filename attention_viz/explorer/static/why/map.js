@@ -62,7 +62,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
     above,
     table,
     ...kindsOf(header),
-    ...(isWritten ? [bars(header.mlps, "MLPs")] : []),
+    ...(isWritten && header.mlps.some((one) => one) ? [bars(header.mlps, "MLPs")] : []),
     axis,
     scaleOf(header, full),
   );
@@ -110,7 +110,7 @@ function paintSpot(header, cell, number, full) {
   node.setAttribute("aria-label", words.replace("l", "L"));
   node.title = words;
   node.style.gridArea = `${head + 1} / ${layer + 1}`;
-  node.style.background = `color-mix(in oklab, var(--av-${(number ?? 0) < 0 ? "for-less" : "for-more"}) ${share}%, var(--av-background))`;
+  node.style.background = `color-mix(in oklab, var(--av-${(number ?? 0) < 0 ? "less" : "more"}) ${share}%, var(--av-background))`;
   return cell;
 }
 

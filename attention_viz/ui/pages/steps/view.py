@@ -185,7 +185,7 @@ def _view_mixer(study: StepsStudy, state: State, choice: StepChoice) -> Parts:
     opened, whole = head_of(study.run, state), is_pipeline(choice)
     parts = [
         Part("notes", functools.partial(show_notes, study.run, state)),
-        Part("controls", functools.partial(show_mixer_controls, opened, choice)),
+        Part("below" if whole else "controls", functools.partial(show_mixer_controls, opened, choice)),
         Part("pipeline", functools.partial(show_mixer_pipeline, opened, choice) if whole else st.empty),
     ]
     if not whole:
