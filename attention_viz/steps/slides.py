@@ -207,7 +207,7 @@ class _MixedRow:
         return replace(slide, given=(GivenTable(" × ".join(columns), tuple(names), columns, cells),))
 
     def decayed(self) -> Slide | None:
-        """Show what each later token leaves of the reading; nothing without decay or later tokens."""
+        """Show the part that each later token leaves; nothing without decay or later tokens."""
         later = range(self.pair.key + 1, self.pair.query + 1)
         if self.pair.call.decay is None or not later or not self.pair.reached:
             return None
@@ -222,7 +222,7 @@ class _MixedRow:
         # Tokens outside the way count for nothing here.
         way = torch.full_like(left, float("nan")).index_copy(0, torch.tensor(later), left[later.start : later.stop])
         least = later[int(left[later.start : later.stop].argmin())]
-        ask = (("Each token after ", ""), *self.source, (" lets what it wrote decay. Which leaves least of it?", ""))
+        ask = (("The write of ", ""), *self.source, (" decays at each later token. Which leaves least of it?", ""))
         tell = (*named(self.keys, least, "key"), (" leaves ", ""), _number(left[least]), (" of it", ""))
         if len(later) > 1:
             tell = (*tell, (f", all {len(later)} together ", ""), _number(self.steps["decay"].total))

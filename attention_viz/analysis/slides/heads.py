@@ -41,19 +41,33 @@ _ASKED = {
     "first": "Which head is the strongest attention sink?",
     "broad": "Which head spreads its weight most evenly?",
 }
+# Heads of layers without a softmax are measured by their rows' shares of size.
+_ASKED_OF_MIXERS = {
+    "previous": "Which head carries most from the {unit} before?",
+    "next": "Which head carries most from the {unit} after?",
+    "itself": "Which head carries most from each {unit} to itself?",
+    "same token": "Which head carries most from earlier occurrences of a word?",
+    "induction": "Which head carries most from the word that followed a word last time?",
+    "punctuation": "Which head carries most from punctuation marks?",
+    "first": "Which head carries most from the first {unit}?",
+    "broad": "Which head carries most evenly?",
+}
 # So many heads are shown beside each other.
 _BEST_WRITTEN = 5
 
 
 def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = None) -> tuple[Slide, ...]:
     """Make a slide per role of a stream, the first by default: its leading head among five."""
-    unit = trace.query_tokens(trace.attention_streams[0] if stream is None else stream).unit
+    stream = trace.stream(trace.streams[0] if stream is None else stream)
+    unit = trace.query_tokens(stream).unit
     asked = _ASKED | _ASKED_OF_PATCHES if unit is Unit.PATCH else _ASKED
-    slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), unit) for name in asked)
+    asked = _ASKED_OF_MIXERS if stream in trace.mixers else asked
+    slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), stream) for name in asked)
     return tuple(one for one in slides if one is not None)
 
 
-def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: Unit) -> Slide | None:
+def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, stream: str) -> Slide | None:
+    unit = trace.query_tokens(stream).unit
     scores = jobs.loc[jobs["role"] == name, "score"].dropna()
     if scores.empty:
         return None
@@ -72,7 +86,10 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
         (f"{float(best.iloc[0]):.2f}", "number"),
-        (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording(unit)[0]}”", ""),
+        (
+            f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording('mixer' if stream in trace.mixers else unit)[0]}”",
+            "",
+        ),
     )
     means = f"means over the {unit.plural} of this {unit.whole.one.split()[-1]}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))

@@ -89,8 +89,8 @@ def comparison_words(trace: "Trace") -> str:
     return (
         f"You see the run with our attention. The same text ran again in {fidelity.reference}. The largest "
         f"difference in the output is {power_of_ten(fidelity.output_error)}{weights}, relative to the largest number "
-        f"there. Differences up to {power_of_ten(fidelity.bound)} are rounding: floating-point sums depend on the order of "
-        f"addition.{beyond}{by}"
+        f"there. Differences up to {power_of_ten(fidelity.bound)} are rounding: floating-point sums depend on the "
+        f"order of addition.{beyond}{by}"
     ) + (_beside_words(trace) + _edit_words(trace) + _stored_words(trace))
 
 
