@@ -83,11 +83,12 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, stream
         "bars", labels, (False,) * len(labels), values, None, place, more, unit="share", neutral=True
     )
     have = "has" if len(scores) == 1 else "have"
+    label = ROLES[name].wording("mixer" if stream in trace.mixers else unit)[0]
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
         (f"{float(best.iloc[0]):.2f}", "number"),
         (
-            f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording('mixer' if stream in trace.mixers else unit)[0]}”",
+            f". {len(scores)} of {len(jobs)} heads {have} the role “{label}”",
             "",
         ),
     )
