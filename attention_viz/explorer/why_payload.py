@@ -8,6 +8,7 @@ from attention_viz.explorer.packet import Packet, read_packet
 
 if TYPE_CHECKING:
     import pandas
+    from torch import Tensor
 
     from attention_viz.trace.kind import Unit
     from attention_viz.trace.tokens import Tokens
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _LISTED, _SOURCES = 10, 40
 # So many lines of a group are shown one by one; the others as one.
 _LINES = 5
+# Rows of parts that carry values between positions, and the name of those without a softmax.
+_MIXING, _WITHOUT = ("head", "mixer"), "Mixers"
 # A sum below this is rounding.
 _SEEN = 1e-4
 
@@ -28,6 +31,7 @@ class Question:
     Attributes:
         more: a positive number's meaning, such as "“Mary”".
         remainder: the rows' miss.
+        streams: those of the heads in the map, as `streams_beside` returns them.
         at: the position that heads write to.
         side: of a score, else "output".
     """
@@ -36,35 +40,47 @@ class Question:
     less: str
     total: float
     remainder: float
-    stream: str
+    streams: Sequence[str]
     at: int
     side: str = "output"
 
 
+def streams_beside(trace: "Trace", stream: str) -> tuple[str, ...]:
+    """Return the streams that share a map with this one: all of them if they have one input and no layer twice."""
+    layers = [layer for one in trace.streams for layer in trace.layer_numbers(one)]
+    alone = len(trace.attention_streams) > 1 or len(set(layers)) < len(layers)
+    return (stream,) if alone else trace.streams
+
+
+def stream_of(trace: "Trace", streams: Sequence[str], layer: int) -> str:
+    """Return the stream that has a layer."""
+    return next((one for one in streams if layer in trace.layer_numbers(one)), streams[0])
+
+
 def largest_heads(
-    table: "pandas.DataFrame", side: str, count: int = _LISTED, stream: str | None = None
+    table: "pandas.DataFrame", side: str, count: int = _LISTED, streams: Sequence[str] = ()
 ) -> list[tuple[int, int, float]]:
-    """Return layer, head and contribution; largest first."""
-    written = _heads(_rows(table), side, stream)
+    """Return layer, head and contribution; largest first. All channels of a layer count as its head 0."""
+    written = _heads(_rows(table), side, streams)
     best = sorted(written.items(), key=lambda one: -abs(one[1]))[:count]
     return [(layer, head, number) for (layer, head), number in best]
 
 
 def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetched: "pandas.DataFrame") -> bytes:
     """Pack a header alone; equal numbers give equal bytes."""
-    stream, side = question.stream, question.side
+    streams, side, at = question.streams, question.side, question.at
     rows = [row for row in _rows(table) if row["side"] == side]
-    several = len(trace.attention_streams) > 1
-    written = _heads(rows, side, stream if several else None)
-    taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] == stream]
-    keys, at = trace.key_tokens(stream), question.at
-    units = {"query": trace.query_tokens(stream).unit, "key": keys.unit}
+    written = _heads(rows, side, streams)
+    taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] in streams]
+    queries, keys = trace.query_tokens(streams[0]), trace.key_tokens(streams[0])
+    units = {"query": queries.unit, "key": keys.unit}
     unit = units["key" if side == "key" else "query"]
     mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
     # A row for each layer of the model: those without attention have no heads, and may have an MLP.
-    numbers = trace.layer_numbers(stream)
-    layers = range(1 + max(*numbers, *(layer for layer in mlps if layer is not None)))
-    heads = [trace.head_count(layer, stream) if layer in numbers else 0 for layer in layers]
+    kinds = _kinds(trace, streams)
+    layers = range(1 + max([*kinds, *(layer for layer in mlps if layer is not None)]))
+    heads = [kinds[layer][1] if layer in kinds else 0 for layer in layers]
+    sources, sizes = _sources(trace, streams, at, taken)
     header = {
         "more": question.more,
         "less": question.less,
@@ -72,22 +88,46 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "remainder": question.remainder,
         "side": side,
         "at": at,
-        "own": stream != "cross",
-        "queries": _words(trace.query_tokens(stream)),
+        "own": streams[0] != "cross",
+        "queries": _words(queries),
         "keys": _words(keys),
         "heads": heads,
+        "kinds": [kinds[layer][0] if layer in kinds else "" for layer in layers],
+        "channels": [layer for layer in kinds if kinds[layer][2]],
         "map": [[_rounded(written.get((layer, head))) for head in range(many)] for layer, many in enumerate(heads)],
         "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in layers],
-        "groups": _groups(rows, written, mlps, unit),
+        "groups": _groups(rows, written, mlps, unit, kinds),
         "unit": unit,
         "units": units,
         "words": _by_word(taken),
-        "sources": _sources(trace, stream, at, taken),
-        "listed": [list(head[:2]) for head in largest_heads(table, side, stream=stream if several else None)],
+        "sources": sources,
+        "sizes": sizes,
+        "listed": [list(head[:2]) for head in largest_heads(table, side, streams=streams)],
     }
     packet = Packet()
     # Names the number: what is told of it later is shown with no other.
     return packet.pack({**header, "name": packet.digest(header)})
+
+
+def layer_heads(trace: "Trace", streams: Sequence[str]) -> dict[int, int]:
+    """Return the number of heads of each layer in the map; all channels of a layer count as one."""
+    return {layer: heads for layer, (_, heads, _) in _kinds(trace, streams).items()}
+
+
+def _kinds(trace: "Trace", streams: Sequence[str]) -> dict[int, tuple[str, int, bool]]:
+    """Return each layer's kind without a softmax, or "", its heads, and whether one stands for all its channels."""
+    # Without torch until there is a trace.
+    from attention_viz.analysis.findings.mixing import mixer_of
+
+    found: dict[int, tuple[str, int, bool]] = {}
+    for stream in streams:
+        for layer in trace.layer_numbers(stream):
+            if stream not in trace.mixers:
+                found[layer] = ("", trace.head_count(layer, stream), False)
+                continue
+            mixer = mixer_of(trace, stream, layer)
+            found[layer] = (mixer.kind, 1 if mixer.per == "channel" else mixer.shape[0], mixer.per == "channel")
+    return found
 
 
 def name_of(packed: bytes) -> str:
@@ -111,11 +151,11 @@ def _sums(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
     return found
 
 
-def _heads(rows: Sequence[Mapping[str, Any]], side: str, stream: str | None) -> dict[tuple[int, int], float]:
+def _heads(rows: Sequence[Mapping[str, Any]], side: str, streams: Sequence[str]) -> dict[tuple[int, int], float]:
     return _sums(
-        ((row["layer"], row["head"]), row["contribution"])
+        ((row["layer"], row["head"] or 0), row["contribution"])
         for row in rows
-        if row["side"] == side and row["kind"] == "head" and (stream is None or row["stream"] == stream)
+        if row["side"] == side and row["kind"] in _MIXING and (not streams or row.get("stream", streams[0]) in streams)
     )
 
 
@@ -124,12 +164,15 @@ def _groups(
     heads: Mapping[tuple[int, int], float],
     mlps: Mapping[int | None, float],
     unit: "Unit",
+    kinds: Mapping[int, tuple[str, int, bool]],
 ) -> list[dict[str, Any]]:
-    named = {
-        "Heads": [(f"layer {layer}, head {head}", one, [layer, head]) for (layer, head), one in heads.items()],
-        "MLPs": [("outside layers" if layer is None else f"layer {layer}", one, None) for layer, one in mlps.items()],
-        "Layers without a softmax": [(name, one, None) for name, one in _mixers(rows).items()],
-    }
+    named: dict[str, list[tuple[str, float, list[int] | None]]] = {"Heads": [], "MLPs": [], _WITHOUT: []}
+    for (layer, head), one in heads.items():
+        kind, _, whole = kinds[layer]
+        label = f"layer {layer}" if whole else f"layer {layer}, head {head}"
+        named[_WITHOUT if kind else "Heads"].append((label, one, [layer, head]))
+    for layer, one in mlps.items():
+        named["MLPs"].append(("outside layers" if layer is None else f"layer {layer}", one, None))
     found: list[dict[str, Any]] = []
     for kind, parts in named.items():
         for sign, towards in ((1, "more"), (-1, "less")):
@@ -143,23 +186,13 @@ def _groups(
         "constant": "Constants",
         "other": "Other parts",
     }
-    rest = _sums((str(row["kind"]), row["contribution"]) for row in rows if row["kind"] not in ("head", "mlp", "mixer"))
+    rest = _sums((str(row["kind"]), row["contribution"]) for row in rows if row["kind"] not in (*_MIXING, "mlp"))
     found += [_group(names.get(kind) or kind, "", [(kind, number, None)]) for kind, number in rest.items()]
     # Heads of the model's other streams have no place in this one's map.
-    elsewhere = sum(row["contribution"] for row in rows if row["kind"] == "head") - sum(heads.values())
+    elsewhere = sum(row["contribution"] for row in rows if row["kind"] in _MIXING) - sum(heads.values())
     if abs(elsewhere) > _SEEN:
         found.append(_group("Other streams' heads", "", [("heads", elsewhere, None)]))
     return found
-
-
-def _mixers(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Sum the rows of layers without a softmax by head, or by layer if channels have no rows of their own."""
-    named = (
-        (f"layer {row['layer']}" + ("" if row["head"] is None else f", head {row['head']}"), row["contribution"])
-        for row in rows
-        if row["kind"] == "mixer"
-    )
-    return _sums(named)
 
 
 def _group(kind: str, towards: str, parts: Sequence[tuple[str, float, list[int] | None]]) -> dict[str, Any]:
@@ -185,18 +218,36 @@ def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _sources(
-    trace: "Trace", stream: str, at: int, taken: Sequence[Mapping[str, Any]]
-) -> dict[str, list[list[float | None]]]:
-    """Return each head's main source words: position, weight, contribution."""
+    trace: "Trace", streams: Sequence[str], at: int, taken: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, list[list[float | None]]], dict[str, float]]:
+    """Return each head's main source words: position, weight, contribution; and Σ|·| of signed rows.
+
+    All channels of a layer have the part of what arrives from each word in the place of a weight.
+    """
     by_head: dict[tuple[int, int], dict[int, float]] = {}
     for row in taken:
-        by_head.setdefault((row["layer"], row["head"]), {})[row["source"]] = row["contribution"]
+        by_head.setdefault((row["layer"], row["head"] or 0), {})[row["source"]] = row["contribution"]
     found: dict[str, list[list[float | None]]] = {}
+    sizes: dict[str, float] = {}
     for (layer, head), numbers in by_head.items():
-        weights: list[float] = trace.weights(layer, head, stream)[at].tolist()
-        best = sorted(range(len(weights)), key=lambda key: -max(weights[key], abs(numbers.get(key, 0.0))))[:_SOURCES]
-        found[f"{layer} {head}"] = [[key, round(weights[key], 4), _rounded(numbers.get(key))] for key in sorted(best)]
-    return found
+        name, row = f"{layer} {head}", _row(trace, stream_of(trace, streams, layer), layer, head, at)
+        weights: list[float] = row.tolist()
+        best = sorted(range(len(weights)), key=lambda key: -max(abs(weights[key]), abs(numbers.get(key, 0.0))))
+        found[name] = [[key, round(weights[key], 4), _rounded(numbers.get(key))] for key in sorted(best[:_SOURCES])]
+        if stream_of(trace, streams, layer) in trace.mixers:
+            sizes[name] = _rounded(float(row.abs().sum())) or 1.0
+    return found, sizes
+
+
+def _row(trace: "Trace", stream: str, layer: int, head: int, at: int) -> "Tensor":
+    from attention_viz.analysis.findings.mixing import mixer_of, sizes_of
+
+    if stream in trace.mixers:
+        mixer = mixer_of(trace, stream, layer)
+        if mixer.per == "channel":
+            return sizes_of(mixer, [at])[0, 0].detach().float().cpu()
+        return mixer.head(head).rows([at]).weights[0].detach().float().cpu()
+    return trace.weights(layer, head, stream)[at]
 
 
 def _words(tokens: "Tokens") -> list[str]:

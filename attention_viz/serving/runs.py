@@ -205,7 +205,9 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
     tokens, mask = trace.query_tokens(), model.mask_id
-    if model.facts.continues_text:
+    # A model without a softmax continues a text if none of its layers reads ahead.
+    mixers = () if trace.attention_streams else [one.mixer for layers in trace.mixers.values() for one in layers]
+    if model.facts.continues_text or (mixers and all(one.is_causal for one in mixers)):
         # The shorter text of a batch is followed by padding, after which nothing is predicted.
         places = [at for at, padding in enumerate(tokens.padding) if not padding][-1 - back :][:1]
     else:

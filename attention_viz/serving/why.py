@@ -132,9 +132,10 @@ def _read_words(trace: "Trace", request: Request, stream: str, place: Head, posi
     from attention_viz.circuits.writing import writes
 
     # Some of the strongest are one word with and without a space before it.
-    count = 3 * _TOLD
+    count, (layer, head) = 3 * _TOLD, place
+    whole = None if layer in _whole(trace) else head
     try:
-        found = ask(request, lambda model: writes(pretrained(model), trace, *place, position, count, stream))
+        found = ask(request, lambda model: writes(pretrained(model), trace, layer, whole, position, count, stream))
     except AttentionVizError:
         return (), ()
     write = trace.query_tokens(trace.streams[-1]).write
@@ -152,11 +153,24 @@ def _silence(
     from attention_viz.edits.kinds.ablation import Ablate
     from attention_viz.recording.batches.batched_edits import try_each
 
-    tries: list[list[Edit]] = [[Ablate(*head, stream=stream)] for head in heads]
+    whole = _whole(run.trace)
+    tries: list[list[Edit]] = [
+        [Ablate(layer, None if layer in whole else head, stream=stream)] for layer, head in heads
+    ]
     if isinstance(of, Score):
         return dict(zip(heads, _scores(run.trace, request, of, heads, stream, tries), strict=True))
     outputs = ask(request, lambda model: try_each(model, run.trace, tries))
     return {head: _logit(output[of.position], of) for head, output in zip(heads, outputs, strict=True)}
+
+
+def _whole(trace: "Trace") -> set[int]:
+    """Return the layers whose channels count as one head."""
+    return {
+        layer
+        for stream, layers in trace.mixers.items()
+        for layer, one in zip(trace.layer_numbers(stream), layers, strict=True)
+        if one.mixer.per == "channel"
+    }
 
 
 def _scores(
@@ -171,9 +185,10 @@ def _scores(
     from attention_viz.circuits.patching.silencing import score_in, silenced_scores
 
     whose = stream or trace.attention_streams[0]
-    found = ask(request, lambda model: silenced_scores(pretrained(model), trace, of, heads, whose))
-    if found is not None:
-        return found
+    if all(layer in trace.layer_numbers(whose) for layer, _ in heads):
+        found = ask(request, lambda model: silenced_scores(pretrained(model), trace, of, heads, whose))
+        if found is not None:
+            return found
     runs = [run_request(request, edits=edits, cached=False).trace for edits in tries]
     return [float(score_in(one.attention(of.layer, of.stream), of)) for one in runs]
 
@@ -282,7 +297,7 @@ def run_patches(
     if len(found.runs) == len(found.estimates):
         return found
     made, _ = _begun(run, request, other, of)
-    waiting = [put for put in _of_attention(made, run) if (put.layer, put.head) not in found.runs]
+    waiting = [put for put in _of_heads(made, run) if (put.layer, put.head) not in found.runs]
     batches = made.batches(waiting)
     while True:
         report(len(found.runs))
@@ -296,21 +311,23 @@ def _begun(run: Run, request: Request, other: str, of: Logit) -> tuple["Patching
     from attention_viz.circuits.patching.patching import Patching
 
     theirs = run_request(replace(request, text=other)).trace
-    stream = run.trace.attention_streams[0]
+    stream = run.trace.streams[0]
     lengths = len(run.trace.query_tokens(stream)), len(theirs.query_tokens(stream))
 
     def begin(model: "Model") -> "Patching":
         return Patching.begin(pretrained(model), run.trace, theirs, of, aligned=lengths[0] != lengths[1])
 
     made = ask(request, begin)
-    puts = _of_attention(made, run)
+    puts = _of_heads(made, run)
     estimates = {(put.layer, put.head or 0): made.number + made.estimates[put] for put in puts}
     return made, Patched(made.number, made.other_number, lengths, estimates)
 
 
-def _of_attention(made: "Patching", run: Run) -> "list[Put]":
-    """Return the patches of heads with a softmax."""
-    return [put for put in made.puts if put.stream in (None, *run.trace.attention_streams)]
+def _of_heads(made: "Patching", run: Run) -> "list[Put]":
+    """Return the patches of heads that share a map; without a softmax, only if no layer has both kinds."""
+    from attention_viz.explorer.why_payload import streams_beside
+
+    return [put for put in made.puts if put.stream in (None, *streams_beside(run.trace, run.trace.streams[0]))]
 
 
 _patched: "SharedCache[tuple[Request, str, Logit], Patched]" = SharedCache(

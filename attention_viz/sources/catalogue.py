@@ -73,15 +73,21 @@ class Entry:
         numbers = tuple(number for number in range(self.layers) if number not in self.mixers)
         heads = {stream: (self.heads,) * len(numbers) for stream in self.streams}
         trained = self.package is not None
+        if self.streams == ("mixer",):
+            mixers, known = heads, {"mixer": numbers}
+        else:
+            mixers = {"mixer": (self.heads,) * len(self.mixers)} if self.mixers else {}
+            known = {**dict.fromkeys(self.streams, numbers), "mixer": self.mixers} if self.mixers else {}
         return ModelFacts(
             heads,
-            numbers=dict.fromkeys(self.streams, numbers) if self.mixers else {},
+            numbers=known,
             without=dict.fromkeys(self.streams, self.mixers) if self.mixers else {},
             predicts=self.predicts,
             has_chat_template=self.chats,
             adds_special_tokens=self.marks,
             trained=trained,
             reads=self.reads,
+            mixers=mixers,
         )
 
     @property

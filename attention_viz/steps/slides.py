@@ -1,6 +1,7 @@
 """Slides of one opened head: a question with numbers per step."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,7 +20,11 @@ from attention_viz.analysis.slides.slide import (
     source_of,
     with_picture,
 )
+from attention_viz.steps.arithmetic import ProductTerm
 from attention_viz.steps.head import OpenHead
+from attention_viz.steps.mixer_steps import exact_row
+from attention_viz.steps.mixing import logs_of
+from attention_viz.steps.pair import MixerPair, pair_steps
 from attention_viz.trace.kind import Unit
 
 # So many terms of a score are named, and so many heads at most.
@@ -163,6 +168,138 @@ class _SlideRow:
         )
 
 
+def mixer_slides(pair: MixerPair) -> tuple[Slide, ...]:
+    """Follow one pair of a layer without a softmax to its weight and what arrives; skip steps that it lacks."""
+    row = _MixedRow(pair)
+    slides = (row.read(), row.decayed(), row.erased(), row.weight(), row.arrives())
+    return tuple(one for one in slides if one is not None)
+
+
+class _MixedRow:
+    """A mixer's query and a key."""
+
+    def __init__(self, pair: MixerPair) -> None:
+        self.pair, self.steps, self.row = pair, pair_steps(pair), exact_row(pair.opened, pair.query)
+        trace, stream = pair.opened.trace, pair.opened.stream
+        self.keys = trace.key_tokens(stream)
+        self.to, self.source = named(trace.query_tokens(stream), pair.query, "query"), named(self.keys, pair.key, "key")
+        self.names: tuple[Part, ...] = (*self.to, (" · ", ""), *self.source)
+
+    def slide(self, ask: tuple[Part, ...], tell: tuple[Part, ...], picture: SlidePicture) -> Slide:
+        """Make a slide with its source."""
+        opened, at = self.pair.opened, (self.pair.query, self.pair.key)
+        where = f"layer {opened.layer}, {opened.mixer.kind}, {opened.mixer.per} {opened.head}"
+        slide = Slide(begun(ask), begun(tell), picture, source_of(opened.trace, where, picture))
+        return with_picture(slide, opened.trace, opened.stream, self.row, *at)
+
+    def read(self) -> Slide | None:
+        """Show the largest products of query and key; nothing for a single one."""
+        found = self.steps.get("read")
+        if found is None or len(found.terms) < 2:
+            return None
+        shown, names, values, best = _largest_terms(found.terms)
+        columns = tuple(name for name, _ in found.terms[0].factors)
+        cells = tuple(tuple(_written(number) for _, number in found.terms[one].factors) for one in shown)
+        ask = (*self.names, (f" is a sum of {len(found.terms)} products. Which is furthest from 0?", ""))
+        tell = (("The query reads this key with ", ""), _number(found.total), (f": {names[best]} gives ", ""))
+        picture = _listed(names, values, best, "part of the reading", more=len(shown) < len(found.terms))
+        slide = self.slide(ask, (*tell, _number(values[best])), picture)
+        return replace(slide, given=(GivenTable(" × ".join(columns), tuple(names), columns, cells),))
+
+    def decayed(self) -> Slide | None:
+        """Show the part that each later token leaves; nothing without decay or later tokens."""
+        later = range(self.pair.key + 1, self.pair.query + 1)
+        if self.pair.call.decay is None or not later or not self.pair.reached:
+            return None
+        if "decay" not in self.steps:
+            before, after = self.steps["read"].total, self.steps["decayed"].total
+            shown, names, values, best = _largest_terms(self.steps["decayed"].terms)
+            ask = (*self.names, (" is ", ""), _number(before), (". Each dimension decays. What is left?", ""))
+            tell = (_number(before), (" becomes ", ""), _number(after))
+            more = len(shown) < len(self.steps["decayed"].terms)
+            return self.slide(ask, tell, _listed(names, values, best, "part of the reading", more=more))
+        left = logs_of(self.pair.call)[:, 0].exp()
+        # Tokens outside the way count for nothing here.
+        way = torch.full_like(left, float("nan")).index_copy(0, torch.tensor(later), left[later.start : later.stop])
+        least = later[int(left[later.start : later.stop].argmin())]
+        ask = (("The write of ", ""), *self.source, (" decays at each later token. Which leaves least of it?", ""))
+        tell = (*named(self.keys, least, "key"), (" leaves ", ""), _number(left[least]), (" of it", ""))
+        if len(later) > 1:
+            tell = (*tell, (f", all {len(later)} together ", ""), _number(self.steps["decay"].total))
+        picture = picture_of("bars", self.keys, way, None, least, unit="part that is left")
+        return self.slide(ask, tell, picture)
+
+    def erased(self) -> Slide | None:
+        """Show which later token erased most; nothing without a delta rule."""
+        found = self.steps.get("erased")
+        if found is None or not found.terms:
+            return None
+        parts = torch.full_like(self.row, float("nan"))
+        parts[self.pair.key + 1 : self.pair.query + 1] = torch.tensor([one.product for one in found.terms]).double()
+        best = int(parts.abs().nan_to_num(-1).argmax())
+        ask = (
+            ("Later keys overwrite what ", ""),
+            *self.source,
+            (" wrote. Which changes the reading of ", ""),
+            _number(self.steps["decayed"].total if "decayed" in self.steps else self.steps["read"].total),
+            (" most?", ""),
+        )
+        tell = (*named(self.keys, best, "key"), (": ", ""), _number(parts[best]), ("; still read: ", ""))
+        picture = picture_of("bars", self.keys, parts, None, best, unit="erased")
+        return self.slide(ask, (*tell, _number(self.steps["kept"].total)), picture)
+
+    def weight(self) -> Slide:
+        """Show the weight as the product of its factors, in its row."""
+        found, weight = self.steps["weight"], self.pair.weight
+        ask = (("How much of the value of ", ""), *self.source, (" arrives at ", ""), *self.to, ("?", ""))
+        how = " is taken away from " if weight < 0 else " is carried to " if weight else " doesn’t reach "
+        tell = (*self.source, (how, ""), *self.to, (": ", ""), (_short(weight), "number"))
+        picture = picture_of("bars", self.keys, self._reached(), None, self.pair.key, unit="signed weight")
+        slide = self.slide(ask, tell, picture)
+        if not found.terms:
+            return slide
+        columns = tuple(name for name, _ in found.terms[0].factors)
+        if len(found.terms) > 1:
+            columns = (f"{columns[0]} or skip", *columns[1:])
+        cells = tuple(tuple(_short(number) for _, number in term.factors) for term in found.terms)
+        names = tuple(term.label for term in found.terms)
+        return replace(slide, given=(GivenTable(" × ".join(columns), names, columns, cells),))
+
+    def arrives(self) -> Slide:
+        """Show the value with the largest weight times length."""
+        lengths = self.pair.call.value.norm(dim=-1)
+        arriving = self._reached().abs() * lengths
+        best = int(arriving.nan_to_num(-1).argmax())
+        ask = (("Whose value counts most in what arrives at ", ""), *self.to, ("?", ""))
+        tell = (
+            *named(self.keys, best, "key"),
+            (" counts most: weight ", ""),
+            (_short(float(self.row[best])), "number"),
+            (" × a value of length ", ""),
+            _number(lengths[best]),
+        )
+        unit = "size of weight × length of the value"
+        return self.slide(ask, tell, picture_of("bars", self.keys, arriving, None, best, unit=unit))
+
+    def _reached(self) -> Float[Tensor, " key"]:
+        """Return the row, NaN after the query if the layer reads no later token."""
+        if not self.pair.call.is_causal:
+            return self.row
+        return self.row.masked_fill(torch.arange(len(self.row)) > self.pair.query, float("nan"))
+
+
+def _largest_terms(terms: Sequence[ProductTerm]) -> tuple[list[int], list[str], list[float], int]:
+    """Return the largest terms' places in order, names and products, and which of them is the largest."""
+    order = sorted(range(len(terms)), key=lambda one: -abs(terms[one].product))
+    shown = sorted(order[:_TERMS])
+    return shown, [terms[one].label for one in shown], [terms[one].product for one in shown], shown.index(order[0])
+
+
+def _short(number: float) -> str:
+    """Write a number with two digits behind the point, or with two that count if it is small."""
+    return (f"{number:.2f}" if abs(number) >= 0.1 or not number else f"{number:.2g}").replace("-", "−")
+
+
 def _parts(opened: OpenHead) -> Float[Tensor, " head"] | None:
     """Return each head's share of the joined vector's squared length; with W_O's bias they sum to 1."""
     matrix, joined, rows = opened.projections.get("output"), opened.entry.joined, opened.queries
@@ -197,7 +334,7 @@ def _first(rows: Tensor) -> Tensor:
     return rows[0].detach().double().cpu()
 
 
-def _number(value: Tensor) -> Part:
+def _number(value: float | Tensor) -> Part:
     return _written(value), "number"
 
 

@@ -8,7 +8,9 @@ import torch
 import attention_viz as av
 from attention_viz.analysis.slides import Slide
 from attention_viz.steps.head import OpenHead, open_head
-from attention_viz.steps.slides import step_slides
+from attention_viz.steps.mixing import open_mixer
+from attention_viz.steps.pair import open_pair
+from attention_viz.steps.slides import mixer_slides, step_slides
 from tests.explorer.opened_heads import every_term, long_text
 from tests.shipped import shipped
 
@@ -89,3 +91,25 @@ def test_a_lone_token_has_slides(opened: OpenHead) -> None:
     trace = av.scratch("cat")
     assert told(step_slides(open_head(trace, 0, 0), 0, 0))[-1].startswith("“cat” counts most: weight 1.00")
     assert torch.equal(trace.weights(0, 0), torch.ones(1, 1))
+
+
+def test_a_pair_without_a_softmax_is_told_from_reading_to_what_arrives() -> None:
+    trace = shipped("recall").trace("anna red , ben blue , emma green , ben orange . ben ?")
+    opened = open_mixer(trace, 0, 0)
+    call, pair = opened.exact, open_pair(opened, 14, 5)
+    read, decayed, erased, weight, arrives = mixer_slides(pair)
+    reading = float(call.query[14] @ call.key[5]) * call.scale
+    assert said(read.tell).startswith(f"The query reads this key with {reading:.2f}: ".replace("-", "−"))
+    assert call.decay is not None
+    left = call.decay.expand(15, 1)[6:, 0].exp()
+    assert said(decayed.tell).endswith(f"all 9 together {float(left.prod()):.2f}")
+    # The second value of one name overwrites the first.
+    assert said(erased.tell).startswith("“orange”: ")
+    cell = float(trace.weights(0, 0, "mixer")[14, 5])
+    assert said(weight.tell).endswith(f": {cell:.2g}".replace("-", "−"))
+    assert weight.given[0].columns == ("still read", "write")
+    arriving = (trace.weights(0, 0, "mixer")[14].double().abs() * call.value.norm(dim=-1)).argmax()
+    assert said(arrives.tell).startswith(f"“{trace.key_tokens('mixer').written[int(arriving)]}” counts most")
+    # A later key reaches no query, and a token has nothing after it that could erase.
+    assert "doesn’t reach" in said(mixer_slides(open_pair(opened, 3, 9))[0].tell)
+    assert len(mixer_slides(open_pair(opened, 5, 5))) == 3

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.slides.slide import (
     Part,
@@ -40,19 +41,33 @@ _ASKED = {
     "first": "Which head is the strongest attention sink?",
     "broad": "Which head spreads its weight most evenly?",
 }
+# Heads of layers without a softmax are measured by their rows' shares of size.
+_ASKED_OF_MIXERS = {
+    "previous": "Which head carries most from the {unit} before?",
+    "next": "Which head carries most from the {unit} after?",
+    "itself": "Which head carries most from each {unit} to itself?",
+    "same token": "Which head carries most from earlier occurrences of a word?",
+    "induction": "Which head carries most from the word that followed a word last time?",
+    "punctuation": "Which head carries most from punctuation marks?",
+    "first": "Which head carries most from the first {unit}?",
+    "broad": "Which head carries most evenly?",
+}
 # So many heads are shown beside each other.
 _BEST_WRITTEN = 5
 
 
 def role_slides(trace: Trace, jobs: "pandas.DataFrame", stream: str | None = None) -> tuple[Slide, ...]:
     """Make a slide per role of a stream, the first by default: its leading head among five."""
-    unit = trace.query_tokens(trace.attention_streams[0] if stream is None else stream).unit
+    stream = trace.stream(trace.streams[0] if stream is None else stream)
+    unit = trace.query_tokens(stream).unit
     asked = _ASKED | _ASKED_OF_PATCHES if unit is Unit.PATCH else _ASKED
-    slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), unit) for name in asked)
+    asked = _ASKED_OF_MIXERS if stream in trace.mixers else asked
+    slides = (_of_role(trace, jobs, name, asked[name].format(unit=unit), stream) for name in asked)
     return tuple(one for one in slides if one is not None)
 
 
-def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: Unit) -> Slide | None:
+def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, stream: str) -> Slide | None:
+    unit = trace.query_tokens(stream).unit
     scores = jobs.loc[jobs["role"] == name, "score"].dropna()
     if scores.empty:
         return None
@@ -68,10 +83,14 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, unit: 
         "bars", labels, (False,) * len(labels), values, None, place, more, unit="share", neutral=True
     )
     have = "has" if len(scores) == 1 else "have"
+    label = ROLES[name].wording("mixer" if stream in trace.mixers else unit)[0]
     tell: tuple[Part, ...] = (
         (f"Layer {layer}, head {head}: ", ""),
         (f"{float(best.iloc[0]):.2f}", "number"),
-        (f". {len(scores)} of {len(jobs)} heads {have} the role “{ROLES[name].wording(unit)[0]}”", ""),
+        (
+            f". {len(scores)} of {len(jobs)} heads {have} the role “{label}”",
+            "",
+        ),
     )
     means = f"means over the {unit.plural} of this {unit.whole.one.split()[-1]}"
     return Slide(((ask, ""),), tell, picture, source_of(trace, means, picture))
@@ -134,29 +153,37 @@ def _signed(value: float, *, plus: bool = True) -> str:
 
 def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     """Show a number, its main writing head, and that head's main key."""
+    mixes = wrote.stream in trace.mixers
     queries, keys = trace.query_tokens(wrote.stream), trace.key_tokens(wrote.stream)
     row = row_of(trace, wrote.stream, wrote.layer, wrote.head, wrote.at)
     key = int(row.argmax())
     own = wrote.stream != "cross" and queries == keys
-    where = f"layer {wrote.layer}, head {wrote.head}"
+    whole = mixes and mixer_of(trace, wrote.stream, wrote.layer).per == "channel"
+    where = f"layer {wrote.layer}, {'all channels' if whole else f'head {wrote.head}'}"
     against = wrote.contribution * wrote.total < 0
     ask: tuple[Part, ...] = (
         (f"{wrote.name} is ", ""),
         (f"{wrote.total:.2f}", "number"),
         (
-            f": which head contributes most{', for it or against it' if against else ' to it'}, and where does "
-            "it look?",
+            f": which head contributes most{', for it or against it' if against else ' to it'}, and "
+            f"{'which word’s value does it carry' if mixes else 'where does it look'}?",
             "",
         ),
     )
     looking, seen = named(queries, wrote.at, "query"), named(keys, key, "key")
+    if mixes:
+        share = (f"{float(row[key]):.2f}", "number"), (" of all that arrives" if whole else " of the row’s size", "")
+        middle: tuple[Part, ...] = (*looking, (" it carries ", ""), *seen, (" most, ", ""), *share)
+    else:
+        itself = own and key == wrote.at
+        middle = (*looking, (" it looks at ", ""), *((("itself", "key"),) if itself else seen))
+    way = "to" if mixes else "from"
     tell = (
         (f"{where} contributes ", ""),
         (_signed(wrote.contribution), "number"),
-        (", against it: from " if against else ": from ", ""),
-        *looking,
-        (" it looks at ", ""),
-        *(seen if not own or key != wrote.at else (("itself", "key"),)),
+        (f", against it: {way} " if against else f": {way} ", ""),
+        *middle,
     )
-    picture = picture_of("line" if own else "bars", keys, row, wrote.at if own else None, key)
+    unit = "share of size" if mixes else "weight"
+    picture = picture_of("line" if own else "bars", keys, row, wrote.at if own else None, key, unit=unit)
     return (Slide(begun(ask), begun(tell), picture, source_of(trace, where, picture)),)

@@ -49,9 +49,9 @@ def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal[
     if fidelity.output_error is None or fidelity.largest_error is None:
         handed = fidelity.weight_error is not None
         return "orange", f"Not verified: {'weights passed in' if handed else 'nothing was compared'}"
-    far = _power(fidelity.largest_error)
+    far = power_of_ten(fidelity.largest_error)
     if from_file:
-        far = _power(max(fidelity.largest_error, trace.provenance.stored_weight_error))
+        far = power_of_ten(max(fidelity.largest_error, trace.provenance.stored_weight_error))
         return "orange", f"Not verified here: the file says {far} off"
     # A pretrained model's edited run has no reference, so the fidelity is that of the run without edits.
     if _evicted(trace):
@@ -79,18 +79,18 @@ def comparison_words(trace: "Trace") -> str:
     if fidelity.output_error is None:
         return (
             f"Nothing ran here: these are {fidelity.reference}. The weights drawn differ from them by at most "
-            f"{_power(fidelity.largest_error)}, relative to the largest."
+            f"{power_of_ten(fidelity.largest_error)}, relative to the largest."
         )
     rows = "" if fidelity.rows is None else f" of these {fidelity.rows:,} rows, in all layers and heads,"
     error = fidelity.weight_error
-    weights = "; the weights weren't compared" if error is None else f" and in any weight{rows} {_power(error)}"
+    weights = "; the weights weren't compared" if error is None else f" and in any weight{rows} {power_of_ten(error)}"
     beyond = "" if fidelity.within_bound else f" This comparison is {fidelity.rule}."
     by = _OWN_CODE if trace.provenance.route == "interception" else ""
     return (
         f"You see the run with our attention. The same text ran again in {fidelity.reference}. The largest "
-        f"difference in the output is {_power(fidelity.output_error)}{weights}, relative to the largest number there. "
-        f"Differences up to {_power(fidelity.bound)} are rounding: floating-point sums depend on the order of "
-        f"addition.{beyond}{by}"
+        f"difference in the output is {power_of_ten(fidelity.output_error)}{weights}, relative to the largest number "
+        f"there. Differences up to {power_of_ten(fidelity.bound)} are rounding: floating-point sums depend on the "
+        f"order of addition.{beyond}{by}"
     ) + (_beside_words(trace) + _edit_words(trace) + _stored_words(trace))
 
 
@@ -122,7 +122,8 @@ def _edit(trace: "Trace") -> str:
     return "mask" if all(edit.startswith("allow") for edit in trace.provenance.edits) else "change"
 
 
-def _power(error: float) -> str:
+def power_of_ten(error: float) -> str:
+    """Write a small number with one digit, such as 2×10⁻⁷."""
     if error == 0 or not math.isfinite(error):
         return f"{error:g}"
     digit, exponent = f"{error:.0e}".split("e")

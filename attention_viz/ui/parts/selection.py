@@ -70,6 +70,11 @@ def show_why(token: str = "", against: str = "") -> NoReturn:
     _turn_to("Why", why="pair")
 
 
+def show_steps() -> NoReturn:
+    """Show the chosen pair on the Step by step page."""
+    _turn_to("Step by step")
+
+
 def _turn_to(page: str, **asked: str) -> NoReturn:
     visit.here().asked = asked
     st.switch_page(PAGES[page], query_params=pickers.address() | asked)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from attention_viz.analysis.comparison.compare import Comparison
     from attention_viz.steps.head import OpenHead
+    from attention_viz.steps.mixing import MixerHead
 
 _present = widgets.component("present", *present_source())
 _KEY = "present-slides"
@@ -105,6 +106,14 @@ def present_steps(opened: "OpenHead", query: int, key: int) -> None:
     present(step_slides(opened, query, key))
 
 
+def present_mixer_steps(opened: "MixerHead", query: int, key: int) -> None:
+    """Present a pair's way to its weight in a layer without a softmax, a slide per step."""
+    from attention_viz.steps.pair import open_pair
+    from attention_viz.steps.slides import mixer_slides
+
+    present(mixer_slides(open_pair(opened, query, key)))
+
+
 def present_roles(run: Run, state: State, jobs: "pandas.DataFrame") -> None:
     """Present heads' roles, a slide each, then the chosen link."""
     present((*role_slides(run.trace, jobs, run.stream(state.stream)), *_slides(run, state)[:1]))
@@ -124,7 +133,5 @@ def present_written(run: Run, state: State, wrote: Wrote | None, put: PutIn | No
 
 def _slides(run: Run, state: State) -> tuple[Slide, ...]:
     trace, stream = run.trace, run.stream(state.stream)
-    if stream in trace.mixers:
-        return found_slides(trace, run.findings)
     chosen = (stream, *run.place(stream, state.layer, state.head), *pair_of(run, state))
     return found_slides(trace, run.findings, chosen)

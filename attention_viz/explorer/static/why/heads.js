@@ -1,6 +1,6 @@
 // The largest heads as a list: where each looks, what it wrote, and what is missing when it is silenced.
 
-import {largestOf, looksAt, missingOf, wordsFor} from "./reading.js";
+import {largestOf, looksAt, missingOf, nameOfHead, wordsFor} from "./reading.js";
 import {amount, smallBar} from "./sum.js";
 import {element} from "../parts/element.js";
 
@@ -34,6 +34,7 @@ export function drawList(header, {chosen, by, after}, choose) {
  * @param {{number: number}[]} beside @param {(head: Place) => void} choose */
 function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   const name = `${layer} ${head}`;
+  const size = header.sizes?.[name] ?? 1;
   const [sources, wrote, after] = [header.sources[name] ?? [], header.map[layer][head], numbers.get(name)];
   const missing = after === undefined ? null : header.total - after;
   return element(
@@ -45,12 +46,12 @@ function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
       "data-head": name,
       onclick: () => choose([layer, head]),
     },
-    element("b", {class: "av-id"}, `${layer}·${head}`),
+    element("b", {class: "av-id"}, nameOfHead(header, [layer, head]).replace("layer ", "")),
     element(
       "span",
       {class: "av-looks"},
-      element("span", {class: "av-pattern", "aria-hidden": "true"}, ...pattern(header, sources)),
-      element("span", {class: "av-words-looked"}, looksAt(header, sources)),
+      element("span", {class: "av-pattern", "aria-hidden": "true"}, ...pattern(header, sources, size)),
+      element("span", {class: "av-words-looked"}, looksAt(header, sources, size)),
     ),
     element(
       "span",
@@ -63,14 +64,16 @@ function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
   );
 }
 
-/** @param {WhyHeader} header @param {[number, number, number][]} sources */
-function pattern({keys}, sources) {
+/** @param {WhyHeader} header @param {[number, number, number][]} sources @param {number} size */
+function pattern({keys}, sources, size) {
   // Of a long text several words share a cell, as deep as the heaviest of them.
   const count = Math.min(keys.length, CELLS);
   const deepest = Array.from({length: count}, () => 0);
   for (const [at, weight] of sources) {
     const cell = Math.floor((at * count) / keys.length);
-    deepest[cell] = Math.max(deepest[cell], weight);
+    if (Math.abs(weight) / size > Math.abs(deepest[cell])) deepest[cell] = weight / size;
   }
-  return deepest.map((weight) => element("i", {style: `--av-weight: ${Math.round(weight * 100)}%`}));
+  return deepest.map((weight) =>
+    element("i", {class: weight < 0 ? "av-away" : "", style: `--av-weight: ${Math.round(Math.abs(weight) * 100)}%`}),
+  );
 }

@@ -1,6 +1,6 @@
 // The map of all heads, by what each wrote or by what is missing when it is silenced or another text’s.
 
-import {depthOf, missingOf, signed, wordsFor} from "./reading.js";
+import {depthOf, headInFull, missingOf, signed, wordsFor} from "./reading.js";
 import {HeadGrid} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 
@@ -32,7 +32,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
   const grid = new HeadGrid(`Heads by ${words.each}: layers across, heads down`, {press: hear, reach: hear});
   const {table} = grid;
   grid.layout = {...grid.layout, turned: true};
-  const fill = (/** @type {HeadCell} */ cell) => paintSpot(cell, map[cell.layer][cell.head], full);
+  const fill = (/** @type {HeadCell} */ cell) => paintSpot(header, cell, map[cell.layer][cell.head], full);
   grid.build(
     header.heads.map((heads, layer) => ({heads, label: String(layer)})),
     fill,
@@ -61,10 +61,23 @@ export function drawMap(header, {chosen, by, after}, choose) {
     element("h2", {}, words.title),
     above,
     table,
-    ...(isWritten ? [bars(header.mlps, "MLPs")] : []),
+    ...kindsOf(header),
+    ...(isWritten && header.mlps.some((one) => one) ? [bars(header.mlps, "MLPs")] : []),
     axis,
     scaleOf(header, full),
   );
+}
+
+/** A line under each layer without a softmax, and what kinds they are. @param {WhyHeader} header */
+function kindsOf({kinds}) {
+  const named = [...new Set(kinds)].filter((kind) => kind);
+  if (!kinds || !named.length) return [];
+  const line = kinds.map((kind) => element("span", kind ? {class: "av-mixes", title: kind} : {}));
+  const words = named.length ? `no softmax: ${named.join(", ")}` : "";
+  return [
+    element("div", {class: "av-kinds", "aria-hidden": "true"}, ...line),
+    element("p", {class: "av-note"}, element("i", {class: "av-mixes"}), words),
+  ];
 }
 
 /** What the colours mean. @param {WhyHeader} header @param {number} full */
@@ -88,16 +101,16 @@ function rowsAcross(layers, build) {
   );
 }
 
-/** @param {HeadCell} cell @param {number | null} number @param {number} full */
-function paintSpot(cell, number, full) {
+/** @param {WhyHeader} header @param {HeadCell} cell @param {number | null} number @param {number} full */
+function paintSpot(header, cell, number, full) {
   const {layer, head, node} = cell;
-  const words = `layer ${layer}, head ${head}: ${number === null ? "not run yet" : signed(number)}`;
+  const words = `${headInFull(header, [layer, head])}: ${number === null ? "not run yet" : signed(number)}`;
   const share = Math.round(depthOf(number ?? 0, full) * 100);
   node.className = number === null ? "av-spot av-untried" : "av-spot";
   node.setAttribute("aria-label", words.replace("l", "L"));
   node.title = words;
   node.style.gridArea = `${head + 1} / ${layer + 1}`;
-  node.style.background = `color-mix(in oklab, var(--av-${(number ?? 0) < 0 ? "for-less" : "for-more"}) ${share}%, var(--av-background))`;
+  node.style.background = `color-mix(in oklab, var(--av-${(number ?? 0) < 0 ? "less" : "more"}) ${share}%, var(--av-background))`;
   return cell;
 }
 

@@ -1,6 +1,6 @@
 // The chosen head: the text with where it looks and what it writes from each word, and what that means.
 
-import {meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
+import {headInFull, isMixer, meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {element} from "../parts/element.js";
 
@@ -11,6 +11,7 @@ import {element} from "../parts/element.js";
  * @param {WhyHeader} header @param {Place} place */
 export function drawWords(header, place) {
   const sources = new Map((header.sources[place.join(" ")] ?? []).map(([at, ...two]) => [at, two]));
+  const [size, isSigned] = [header.sizes?.[place.join(" ")] ?? 1, isMixer(header, place)];
   const full = Math.max(...[...sources.values()].map(([, number]) => Math.abs(number)), 1e-9);
   const words = header.keys.map((word, at) => {
     const [weight, number] = sources.get(at) ?? [0, 0];
@@ -19,12 +20,12 @@ export function drawWords(header, place) {
     return element(
       "li",
       {"data-at": at},
-      element("span", {class: "av-share"}, weight >= 0.1 ? weight.toFixed(2) : ""),
+      element("span", {class: "av-share"}, Math.abs(weight) >= 0.1 * size ? plainNumber(weight) : ""),
       element(
         "span",
         {
-          class: "av-heard",
-          style: `--av-weight: ${Math.round(weight * 100)}%`,
+          class: weight < 0 ? "av-heard av-away" : "av-heard",
+          style: `--av-weight: ${Math.round((Math.abs(weight) / size) * 100)}%`,
           "data-looks": header.own && at === header.at ? "" : null,
         },
         word,
@@ -46,7 +47,11 @@ export function drawWords(header, place) {
   });
   return element(
     "ol",
-    {class: "av-sentence", "aria-label": "The head’s attention and contribution per word", tabindex: "0"},
+    {
+      class: "av-sentence",
+      "aria-label": `The head’s ${isSigned ? "signed weight" : "attention"} and contribution per word`,
+      tabindex: "0",
+    },
     ...words,
   );
 }
@@ -58,10 +63,11 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   const sources = header.sources[name] ?? [];
   const after = numbers.get(name);
   const most = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
-  const title = element("h3", {}, `Layer ${layer}, head ${head}: `, amount(wrote), " direct");
+  const named = headInFull(header, [layer, head]).replace("l", "L");
+  const title = element("h3", {}, `${named}: `, amount(wrote), " direct");
   if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
-    ? `At ${wordAt(header, "query", header.at)} it attends to ${wordAt(header, "key", most[0])} (${most[1].toFixed(2)}), which contributes ${signed(most[2])}.`
+    ? `At ${wordAt(header, "query", header.at)} it ${actionOf(header, [layer, head], most)}, which contributes ${signed(most[2])}.`
     : "It contributes nothing here.";
   return element(
     "section",
@@ -71,6 +77,15 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
     element("p", {}, cameOf(header, by, wrote, after)),
     ...wordsOf(writes.get(name)),
   );
+}
+
+/** What a head does with one word, with the weight. @param {WhyHeader} header @param {Place} place
+ * @param {[number, number, number]} source */
+function actionOf(header, place, [at, weight]) {
+  const word = wordAt(header, "key", at);
+  if (!isMixer(header, place)) return `attends to ${word} (${weight.toFixed(2)})`;
+  if (header.channels?.includes(place[0])) return `carries ${word} (${weight.toFixed(2)} of what arrives)`;
+  return `carries ${word} (weight ${plainNumber(weight)})`;
 }
 
 /** The words that a head's output promotes and suppresses, of all that the model knows.

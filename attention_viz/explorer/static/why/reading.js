@@ -24,11 +24,14 @@ import {setApart} from "../data/spelling.js";
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {number[]} heads
+ * @property {string[]} [kinds]  of each layer, what it is without a softmax, such as "gated delta"; else empty
+ * @property {number[]} [channels]  the layers whose channels count as one head
  * @property {number[][]} map
  * @property {number[]} mlps
  * @property {SumGroup[]} groups
  * @property {{at: number | null, count?: number, number: number}[]} words
  * @property {Record<string, [number, number, number][]>} sources
+ * @property {Record<string, number>} [sizes]  the Σ|·| of each signed row: its head has no softmax
  * @property {[number, number][]} listed */
 
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
@@ -83,13 +86,54 @@ export function isMadeUpFor(direct, missing) {
   return isLess && Math.abs(missing - direct) > ALIKE * Math.abs(direct);
 }
 
-/** Where a head looks from a row, most first. @param {WhyHeader} header @param {[number, number, number][]} sources */
-export function looksAt(header, sources) {
-  const best = [...sources].sort((one, other) => other[1] - one[1]).slice(0, 2);
+/** Where a head looks from a row, or what it carries to it, most first.
+ * @param {WhyHeader} header @param {[number, number, number][]} sources
+ * @param {number} size  the row's Σ|·| */
+export function looksAt(header, sources, size = 1) {
+  const best = [...sources].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 2);
   return best
-    .filter(([, weight]) => weight >= 0.05)
-    .map(([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${weight.toFixed(2).replace("0.", ".")}`)
+    .filter(([, weight]) => Math.abs(weight) >= 0.05 * size)
+    .map(
+      ([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${plainNumber(weight).replace("0.", ".")}`,
+    )
     .join(" · ");
+}
+
+/** A head's name: layer and head, or the layer where all its channels count as one. @param {WhyHeader} header
+ * @param {[number, number]} place */
+export function nameOfHead({channels}, [layer, head]) {
+  return channels?.includes(layer) ? `layer ${layer}` : `${layer}·${head}`;
+}
+
+/** A head spelled out, with its layer's kind if that has no softmax. @param {WhyHeader} header
+ * @param {[number, number]} place */
+export function headInFull({channels, kinds}, [layer, head]) {
+  const kind = kinds?.[layer] ? ` (${kinds[layer]})` : "";
+  return channels?.includes(layer) ? `layer ${layer}${kind}, all channels` : `layer ${layer}${kind}, head ${head}`;
+}
+
+/** Whether a head's layer has no softmax. @param {WhyHeader} header @param {[number, number]} place */
+export function isMixer({kinds}, [layer]) {
+  return Boolean(kinds?.[layer]);
+}
+
+/** The word that a head is told with: that with the largest weight, or of signed rows the largest contribution.
+ * @param {WhyHeader} header @param {[number, number]} place @returns {[number, number, number] | undefined} */
+export function mainSource(header, place) {
+  const by = isMixer(header, place)
+    ? (/** @type {number[]} */ one) => Math.abs(one[2])
+    : (/** @type {number[]} */ one) => one[1];
+  return [...(header.sources[place.join(" ")] ?? [])].sort((one, other) => by(other) - by(one))[0];
+}
+
+/** What a head does with its main word: attends to it, or carries its value; a weight below 0 is told.
+ * @param {WhyHeader} header @param {[number, number]} place @param {boolean} [isSeveral]  whether several heads do it */
+export function doesWith(header, place, isSeveral = false) {
+  const [at, weight] = mainSource(header, place) ?? [0, 0];
+  const word = wordAt(header, "key", at);
+  if (!isMixer(header, place)) return `${isSeveral ? "attend" : "attends"} to ${word}`;
+  const below = weight < 0 && !isSeveral ? ` with weight ${plainNumber(weight)}` : "";
+  return `${isSeveral ? "carry" : "carries"} ${word}${below}`;
 }
 
 /** How deep a number's colour is on a scale of roots, from 0 to 1. @param {number} number @param {number} full */

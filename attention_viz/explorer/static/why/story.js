@@ -1,6 +1,6 @@
 // The number as a story of a few steps, each computed; a press shows what it tells of.
 
-import {isMadeUpFor, signed, wordAt} from "./reading.js";
+import {doesWith, isMadeUpFor, isMixer, mainSource, nameOfHead, signed, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {Place} from "./map.js"
@@ -27,26 +27,29 @@ export function storyOf(header, silenced) {
 /** @param {WhyHeader} header @param {Map<string, number>} silenced @param {Place} top @returns {StoryStep[]} */
 function ofWord(header, silenced, top) {
   const looked = lookedAt(header, top);
-  const word = wordAt(header, "key", looked);
   const against = header.map[top[0]][top[1]] * header.total < 0 ? ", with the opposite sign" : "";
   /** @type {StoryStep[]} */
   const steps = [
     {
-      words: `${nameOfHead(top)} contributes most${against}: it attends to ${word} and ${writes(header, top)}`,
+      words: `${nameOfHead(header, top)} contributes most${against}: it ${doesWith(header, top)} and ${writes(header, top)}`,
       press: {head: top},
     },
     {
-      words: `Why does ${nameOfHead(top)} attend there?`,
+      words: isMixer(header, top)
+        ? `How does ${nameOfHead(header, top)} carry it? Step by step`
+        : `Why does ${nameOfHead(header, top)} attend there?`,
       press: {pair: [top[0], top[1], header.at, looked]},
     },
   ];
   const [first, second] = header.listed.filter((place) => isReplaced(header, silenced, place));
   if (first) {
-    const both = second && header.keys[lookedAt(header, first)] === header.keys[lookedAt(header, second)];
-    const heads = both ? `${nameOfHead(first)} and ${nameOfHead(second)} attend` : `${nameOfHead(first)} attends`;
-    const seen = wordAt(header, "key", lookedAt(header, first));
+    const both =
+      second &&
+      isMixer(header, first) === isMixer(header, second) &&
+      header.keys[lookedAt(header, first)] === header.keys[lookedAt(header, second)];
+    const heads = both ? `${nameOfHead(header, first)} and ${nameOfHead(header, second)}` : nameOfHead(header, first);
     steps.push({
-      words: `${heads} to ${seen}, but later parts compensate for ${both ? "them" : "it"}`,
+      words: `${heads} ${doesWith(header, first, Boolean(both))}, but later parts compensate for ${both ? "them" : "it"}`,
       press: {head: first},
     });
   }
@@ -65,7 +68,7 @@ function ofPair(header, top) {
   const most =
     embedding && Math.abs(embedding.sum) > Math.abs(wrote)
       ? `The ${header.unit} ${wordAt(header, side, header.at)} itself contributes most to the ${side}: ${signed(embedding.sum)}`
-      : `Head ${nameOfHead(top)} contributes most to the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it attends to ${wordAt(header, "key", looked)}${before}`;
+      : `Head ${nameOfHead(header, top)} contributes most to the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `What contributes to the ${other}?`, press: {side: other}},
@@ -73,9 +76,8 @@ function ofPair(header, top) {
 }
 
 /** Where a head looks from the row that is told of. @param {WhyHeader} header @param {Place} place */
-function lookedAt({sources}, place) {
-  const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => other[1] - one[1])[0];
-  return most ? most[0] : 0;
+function lookedAt(header, place) {
+  return mainSource(header, place)?.[0] ?? 0;
 }
 
 /** For which of the two words a head writes, where it looks at one of them.
@@ -92,11 +94,6 @@ function writes(header, place) {
 function isReplaced(header, silenced, place) {
   const [wrote, after] = [header.map[place[0]][place[1]], silenced.get(place.join(" "))];
   return after !== undefined && wrote >= LEAST && isMadeUpFor(wrote, header.total - after);
-}
-
-/** @param {Place} place */
-function nameOfHead([layer, head]) {
-  return `${layer}·${head}`;
 }
 
 /** @param {WhyHeader} header @param {Map<string, number>} silenced @param {(press: StoryPress) => void} press */

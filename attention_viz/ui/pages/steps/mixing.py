@@ -2,6 +2,7 @@
 
 import functools
 import html
+from collections.abc import Sequence
 
 import streamlit as st
 from torch import Tensor
@@ -15,7 +16,7 @@ from attention_viz.steps.pair import PAIR_STEPS, MixerPair, arriving, erasers, o
 from attention_viz.trace.export import to_safetensors
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
-from attention_viz.ui.pages.steps.controls import chosen_cell, show_picker, show_step_list, take_cell
+from attention_viz.ui.pages.steps.controls import chosen_cell, show_keys, show_picker, show_step_list, take_cell
 from attention_viz.ui.pages.steps.numbers import (
     cell_html,
     label_of,
@@ -25,6 +26,7 @@ from attention_viz.ui.pages.steps.numbers import (
     table_html,
 )
 from attention_viz.ui.pages.steps.page import PIPELINE, Possible, StepChoice, is_pipeline
+from attention_viz.ui.parts.badge import power_of_ten
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
@@ -79,12 +81,29 @@ def show_mixer_controls(opened: MixerHead, choice: StepChoice) -> None:
     show_step_list(mixer_steps_of(opened))
     if choice.all == "yes":
         return
-    axes = ("query", "key") if is_pipeline(choice) else MIXER_STEPS[choice.step].axes
-    shape = opened.mixer.shape if is_pipeline(choice) else _matrix(opened, choice.step).shape
+    if not is_pipeline(choice):
+        _show_pickers(opened, MIXER_STEPS[choice.step].axes, _matrix(opened, choice.step).shape)
+
+
+def _show_pickers(opened: MixerHead, axes: tuple[str, ...], shape: Sequence[int]) -> None:
     with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
         for axis, count in zip(axes, shape, strict=True):
             if axis != "one" and count > 1:
                 show_picker(axis, opened.trace, opened.stream, count)
+
+
+def _show_pair(opened: MixerHead, choice: StepChoice) -> None:
+    """Draw the pair's pickers; of a short text, the row's keys are buttons with their weights."""
+    queries, keys = opened.mixer.shape
+    if not 1 < keys <= _LINES:
+        _show_pickers(opened, ("query", "key"), (queries, keys))
+        return
+    row = exact_row(opened, choice.query).tolist()
+    reach = choice.query + 1 if opened.mixer.is_causal else keys
+    with st.container(key="steps-pair", horizontal=True, vertical_alignment="top", gap="small"):
+        show_picker("query", opened.trace, opened.stream, queries)
+        weights = {at: f"{row[at]:.2g}".replace("-", "−") for at in sorted({*range(reach), choice.key})}
+        show_keys(opened.trace, opened.stream, weights)
 
 
 def show_mixer_exports(opened: MixerHead) -> None:
@@ -145,7 +164,9 @@ def show_mixer_pipeline(opened: MixerHead, choice: StepChoice) -> None:
     right = f"{_row_part(pair)}{_arrival(pair)}{_sum(pair, choice.dimension)}"
     # The colours of differences: plus and minus.
     style = f"--plus: {colours.more}; --minus: {colours.less}"
-    content = f"{_title(pair)}<div>{left}</div><div>{right}</div>"
+    st.html(f'<div class="mixer mixer-top" data-testid="mixer-claim" style="{style}">{_title(pair)}</div>')
+    _show_pair(opened, choice)
+    content = f"<div>{left}</div><div>{right}</div>"
     st.html(f'<div class="mixer" data-testid="mixer-pipeline" style="{style}">{content}</div>')
 
 
@@ -155,8 +176,11 @@ def _title(pair: MixerPair) -> str:
     query, key = (label_of(opened, axis, at) for axis, at in (("query", pair.query), ("key", pair.key)))
     said = "is taken away from" if pair.weight < 0 else "is carried to"
     middle = f"{said}" if pair.weight else "doesn't reach"
+    place = opened.trace.layer_numbers(opened.stream).index(opened.layer)
+    mixed = opened.trace.mixers[opened.stream][place].convolved
+    note = f" · values already mix the last {mixed} tokens" if mixed > 1 else ""
     return (
-        f'<p class="mixer-place">Layer {html.escape(label)} · {call.kind} · {call.per} {opened.head}</p>'
+        f'<p class="mixer-place">Layer {html.escape(label)} · {call.kind} · {call.per} {opened.head}{note}</p>'
         f'<p class="mixer-title">The value of <code>{html.escape(key)}</code> {middle} '
         f"<code>{html.escape(query)}</code>: <b>{signed(pair.weight)}</b></p>"
     )
@@ -261,7 +285,7 @@ def _row_part(pair: MixerPair) -> str:
             cell_html(f"{at} · {label_of(opened, 'key', at)}", "th", "mixer-chosen" if at == pair.key else ""),
             number_html(float(row[at]), marked=at == pair.key),
             f'<td class="mixer-bar">{_bar(float(row[at]) / widest)}</td>',
-            number_html(abs(float(row[at])) / (sizes or 1.0), digits=3),
+            _share(abs(float(row[at])) / (sizes or 1.0)),
             number_html(float(lengths[at])),
         ]
         for at in shown
@@ -269,7 +293,7 @@ def _row_part(pair: MixerPair) -> str:
     if rest:
         share = float(row[rest].abs().sum()) / (sizes or 1.0)
         others = [cell_html(f"{len(rest)} others", "th"), number_html(float(row[rest].sum())), cell_html("", "td")]
-        lines.append([*others, number_html(share, digits=3), cell_html("", "td")])
+        lines.append([*others, _share(share), cell_html("", "td")])
     skip = ""
     if pair.call.skip is not None:
         own = f"{float(pair.call.skip) * pair.gate:.4g}".replace("-", "−")
@@ -300,12 +324,16 @@ def _sum(pair: MixerPair, dimension: int) -> str:
     column = min(dimension, len(output) - 1)
     found = open_mixer_cell(opened, "output", pair.query, column)
     says = f"dimension {column} of {len(output)}: the sum of weight × value over the row"
-    near = f"{off:.0e}" if off else "0"
+    near = power_of_ten(off)
     return (
         f"<h6>Output</h6>{_opening('Output', says, found)}"
         f'<p class="mixer-note">The row’s sum differs from the head’s output by {near.replace("-", "−")} of its '
         "largest number.</p>"
     )
+
+
+def _share(part: float) -> str:
+    return cell_html(f"{part:.3f}", "td", "steps-number")
 
 
 def _bar(part: float) -> str:

@@ -45,7 +45,7 @@ from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import pair_of, ran, show_why, take_pair
-from attention_viz.ui.presenting.host import present_steps
+from attention_viz.ui.presenting.host import present_mixer_steps, present_steps
 from attention_viz.ui.runner.loading import load_text, study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, answer, resolve, update
@@ -185,12 +185,13 @@ def _view_mixer(study: StepsStudy, state: State, choice: StepChoice) -> Parts:
     opened, whole = head_of(study.run, state), is_pipeline(choice)
     parts = [
         Part("notes", functools.partial(show_notes, study.run, state)),
-        Part("controls", functools.partial(show_mixer_controls, opened, choice)),
+        Part("below" if whole else "controls", functools.partial(show_mixer_controls, opened, choice)),
         Part("pipeline", functools.partial(show_mixer_pipeline, opened, choice) if whole else st.empty),
     ]
     if not whole:
         parts.append(Part("picture", functools.partial(show_mixer_step, opened, choice)))
-    return Parts(parts, exports=functools.partial(show_mixer_exports, opened), runs=[("", study.run)])
+    slides = functools.partial(present_mixer_steps, opened, choice.query, choice.key)
+    return Parts(parts, exports=functools.partial(show_mixer_exports, opened), slides=slides, runs=[("", study.run)])
 
 
 def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:

@@ -41,14 +41,21 @@ def _is_put(choice: "WhyChoice", _: object) -> bool:
     return choice.ranked == "put"
 
 
+def _streams(state: State) -> tuple[str | None, ...]:
+    """Return the streams of a score's writers: its own, and those without a softmax."""
+    return (state.stream, *state.facts.mixers)
+
+
 def _layers(_: object, state: State) -> Sequence[int]:
     """Return the layers before the score's own, the only ones that can write it."""
-    before = state.layers[: bisect.bisect_left(state.layers, state.layer)]
-    return before or state.layers[:1]
+    layers = sorted({layer for stream in _streams(state) for layer in state.facts.layer_numbers(stream)})
+    return layers[: bisect.bisect_left(layers, state.layer)] or layers[:1]
 
 
 def _heads(choice: "WhyChoice", state: State) -> range:
-    return range(state.facts.head_count(state.stream, choice.writer_layer or 0))
+    layer = choice.writer_layer or 0
+    known = (stream for stream in _streams(state) if layer in state.facts.layer_numbers(stream))
+    return range(state.facts.head_count(next(known, state.stream), layer))
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,11 @@ PAGE = Page(
     "Why",
     "why",
     row=functools.partial(
-        pickers.choose, "Why", leave_out=("more",), folded="Sentence, model, layer and head, and number"
+        pickers.choose,
+        "Why",
+        leave_out=("more",),
+        mixers=True,
+        folded="Sentence, model, layer and head, and number",
     ),
     layout=_layout,
     groups=(WHY_CHOICES,),

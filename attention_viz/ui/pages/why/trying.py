@@ -12,6 +12,7 @@ from attention_viz.circuits.asked import Logit, Score
 from attention_viz.circuits.decomposition import HELD
 from attention_viz.circuits.patching.patching import TOTAL
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.why_payload import layer_heads, streams_beside
 from attention_viz.serving.runs import Run
 from attention_viz.serving.why import Head, Patched, WrittenNumber, known_silenced, patched, run_patches, without_heads
 from attention_viz.trace.trace import Trace
@@ -99,19 +100,24 @@ class Silenced:
     place: Head
 
     @property
+    def streams(self) -> tuple[str, ...]:
+        """Return the streams of the heads in the map."""
+        return streams_beside(self.run.trace, self.run.stream(self.state.stream))
+
+    @property
     def stream(self) -> str | None:
-        """Return the heads' stream."""
-        stream = self.run.stream(self.state.stream)
-        return stream if len(self.run.trace.attention_streams) > 1 else None
+        """Return the heads' stream; None if the layer says which one it is."""
+        trace, streams = self.run.trace, self.streams
+        return streams[0] if len(trace.streams) > len(streams) else None
 
     @property
     def heads(self) -> list[Head]:
         """Return heads that affect the number: for a score, from earlier layers."""
-        trace, stream = self.run.trace, self.run.stream(self.state.stream)
-        layers = trace.layer_numbers(stream)
-        if isinstance(self.of, Score):
-            layers = layers[: layers.index(self.of.layer)]
-        return [(layer, head) for layer in layers for head in range(trace.head_count(layer, stream))]
+        layers = layer_heads(self.run.trace, self.streams)
+        last = self.of.layer if isinstance(self.of, Score) else None
+        return [
+            (layer, head) for layer in sorted(layers) if last is None or layer < last for head in range(layers[layer])
+        ]
 
 
 def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:

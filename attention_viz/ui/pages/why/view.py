@@ -8,7 +8,15 @@ import streamlit as st
 from attention_viz.analysis.slides import PutIn, Wrote
 from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer.why_payload import Question, largest_heads, name_of, pack_why
+from attention_viz.explorer.why_payload import (
+    Question,
+    largest_heads,
+    layer_heads,
+    name_of,
+    pack_why,
+    stream_of,
+    streams_beside,
+)
 from attention_viz.serving.runs import Run
 from attention_viz.serving.why import Patched, WrittenNumber, words_written, written
 from attention_viz.ui import visit
@@ -42,7 +50,7 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.notices import tell
-from attention_viz.ui.parts.selection import ran, take_head
+from attention_viz.ui.parts.selection import ran, show_steps, take_head
 from attention_viz.ui.presenting.host import present_written
 from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
@@ -83,11 +91,14 @@ def why_not(run: Run, state: State) -> str:
         return "This page needs to run the model, and a trace from a file has none. Close the file to continue."
     if state.own:
         return "Our own module has random weights and was never trained. Choose a trained model."
+    if not state.facts.predicts and not run.trace.attention_streams:
+        return "This model has no softmax, so no scores, and it predicts no words. Step by step explains its weights."
     return ""
 
 
 def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
-    return run.fit is not None and state.facts.predicts and choice.why == "word"
+    scores = run.stream(state.stream) in run.trace.attention_streams
+    return run.fit is not None and state.facts.predicts and (choice.why == "word" or not scores)
 
 
 def settle(selection: Selection, run: Run) -> Selection:
@@ -101,7 +112,15 @@ def settle(selection: Selection, run: Run) -> Selection:
     if not word or not selection.head_is_free:
         return selection
     layer, head = _first_writer(run, selection)
-    return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
+    found = {"layer": layer, "head": head}
+    stream = _stream_of(run, selection.shared, layer)
+    if stream != run.stream(selection.shared.stream):
+        found |= {"stream": stream, "query": None, "key": None}
+    return update(selection, Filled(SHARED, found))
+
+
+def _stream_of(run: Run, state: State, layer: int) -> str:
+    return stream_of(run.trace, streams_beside(run.trace, run.stream(state.stream)), layer)
 
 
 def _first_writer(run: Run, selection: Selection) -> tuple[int, int]:
@@ -152,29 +171,29 @@ def study(run: Run, selection: Selection, slots: Slots) -> WhyStudy:
 def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> ShownNumber:
     """Open a number; a score's own head doesn't write it."""
     stream = run.stream(state.stream)
+    streams = streams_beside(run.trace, stream)
     found = written(run, state.request, asked.of)
-    question = Question(asked.more, asked.less, found.total, found.remainder, stream, asked.at, asked.side)
+    question = Question(asked.more, asked.less, found.total, found.remainder, streams, asked.at, asked.side)
     largest = _largest(run, state, asked, found)
-    place = run.place(stream, state.layer, state.head)
+    layer, head = run.place(stream, state.layer, state.head)
+    place = layer, min(head, layer_heads(run.trace, streams)[layer] - 1)
     if isinstance(asked.of, Score):
-        place = _writer(run, asked.of, stream, choice) or (largest[0][:2] if largest else place)
+        place = _writer(run, asked.of, streams, choice) or (largest[0][:2] if largest else place)
     packed = pack_why(run.trace, question, found.table, found.fetched)
     return ShownNumber(asked, found, packed, place, largest)
 
 
 def _largest(run: Run, state: State, asked: NamedNumber, found: WrittenNumber) -> tuple[tuple[int, int, float], ...]:
-    named = run.stream(state.stream) if len(run.trace.attention_streams) > 1 else None
-    return tuple(largest_heads(found.table, asked.side, stream=named))
+    streams = streams_beside(run.trace, run.stream(state.stream))
+    return tuple(largest_heads(found.table, asked.side, streams=streams))
 
 
-def _writer(run: Run, of: Score, stream: str, choice: WhyChoice) -> tuple[int, int] | None:
+def _writer(run: Run, of: Score, streams: tuple[str, ...], choice: WhyChoice) -> tuple[int, int] | None:
     """Return the chosen head before the score's own; None if none."""
     layer, head = choice.writer_layer, choice.writer_head
-    if layer is None or head is None:
+    if layer is None or head is None or layer >= of.layer:
         return None
-    if layer not in run.trace.layer_numbers(stream) or layer >= of.layer:
-        return None
-    return (layer, head) if head < run.trace.head_count(layer, stream) else None
+    return (layer, head) if head < layer_heads(run.trace, streams).get(layer, 0) else None
 
 
 def view(study: WhyStudy, selection: Selection) -> Parts:
@@ -192,7 +211,7 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
         *([Part("other", ask_other)] if choice.ranked == "put" else []),
     ]
     if isinstance(study.number, ShownNumber):
-        number, wrote = study.number, _wrote(study.number, run.stream(state.stream))
+        number, wrote = study.number, _wrote(study, state)
         exports = functools.partial(exports, first=functools.partial(offer_rows, run.trace, number.found))
         slides = functools.partial(present_written, run, state, wrote)
         show = functools.partial(_show_number, study, number, state, choice)
@@ -210,8 +229,22 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
 
 def _show_notes(run: Run, chosen: State, state: State) -> None:
     show_notes(run, state)
+    _show_cell(run, state)
     if chosen.more and chosen.facts.continues_text:
         tell("This page explains only the text that you typed, without the tokens that the model added.")
+
+
+def _show_cell(run: Run, state: State) -> None:
+    """Lead from a pair without a score to its steps."""
+    stream = run.stream(state.stream)
+    if stream not in run.trace.mixers or state.query is None or state.key is None:
+        return
+    with st.container(key="why-cell", horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(
+            "A layer without a softmax has no scores; this page explains the next word instead.", width="content"
+        )
+        if st.button("Show the pair step by step", key="why-steps", type="tertiary"):
+            show_steps()
 
 
 def _say_why_not(reason: str, run: Run) -> None:
@@ -221,7 +254,7 @@ def _say_why_not(reason: str, run: Run) -> None:
 
 
 def _show_pickers(study: WhyStudy, state: State) -> None:
-    if study.run.fit is not None and state.facts.predicts:
+    if study.run.fit is not None and state.facts.predicts and study.run.trace.attention_streams:
         pickers.switch("Which number", ASKED, WHY_CHOICES, "why")
     if study.words is not None:
         pick_words(study.words, study.run, state)
@@ -229,10 +262,12 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
         pick_side()
 
 
-def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
+def _wrote(study: WhyStudy, state: State) -> Wrote | None:
     """Return the head that wrote most, if any."""
-    if not number.largest:
+    number = study.number
+    if not isinstance(number, ShownNumber) or not number.largest:
         return None
+    stream = _stream_of(study.run, state, number.largest[0][0])
     asked, (layer, head, contribution) = number.asked, number.largest[0]
     name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
     return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name)
@@ -240,7 +275,11 @@ def _wrote(number: ShownNumber, stream: str) -> Wrote | None:
 
 def _show_number(study: WhyStudy, number: ShownNumber, state: State, choice: WhyChoice) -> None:
     study.slots.picture.place.empty()
-    show_why(number.packed, number.place, choice.ranked, _take_head, _take_number)
+    take, open_number = (functools.partial(one, study.run) for one in (_take_head, _take_number))
+    show_why(number.packed, number.place, choice.ranked, take, open_number)
+    pair = asked_number().get("pair")
+    if pair is not None and _stream_of(study.run, state, pair[0]) in study.run.trace.mixers:
+        show_steps()
 
 
 def _show_beneath(study: WhyStudy, state: State) -> None:
@@ -255,7 +294,7 @@ def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
     found = _silenced(one, study, number)
     if choice.ranked != "put":
         return
-    wrote = _wrote(number, study.run.stream(state.stream))
+    wrote = _wrote(study, state)
     put: PutIn | None = None
     if found is not None and wrote is not None:
         changes = {head: value - found.number for head, value in found.known.items()}
@@ -265,7 +304,7 @@ def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
 
 def _silenced(one: Silenced, study: WhyStudy, number: ShownNumber) -> Patched | None:
     if not isinstance(one.of, Score):
-        stream = one.run.stream(one.state.stream)
+        stream = _stream_of(one.run, one.state, one.place[0])
         words = words_written(one.run, one.state.request, stream, one.place, one.of.position)
         with study.slots["board"]:
             tell_writes(one.name, one.place, words)
@@ -280,22 +319,24 @@ def _silenced(one: Silenced, study: WhyStudy, number: ShownNumber) -> Patched | 
     return put_all(one, study.slots)
 
 
-def _take_number() -> None:
+def _take_number(run: Run) -> None:
     asked = asked_number()
     if "side" in asked:
         visit.pick(WHY_CHOICES, side=asked["side"])
     elif "pair" in asked:
         layer, head, query, key = asked["pair"]
-        take_head(layer, head, pair=(query, key))
-        visit.pick(WHY_CHOICES, why="pair", side="key")
+        stream = _stream_of(run, visit.shared(), layer)
+        take_head(layer, head, stream, (query, key))
+        if stream not in run.trace.mixers:
+            visit.pick(WHY_CHOICES, why="pair", side="key")
 
 
-def _take_head() -> None:
+def _take_head(run: Run) -> None:
     """Send the head: a score's stays on this page."""
     head = chosen_head()
     if head is None:
         return
-    if visit.chosen(WHY_CHOICES).why == "word":
-        take_head(*head)
+    if _asks_word(run, visit.shared(), visit.chosen(WHY_CHOICES)):
+        take_head(*head, _stream_of(run, visit.shared(), head[0]))
     else:
         visit.pick(WHY_CHOICES, writer_layer=head[0], writer_head=head[1])

@@ -6,10 +6,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import safetensors.torch
+import torch
 
+from attention_viz import load
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.sources import CATALOGUE
 from tests.ui.screens import Screen
 
 
@@ -29,7 +33,7 @@ def test_a_pair_of_a_mixer_opens_from_the_address(address: str, models: Path) ->
     trace = load_folder(models / "hybrid", "mine").trace("abcdefgh")
     weights = trace.weights(0, 3, stream="mixer")
     page = screen.part("mixer-pipeline")
-    assert "Layer 0 · selective scan · channel 3" in page
+    assert "Layer 0 · selective scan · channel 3" in screen.part("mixer-claim")
     names = re.findall(r'mixer-name">(.*?)</span>', page)
     assert names == ["Read", "After decay", "Write", "Gate", "Weight", "Still there", "‖weight · value‖", "Output"]
     totals = dict(zip(names, map(number, re.findall(r'-ink">(.*?)</b>', page)), strict=True))
@@ -47,3 +51,23 @@ def test_a_step_of_a_mixer_has_its_matrix_and_its_cells(address: str) -> None:
     assert "How much of each token's write is still there" in screen.words and not screen.alerts
     screen.pick("Step", "write").pick("Step", "output")
     assert not screen.alerts
+
+
+def test_a_model_without_attention_opens_its_mixer_with_keys_to_press_tensors_and_slides() -> None:
+    screen = Screen().open("/steps?model=recall-mamba&layer=1&head=1&query=14&key=11")
+    assert not screen.alerts and not screen.app.exception
+    trace = load("recall-mamba").trace(str(screen.picker("Sentence").value))
+    weight = float(trace.weights(1, 1, stream="mixer")[14, 11])
+    claim = screen.part("mixer-claim")
+    assert "values already mix the last 2 tokens" in claim and f"{weight:.4g}" in claim
+    tensors = safetensors.torch.load(screen.download("Tensors (safetensors)"))
+    assert float(tensors["weights"][14, 11]) == pytest.approx(weight, rel=1e-5)
+    torch.testing.assert_close(tensors["weights"] @ tensors["value"], tensors["output"], atol=1e-4, rtol=1e-4)
+    assert "arrives at" in "".join(text for text, _ in screen.slides[-2]["ask"])
+    screen.pick("Key token", 14)
+    assert screen.address["key"] == "14" and "carried" in screen.part("mixer-claim")
+
+
+def test_a_link_to_a_hybrids_mixer_opens_it_before_the_model_is_loaded() -> None:
+    facts = CATALOGUE["recall"].facts, CATALOGUE["recall-mamba"].facts
+    assert facts == (load("recall").facts, load("recall-mamba").facts)

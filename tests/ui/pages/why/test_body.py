@@ -340,3 +340,19 @@ def test_a_pair_from_right_to_left_is_asked_about_with_who_looks_first() -> None
     looking, seen = (f"“\u2068{written[at].strip('·‿')}\u2069”" for at in (4, 2))
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
     assert read_packet(board)[0]["more"] == f"{looking} → {seen}"
+
+
+@pytest.mark.parametrize("name", ["recall", "recall-mamba"])
+def test_heads_without_a_softmax_are_ablated_as_the_model_says_and_their_pair_leads_to_its_steps(name: str) -> None:
+    screen = Screen().open(f"/why?model={name}&stream=mixer&layer=0&head=1&query=14&key=11&why=pair")
+    assert not screen.app.exception and not screen.alerts
+    assert "A layer without a softmax has no scores" in screen.words
+    assert screen.app.button(key="why-steps").label == "Show the pair step by step"
+    model = shipped(name)
+    text = str(screen.picker("Sentence").value)
+    first, second = (model.tokenizer.convert_tokens_to_ids(screen.picker(one).value) for one in BOTH)  # pyright: ignore
+    for layer, head, number in screen.channel("why-board", "silenced-largest")["silenced"]:
+        after = model.trace(text, edits=[av.Ablate(layer, head)]).output[-1]
+        assert number == pytest.approx(float(after[first] - after[second]), abs=1e-3)
+    screen.pick("Also show", "weights")
+    assert not screen.app.exception and "no circuits from the weights alone" in screen.words
