@@ -204,8 +204,10 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
+    from attention_viz.analysis.measured import continues_text
+
     tokens, mask = trace.query_tokens(), model.mask_id
-    if model.facts.continues_text:
+    if continues_text(trace):
         # The shorter text of a batch is followed by padding, after which nothing is predicted.
         places = [at for at, padding in enumerate(tokens.padding) if not padding][-1 - back :][:1]
     else:

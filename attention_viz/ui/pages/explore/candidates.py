@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
+from attention_viz.analysis.measured import continues_text
 from attention_viz.explorer import is_long
 from attention_viz.serving.runs import Run, candidates
 from attention_viz.trace.spelling import SPACE, set_apart
@@ -148,7 +149,7 @@ def show_candidates(
     if not found:
         st.empty()
         return None
-    decoder = trace.attention_streams == ("decoder",)
+    decoder = continues_text(trace)
     frame = (
         st.container(gap="small") if goes_on_for_sure(state) else st.container(key="candidates", width=CANDIDATES_WIDTH)
     )
@@ -175,8 +176,9 @@ def show_candidates(
                 writes = hold_writes(run, state)
             if decoder:
                 _show_cache(trace, place, position)
-                _show_eviction(state)
-                if position == len(trace.query_tokens()) - 1 and not state.own:
+                if place is not None:
+                    _show_eviction(state)
+                if place is not None and position == len(trace.query_tokens()) - 1 and not state.own:
                     _offer_why(trace, likely)
     return writes
 
