@@ -117,10 +117,9 @@ def _show_places(
     if stream is None:
         wording_controls.pick_stream(state, mixers=mixers)
     _pick("layer", _layers(state), 116, called="layer")
-    heads = range(_head_count(visit.shared()))
-    _pick(
-        "head", heads, 116, called=_head_or_channel(visit.shared()), together=readings_too and readings.together(state)
-    )
+    heads, called = range(_head_count(visit.shared())), _head_or_channel(visit.shared())
+    together = readings_too and readings.together(state)
+    _pick("head", heads, 116 if called == "head" else 146, called=called, together=together)
     inside = None if beside is None else beside(visit.shared())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))

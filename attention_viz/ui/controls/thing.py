@@ -102,8 +102,8 @@ def end_without_softmax(page: str, state: State) -> None:
     name = allowed.display_name(state.model) if run is None else "the open trace"
     st.info(
         plain(
-            f"{page} needs softmax attention, and {name} has none: its layers mix tokens by signed weights. Explore and "
-            "Step by step show them. To stay here, choose another model."
+            f"{page} needs softmax attention, and {name} has none: its layers mix tokens by signed weights. "
+            "Explore and Step by step show them. To stay here, choose another model."
         )
     )
     _end(state)
