@@ -87,8 +87,8 @@ export function createHeatmap(view) {
 
 /** What has to be known of the matrix of a layer without a softmax. @param {Stream} stream @param {number} layer */
 function asideOfMixing({layers, longest, queries}, layer) {
-  const {cells, convolved = 0} = layers[layer];
-  if (cells === null)
+  const {cells, small, convolved = 0} = layers[layer];
+  if (cells === null && !small)
     return `This layer\u2019s matrix is drawn up to ${longest} tokens, and this text has ${queries.count}; shorten it.`;
   return convolved > 1 ? `The values already mix the last ${convolved} tokens, by a convolution before.` : "";
 }
