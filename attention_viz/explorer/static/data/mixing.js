@@ -73,7 +73,7 @@ export class MixedHead {
       this.blocked,
       this.queries,
       keys,
-      {signed: false},
+      {signed: false, skip: this.skip},
     );
     return this.second;
   }

@@ -17,8 +17,10 @@ import {readAxis} from "./tokens.js";
  * @import {HeadHeader} from "./terms.js"
  * @import {Axis} from "./tokens.js" */
 
-/** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own.
- * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null}} HeadChoice */
+/** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own, and
+ * what is shown of a layer without a softmax.
+ * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null,
+ *   arrived?: boolean, single?: boolean}} HeadChoice */
 
 /** One kind of attention; `own` where the queries are the keys.
  * @typedef {Omit<PackedStream, "queries" | "keys"> & {queries: Axis, keys: Axis, own: boolean}} Stream */
