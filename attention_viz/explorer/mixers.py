@@ -43,7 +43,7 @@ MOST_CELLS = 24_000_000
 # chosen, up to so many tokens.
 MOST_CELLS_AT_ONCE, LONGEST_HEAD = 6_000_000, 2048
 # The cells along a side of such a picture; its codes are steps of the logarithm of a size, with the weight's sign.
-_SIDE, _CODES, _BLOCKED, _DECADES = 64, 127, -128, 4
+SIDE, _CODES, _BLOCKED, _DECADES = 64, 127, -128, 4
 
 
 def pictures_of(mixer: "TokenMixer") -> int:
@@ -63,7 +63,7 @@ def longest_matrix(mixers: "Mapping[str, tuple[MixerLayer, ...]]") -> int:
 
 
 def comes_alone(mixers: "Mapping[str, tuple[MixerLayer, ...]]", stream: str) -> bool:
-    """Return whether a host hands over a stream's heads one by one, since all together are too large."""
+    """Return whether a host sends a stream's heads one by one, since all together are too large."""
     matrices = sum(pictures_of(layer.mixer) for layers in mixers.values() for layer in layers)
     tokens = mixers[stream][0].mixer.shape[-2]
     at_once = tokens <= LONGEST_MATRIX and matrices * tokens * tokens <= MOST_CELLS_AT_ONCE
@@ -108,12 +108,12 @@ def add_mixer(
 def _pictures(mixer: "TokenMixer", packet: Packet) -> dict[str, Any]:
     """Add pictures of some rows of each head: of each cell the weight of the largest size, and what arrives at most."""
     queries, keys = mixer.shape[-2:]
-    rows = (np.arange(0.5, _SIDE) * queries / _SIDE).astype(int) if queries > _SIDE else np.arange(queries)
+    rows = (np.arange(0.5, SIDE) * queries / SIDE).astype(int) if queries > SIDE else np.arange(queries)
     some = mixer.rows(rows.tolist())
     weights, arriving = _float32(some.weights), _float32(some.contributions)
     if not np.isfinite(weights).all():
         raise TraceError(f"can't draw a layer of {mixer.kind}: some of its weights aren't finite numbers")
-    starts = np.arange(0, keys, -(-keys // _SIDE))
+    starts = np.arange(0, keys, -(-keys // SIDE))
     unreached = _unreached(some, places=rows)
     shut = None if unreached is None else np.logical_and.reduceat(unreached, starts, axis=2)
     largest, least = np.maximum.reduceat(weights, starts, axis=2), np.minimum.reduceat(weights, starts, axis=2)

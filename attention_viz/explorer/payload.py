@@ -80,7 +80,7 @@ def pack(
         choice: the opening head; omit with the channel (`attention_viz.explorer.source`), to keep bytes equal.
         terms: None for all weights; else pictures, with terms of these (stream, layer).
         progress: gets the share after each layer, 0 to 1.
-        hosted: whether a host hands over a mixer's heads one by one if there are many.
+        hosted: whether a host sends a mixer's heads one by one if there are many.
     """
     if terms is None:
         refuse_large(trace)
@@ -91,11 +91,7 @@ def pack(
             "name": stream,
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream))),
-            **(
-                _whole(trace, stream, packet, masks, report)
-                if terms is None
-                else _long(trace, stream, terms, packet, masks, report)
-            ),
+            **_layers(trace, stream, terms, packet, masks, report),
         }
         for stream in trace.attention_streams
     ]
@@ -114,12 +110,7 @@ def pack(
         "masks": masks.entries,
         "streams": streams,
     }
-    if any(
-        "small" in layer or layer.get("channels")
-        for stream in streams
-        if stream["name"] in trace.mixers
-        for layer in stream["layers"]
-    ):
+    if any("small" in layer or layer.get("channels") for stream in streams for layer in stream["layers"]):
         header["channels"] = channels_id(trace)
     if seen := packed_seen(trace, packet):
         header["seen"] = seen
@@ -164,14 +155,16 @@ def _checked(trace: "Trace", choice: Choice) -> dict[str, Any]:
     return asdict(choice)
 
 
-def _long(
+def _layers(
     trace: "Trace",
     stream: str,
-    terms: Collection[tuple[str, int]],
+    terms: Collection[tuple[str, int]] | None,
     packet: Packet,
     masks: Masks,
     report: Callable[[], object],
 ) -> dict[str, Any]:
+    if terms is None:
+        return _whole(trace, stream, packet, masks, report)
     calls = [layer.attention for layer in trace.layers[stream]]
     sides = trace.query_tokens(stream), trace.key_tokens(stream)
     special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))

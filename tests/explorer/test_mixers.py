@@ -84,7 +84,7 @@ def test_a_trace_that_is_too_large_keeps_its_layers_without_their_matrices(
 
 def test_many_heads_come_in_small_and_one_by_one(delta: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("attention_viz.explorer.mixers.MOST_CELLS_AT_ONCE", 4 * 25 * 25 - 1)
-    monkeypatch.setattr("attention_viz.explorer.mixers._SIDE", 5)
+    monkeypatch.setattr("attention_viz.explorer.mixers.SIDE", 5)
     header, body = read_packet(pack(delta, hosted=True))
     (layer,) = next(one for one in header["streams"] if one["name"] == "mixer")["layers"]
     assert layer["cells"] is None and layer["small"]["side"] == [5, 5]

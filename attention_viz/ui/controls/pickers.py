@@ -8,7 +8,6 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import Positions, State, write_address
@@ -203,8 +202,8 @@ def _head_or_channel(state: State) -> str:
     stream = state.stream or next(iter(state.facts.streams), "")
     if run is None:
         return "channel" if (stream, state.layer) in state.facts.channels else "head"
-    call = run.trace.attention(state.layer, run.stream(state.stream))
-    return call.per if isinstance(call, TokenMixer) else "head"
+    layers = run.trace.mixers.get(run.stream(state.stream), ())
+    return layers[0].mixer.per if layers else "head"
 
 
 def _own_settings() -> None:

@@ -90,7 +90,7 @@ def show_explorer(
 
     Args:
         pair: by default the head's own.
-        mixing: "arrived" and "single", what to show of a layer without a softmax; by default what is shown already.
+        mixing: "arrived" and "single", the view of a layer without a softmax; by default the one on the screen.
     """
     payload = payload_of(shown) if isinstance(shown, Run) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {rankHeads} from "../../../attention_viz/explorer/static/data/ranking.js";
+import {rankHeads} from "../../../attention_viz/explorer/static/heads/ranking.js";
 
 const LAYERS = [{heads: 2}, {heads: 3}];
 const looks = (weight, blocked = false) => ({at: () => weight, isBlocked: () => blocked});

@@ -36,6 +36,6 @@ def test_the_other_pages_say_that_there_is_no_softmax_attention(page: str) -> No
 def test_the_url_holds_what_is_shown_of_a_mixer() -> None:
     screen = Screen().open(f"/{ADDRESS}&mixing=arrived&channels=one")
     assert (screen.address["mixing"], screen.address["channels"]) == ("arrived", "one")
-    screen.open(f"/{ADDRESS}&mixing=sums")
+    screen = Screen().open(f"/{ADDRESS}&mixing=sums")
     assert "mixing" not in screen.address
     assert any("mixing “sums”" in warning for warning in screen.warnings)

@@ -4,7 +4,7 @@ import {Head} from "./head.js";
 import {readMixed, readSmall} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
-import {rankHeads} from "./ranking.js";
+import {rankHeads} from "../heads/ranking.js";
 import {hasNumbers, readHead, readMaps} from "./terms.js";
 import {Thumbnail, codeValues} from "./thumbnail.js";
 import {readAxis} from "./tokens.js";
@@ -13,7 +13,7 @@ import {readAxis} from "./tokens.js";
  * @import {ComputedHead} from "./computed.js"
  * @import {ChannelHeader, MixedHead, PackedMixing, SmallMixedHead} from "./mixing.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
- * @import {RankedHead} from "./ranking.js"
+ * @import {RankedHead} from "../heads/ranking.js"
  * @import {HeadHeader} from "./terms.js"
  * @import {Axis} from "./tokens.js" */
 

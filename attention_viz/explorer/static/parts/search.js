@@ -7,7 +7,7 @@ import {threeDigits} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
 /** @import {Part, View, Writes} from "./view.js"
- * @import {RankedHead} from "../data/ranking.js" */
+ * @import {RankedHead} from "../heads/ranking.js" */
 
 /** @typedef {Pick<View, "recording" | "now" | "pin" | "choose"> & Writes<"query" | "key" | "pairQuery" | "pairKey" | "pairChosen">} SearchView */
 

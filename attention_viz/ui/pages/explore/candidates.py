@@ -7,9 +7,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.analysis.measured import continues_text
 from attention_viz.explorer import is_long
-from attention_viz.serving.runs import Run, candidates
+from attention_viz.serving.runs import Run, candidates, reads_on
 from attention_viz.trace.spelling import SPACE, set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
@@ -149,7 +148,7 @@ def show_candidates(
     if not found:
         st.empty()
         return None
-    decoder = continues_text(trace)
+    decoder = reads_on(trace)
     frame = (
         st.container(gap="small") if goes_on_for_sure(state) else st.container(key="candidates", width=CANDIDATES_WIDTH)
     )

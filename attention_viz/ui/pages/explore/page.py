@@ -117,7 +117,7 @@ def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[i
 
 
 def _take_choice() -> None:
-    """Send the explorer's choice, with what it shows of a layer without a softmax."""
+    """Send the explorer's choice, with its view of layers without a softmax."""
     take_choice()
     choice = chosen() or {}
     mixing, channels = MIXING[bool(choice.get("arrived"))], CHANNELS[bool(choice.get("single"))]

@@ -1,6 +1,6 @@
 // All heads of a stream, ranked by one weight: how much a query looks at a key.
 
-/** @import {Head} from "./head.js" */
+/** @import {Head} from "../data/head.js" */
 
 /** @typedef {{layer: number, head: number, weight: number}} RankedHead */
 
