@@ -9,7 +9,7 @@ from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.tables import STUDIED, tables_of
 from attention_viz.errors import ScanError
-from attention_viz.trace.layers import MIXER
+from attention_viz.trace.kind import MIXER
 
 _TABLES = ("heads", "kinds", "examples", "texts")
 

@@ -10,7 +10,7 @@ from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.corpus.opening import heads_in
 from attention_viz.corpus.tables import SPREAD, records_of
 from attention_viz.errors import ScanError, ShapeError
-from attention_viz.trace.layers import MIXER
+from attention_viz.trace.kind import MIXER
 
 if TYPE_CHECKING:
     import pandas

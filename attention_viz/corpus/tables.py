@@ -13,8 +13,7 @@ from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import CorpusPart
 from attention_viz.corpus.tally import Chosen, Tally
-from attention_viz.trace.kind import Unit
-from attention_viz.trace.layers import MIXER
+from attention_viz.trace.kind import MIXER, Unit
 
 if TYPE_CHECKING:
     import pandas

@@ -86,7 +86,7 @@ def pack(
         refuse_large(trace)
     packet, masks, axes = Packet(), Masks(), PackedAxes(generated_by(trace))
     report = _layers_done(trace, progress)
-    streams = [
+    streams: list[dict[str, Any]] = [
         {
             "name": stream,
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),

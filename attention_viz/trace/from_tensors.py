@@ -17,7 +17,8 @@ from attention_viz.operation.reach import is_causal
 from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.from_weights import attention_of
-from attention_viz.trace.layers import STREAMS, Layer
+from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens

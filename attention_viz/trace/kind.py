@@ -5,7 +5,12 @@ from enum import StrEnum
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
 
-__all__ = ["MEDIA", "InputKind", "Unit"]
+__all__ = ["MEDIA", "MIXER", "STREAMS", "InputKind", "Unit"]
+
+# What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
+STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
+# The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
+MIXER = "mixer"
 
 
 class InputKind(StrEnum):

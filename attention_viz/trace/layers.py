@@ -12,12 +12,8 @@ from attention_viz.operation.shapes import FLOATING, broadcasts
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.kept import KeptLayers
+from attention_viz.trace.kind import STREAMS
 from attention_viz.trace.memory import LateOutput
-
-# What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
-STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
-# The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
-MIXER = "mixer"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

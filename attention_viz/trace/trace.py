@@ -24,7 +24,8 @@ from attention_viz.trace.from_tensors import (
     heads_first,
     trace_of_calls,
 )
-from attention_viz.trace.layers import STREAMS, Layer, labels_of
+from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.layers import Layer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.rerun import Relevance, Rerun
 from attention_viz.trace.tokens import Tokens

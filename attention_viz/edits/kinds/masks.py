@@ -17,7 +17,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.shapes import check_tensor
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.token_mixer import TokenMixer
-from attention_viz.trace.layers import MIXER
+from attention_viz.trace.kind import MIXER
 from attention_viz.trace.trace import Trace
 
 __all__ = ["KINDS", "Allow", "Block", "narrow"]

@@ -15,7 +15,7 @@ from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.recording.mixers.kernels import Kernel, first_of
 from attention_viz.recording.recorder import in_a_batch, of_row
-from attention_viz.trace.layers import MIXER
+from attention_viz.trace.kind import MIXER
 from attention_viz.trace.memory import RestingFile
 
 __all__ = ["HEARING", "Entered", "MixerCall", "MixerRecorder", "with_first", "without_first"]

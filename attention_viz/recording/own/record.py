@@ -18,7 +18,8 @@ from attention_viz.recording.as_written import plainly
 from attention_viz.recording.own.heard import HeardCall
 from attention_viz.recording.own.hearing import COMPILED, Hearing
 from attention_viz.trace.from_tensors import Labels, origin_of, tokens_of
-from attention_viz.trace.layers import STREAMS, Layer
+from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Trace

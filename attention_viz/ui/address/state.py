@@ -10,8 +10,7 @@ from attention_viz.serving import permissions
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import OwnModule, Request
 from attention_viz.sources import CATALOGUE, Entry
-from attention_viz.trace.kind import MEDIA, InputKind
-from attention_viz.trace.layers import MIXER, STREAMS
+from attention_viz.trace.kind import MEDIA, MIXER, STREAMS, InputKind
 from attention_viz.ui.address.codec import parameter, read, write
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
 

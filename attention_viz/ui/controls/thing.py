@@ -11,8 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
-from attention_viz.trace.kind import InputKind
-from attention_viz.trace.layers import MIXER
+from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.parts import open_trace as opening
