@@ -89,6 +89,11 @@ def looks_back(trace: Trace, stream: str) -> bool:
     return stream == "decoder" or (stream != "cross" and is_causal(first.allowed, first.shape[-2:]))
 
 
+def continues_text(trace: Trace) -> bool:
+    """Return whether a trace is of a model that reads from left to right: a decoder, or causal mixers alone."""
+    return trace.streams[0] == "decoder" or (not trace.attention_streams and looks_back(trace, trace.streams[0]))
+
+
 def _joined(parts: Sequence[RowWeights]) -> RowWeights:
     heads = [head for part in parts for head in part.heads]
     return RowWeights(heads, torch.cat([part.weights for part in parts]), torch.cat([part.open for part in parts]))

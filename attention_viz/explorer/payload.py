@@ -21,7 +21,7 @@ from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.errors import TraceError
 from attention_viz.explorer.axes import PackedAxes, generated_by, in_sight
 from attention_viz.explorer.limits import refuse_large
-from attention_viz.explorer.mixers import add_mixer, channels_id, longest_matrix
+from attention_viz.explorer.mixers import LONGEST_HEAD, add_mixer, channels_id, comes_alone, longest_matrix
 from attention_viz.explorer.packet import Packet, read_packet
 from attention_viz.explorer.planes import ERROR, LEVELS, Masks, split_numbers, steps_of
 from attention_viz.explorer.seen import packed_seen
@@ -72,6 +72,7 @@ def pack(
     terms: Collection[tuple[str, int]] | None = None,
     findings: "Sequence[Finding] | None" = None,
     progress: "Progress | None" = None,
+    hosted: bool = False,
 ) -> bytes:
     """Pack the trace for the browser; equal traces give equal bytes.
 
@@ -79,25 +80,22 @@ def pack(
         choice: the opening head; omit with the channel (`attention_viz.explorer.source`), to keep bytes equal.
         terms: None for all weights; else pictures, with terms of these (stream, layer).
         progress: gets the share after each layer, 0 to 1.
+        hosted: whether a host sends a mixer's heads one by one if there are many.
     """
     if terms is None:
         refuse_large(trace)
     packet, masks, axes = Packet(), Masks(), PackedAxes(generated_by(trace))
     report = _layers_done(trace, progress)
-    streams = [
+    streams: list[dict[str, Any]] = [
         {
             "name": stream,
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream))),
-            **(
-                _whole(trace, stream, packet, masks, report)
-                if terms is None
-                else _long(trace, stream, terms, packet, masks, report)
-            ),
+            **_layers(trace, stream, terms, packet, masks, report),
         }
         for stream in trace.attention_streams
     ]
-    streams += _mixers(trace, packet, masks, axes)
+    streams += _mixers(trace, packet, masks, axes, hosted=hosted)
     header = {
         "version": 1,
         "model": trace.provenance.model,
@@ -112,7 +110,7 @@ def pack(
         "masks": masks.entries,
         "streams": streams,
     }
-    if any(layer.mixer.per == "channel" for layers in trace.mixers.values() for layer in layers):
+    if any("small" in layer or layer.get("channels") for stream in streams for layer in stream["layers"]):
         header["channels"] = channels_id(trace)
     if seen := packed_seen(trace, packet):
         header["seen"] = seen
@@ -157,14 +155,16 @@ def _checked(trace: "Trace", choice: Choice) -> dict[str, Any]:
     return asdict(choice)
 
 
-def _long(
+def _layers(
     trace: "Trace",
     stream: str,
-    terms: Collection[tuple[str, int]],
+    terms: Collection[tuple[str, int]] | None,
     packet: Packet,
     masks: Masks,
     report: Callable[[], object],
 ) -> dict[str, Any]:
+    if terms is None:
+        return _whole(trace, stream, packet, masks, report)
     calls = [layer.attention for layer in trace.layers[stream]]
     sides = trace.query_tokens(stream), trace.key_tokens(stream)
     special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))
@@ -187,19 +187,29 @@ def _long(
     return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
 
 
-def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes) -> list[dict[str, Any]]:
+def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes, *, hosted: bool) -> list[dict[str, Any]]:
     longest = longest_matrix(trace.mixers)
     found = list[dict[str, Any]]()
     for stream, layers in trace.mixers.items():
         tokens = in_sight(trace, trace.query_tokens(stream))
-        drawn = len(tokens) <= longest
+        drawn, alone = len(tokens) <= longest, hosted and comes_alone(trace.mixers, stream)
         entries = [
-            {"number": number, **add_mixer(layer, f"layer {number} of the {stream}", packet, masks, drawn=drawn)}
+            {
+                "number": number,
+                **add_mixer(layer, f"layer {number} of the {stream}", packet, masks, drawn=drawn, alone=alone),
+            }
             for number, layer in zip(trace.layer_numbers(stream), layers, strict=True)
         ]
         place = axes.add(tokens)
         found.append(
-            {"name": stream, "queries": place, "keys": place, "signed": True, "longest": longest, "layers": entries}
+            {
+                "name": stream,
+                "queries": place,
+                "keys": place,
+                "signed": True,
+                "longest": max(longest, LONGEST_HEAD * alone),
+                "layers": entries,
+            }
         )
     return found
 

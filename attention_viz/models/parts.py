@@ -123,6 +123,7 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
         numbers=_numbers(anatomy),
         mixers=anatomy.heads_of_mixers,
+        channels=anatomy.layers_of_channels,
         without={stream: numbers for stream, numbers in anatomy.without.items() if numbers},
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,

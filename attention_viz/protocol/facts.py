@@ -27,6 +27,7 @@ class ModelFacts:
         trained: whether its weights were learned.
         reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
         mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
+        channels: the stream and number of each of these layers that has a matrix per channel, not per head.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -39,6 +40,7 @@ class ModelFacts:
     trained: bool = True
     reads: InputKind = InputKind.TEXT
     mixers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    channels: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class Anatomy:
         no_words: why output rows aren't logits of tokens; "" if they are.
         mixer_places: the stream and number of each call of a layer that mixes tokens without a softmax, in order.
         mixer_heads: those calls' heads or channels.
+        mixer_channels: whether those calls have a matrix per channel.
     """
 
     streams: tuple[str, ...]
@@ -68,6 +69,7 @@ class Anatomy:
     no_words: str = ""
     mixer_places: tuple[tuple[str, LayerNumber], ...] = ()
     mixer_heads: tuple[int, ...] = ()
+    mixer_channels: tuple[bool, ...] = ()
 
     @once
     def layers(self) -> Mapping[str, KeptLayers]:
@@ -96,6 +98,11 @@ class Anatomy:
         """By stream, the heads or channels of each layer without a softmax."""
         counts = list(zip(self.mixer_places, self.mixer_heads, strict=True))
         return {name: tuple(count for (stream, _), count in counts if stream == name) for name in self.mixers}
+
+    @property
+    def layers_of_channels(self) -> frozenset[tuple[str, int]]:
+        """The stream and number of each layer that has a matrix per channel."""
+        return frozenset(place for place, one in zip(self.mixer_places, self.mixer_channels, strict=True) if one)
 
     def described(self, provenance: Provenance) -> Provenance:
         """Add the output's name, omissions and notes to a provenance."""
@@ -251,6 +258,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
         mixer_places=mixer_places(recorded.mixers),
         mixer_heads=tuple(call.mixer.shape[-3] for call in recorded.mixers),
+        mixer_channels=tuple(call.mixer.per == "channel" for call in recorded.mixers),
     )
     return anatomy, any(one.by == SOFTMAX for one in outside)
 

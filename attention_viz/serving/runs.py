@@ -40,6 +40,7 @@ __all__ = [
     "lent",
     "load_model",
     "projections",
+    "reads_on",
     "run_request",
 ]
 
@@ -205,14 +206,19 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
     tokens, mask = trace.query_tokens(), model.mask_id
-    # A model without a softmax continues a text if none of its layers reads ahead.
-    mixers = () if trace.attention_streams else [one.mixer for layers in trace.mixers.values() for one in layers]
-    if model.facts.continues_text or (mixers and all(one.is_causal for one in mixers)):
+    if reads_on(trace):
         # The shorter text of a batch is followed by padding, after which nothing is predicted.
         places = [at for at, padding in enumerate(tokens.padding) if not padding][-1 - back :][:1]
     else:
         places = [at for at, one in enumerate(tokens.numbers) if one == mask]
     return {place: model.candidates(trace, place, count) for place in places}
+
+
+def reads_on(trace: "Trace") -> bool:
+    """Return whether a trace's model reads from left to right, so that a next token can follow."""
+    from attention_viz.analysis.measured import continues_text
+
+    return continues_text(trace)
 
 
 def is_full(request: Request, trace: "Trace") -> bool:

@@ -50,13 +50,21 @@ class _Packed:
         run = self._run()
         assert run is not None, "the caller keeps the run alive"
         with long_text(run.tokens):
-            return pack(run.trace, terms=() if is_long(run.trace) else None, findings=run.findings)
+            return pack(run.trace, terms=() if is_long(run.trace) else None, findings=run.findings, hosted=True)
 
     @once
     def long_id(self) -> str | None:
         from attention_viz.explorer import id_of
 
         return id_of(self.payload)
+
+    @once
+    def mixers_id(self) -> str:
+        from attention_viz.explorer.mixers import channels_id
+
+        run = self._run()
+        assert run is not None, "the caller keeps the run alive"
+        return channels_id(run.trace)
 
 
 @once_for_each
@@ -75,14 +83,17 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
 
 
 def channel_of(run: "Run", stream: str, layer: int, channel: int) -> bytes | None:
-    """Return one channel of a layer without a softmax; None where the browser has all heads."""
-    from attention_viz.explorer.mixers import pack_channel
+    """Return one channel or head of a layer without a softmax; None if the browser has all heads."""
+    from attention_viz.explorer.mixers import comes_alone, pack_channel
     from attention_viz.operation.token_mixer import TokenMixer
 
     call = run.trace.attention(layer, stream)
-    if not isinstance(call, TokenMixer) or call.per != "channel":
+    if not isinstance(call, TokenMixer) or not (call.per == "channel" or comes_alone(run.trace.mixers, stream)):
         return None
-    return pack_channel(run.trace, stream, layer, channel)
+    of = _packed(run).mixers_id
+    heads = _heads_with(run) if run.trace.seen.tensors else HEADS
+    packed = heads.get((of, stream, layer, channel), lambda: pack_channel(run.trace, stream, layer, channel, of) or b"")
+    return packed or None
 
 
 def maps_in(packed: bytes) -> bytes:

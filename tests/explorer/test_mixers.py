@@ -16,6 +16,7 @@ from attention_viz.explorer.mixers import pack_channel
 from attention_viz.explorer.packet import read_packet
 from attention_viz.trace.trace import Trace
 from tests.recording.mixers.hybrids import build
+from tests.shipped import shipped
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 IDS = (torch.arange(25)[None] * 7) % 97
@@ -79,6 +80,46 @@ def test_a_trace_that_is_too_large_keeps_its_layers_without_their_matrices(
 ) -> None:
     monkeypatch.setattr("attention_viz.explorer.mixers.LONGEST_MATRIX", 24)
     assert read(delta)[0]["cells"] is None and mixers.mixer_cells(delta.mixers["mixer"]) == 4 * 25 * 25
+
+
+def test_many_heads_come_in_small_and_one_by_one(delta: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attention_viz.explorer.mixers.MOST_CELLS_AT_ONCE", 4 * 25 * 25 - 1)
+    monkeypatch.setattr("attention_viz.explorer.mixers.SIDE", 5)
+    header, body = read_packet(pack(delta, hosted=True))
+    (layer,) = next(one for one in header["streams"] if one["name"] == "mixer")["layers"]
+    assert layer["cells"] is None and layer["small"]["side"] == [5, 5]
+    call, rows = delta.attention(0, "mixer"), [2, 7, 12, 17, 22]
+    for which, exact in (("signs", call.weights), ("arrivals", call.contributions)):
+        at, count = layer["small"][which]["at"]
+        codes = np.frombuffer(zlib.decompress(body[at : at + count]), np.int8).reshape(4, 5, 5)
+        for head, most in enumerate(layer["small"][which]["most"]):
+            cells = exact[head, rows].numpy().reshape(5, 5, 5)
+            largest = np.take_along_axis(cells, np.abs(cells).argmax(2)[:, :, None], 2)[:, :, 0]
+            assert most == np.abs(largest).max()
+            for row, column in np.ndindex(5, 5):
+                if 5 * column > rows[row]:
+                    assert codes[head, row, column] == -128
+                else:
+                    place = np.clip(1 + np.log10(max(abs(largest[row, column]) / most, 1e-30)) / 4, 0, 1)
+                    assert codes[head, row, column] == pytest.approx(127 * np.sign(largest[row, column]) * place, abs=1)
+    packed = pack_channel(delta, "mixer", 0, 3)
+    assert packed is not None and read_packet(packed)[0]["of"] == header["channels"]
+    (at, count), alone = read_packet(packed)[0]["cells"], read_packet(packed)[1]
+    cells = np.frombuffer(zlib.decompress(alone[at : at + count]), "<f4")
+    # A head alone is computed in other steps: its last digits may differ.
+    assert np.allclose(cells.reshape(25, 25), call.weights[3].numpy(), rtol=1e-5, atol=1e-7)
+
+
+def test_a_model_without_softmax_attention_is_drawn_and_its_skip_set_apart(
+    open_page: Callable[..., Page], tmp_path: Any
+) -> None:
+    trace = shipped("recall-mamba").trace("hugo pink , ida gold , karl white , ida black . ida ?")
+    explore(trace, layer=1, head=1).save_html(tmp_path / "pure.html")
+    page = open_page((tmp_path / "pure.html").as_uri())
+    expect(page.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · SSD · Head 1")
+    expect(page.get_by_test_id("explorer-mixing")).to_contain_text("the diagonal adds the skip")
+    expect(page.get_by_test_id("explorer-sentence")).not_to_be_empty()
+    assert "attends" not in page.get_by_test_id("explorer").inner_text()
 
 
 def test_a_head_is_drawn_with_its_signs_in_one_grid_with_softmax_layers(

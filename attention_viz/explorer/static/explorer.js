@@ -99,6 +99,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     choose: (wanted) => {
       showHead(store, placed(recording, wanted));
       const asked = askedPair(recording, wanted);
+      store.set(mixingOf(wanted, store.state));
       store.set({...asked, ...(letsGo(store.state, asked) ? {query: null, key: null} : {})});
     },
     refresh() {
@@ -133,17 +134,22 @@ function firstState(recording, choice, settings) {
     ...placed(recording, choice ?? recording.header.choice ?? {}),
     scale: longest > MANY_TOKENS ? "logarithmic" : "linear",
     scaleChosen: false,
-    arrived: false,
-    single: false,
     hideSpecial: Boolean(recording.header.seen?.sound),
     ...{blocks: "largest", direction: "from", smooth: true, strength: 100, after: false, aligned: false},
     ...settings,
+    ...mixingOf(choice ?? {}, {arrived: false, single: false, ...settings}),
     ...NOTHING_CHOSEN,
     ...askedPair(recording, choice ?? {}),
     loaded: 0,
     size: "",
     theme: 0,
   };
+}
+
+/** What a host wants shown of a layer without a softmax, else what is shown already.
+ * @param {Partial<HeadChoice>} wanted @param {Pick<State, "arrived" | "single">} before */
+function mixingOf(wanted, before) {
+  return {arrived: wanted.arrived ?? before.arrived, single: wanted.single ?? before.single};
 }
 
 /** @param {Readonly<State>} state @returns {Settings} */

@@ -16,7 +16,7 @@ from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import wording as wording_controls
 from attention_viz.ui.controls.fold import READ, show_chips, show_fold
-from attention_viz.ui.controls.thing import end_unless_shown, is_shown_on, reads, show_thing
+from attention_viz.ui.controls.thing import end_unless_shown, end_without_softmax, is_shown_on, reads, show_thing
 from attention_viz.ui.controls.wording import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
@@ -98,6 +98,8 @@ def choose(
         )
     show_chips(chips, visit.shared(), unused)
     end_unless_shown(page, visit.shared(), kind)
+    if not mixers:
+        end_without_softmax(page, visit.shared())
     return ControlRow(_current_with_notices(), bar, options, own=inside)
 
 
@@ -113,9 +115,10 @@ def _show_places(
     """Return the end of "Options" and the page's slot."""
     if stream is None:
         wording_controls.pick_stream(state, mixers=mixers)
-    _pick("layer", _layers(state), 116)
-    heads = range(_head_count(visit.shared()))
-    _pick("head", heads, 116, together=readings_too and readings.together(state))
+    _pick("layer", _layers(state), 116, called="layer")
+    heads, called = range(_head_count(visit.shared())), _head_or_channel(visit.shared())
+    together = readings_too and readings.together(state)
+    _pick("head", heads, 116 if called == "head" else 146, called=called, together=together)
     inside = None if beside is None else beside(visit.shared())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))
@@ -159,7 +162,7 @@ def address() -> dict[str, str]:
     return write_address(visit.shared())
 
 
-def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = False) -> None:
+def _pick(name: str, numbers: Sequence[int], width: int, *, called: str, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer.
     if (within := WholeNumber().within(getattr(visit.shared(), name), numbers, 0)) != getattr(visit.shared(), name):
         visit.send(Filled(SHARED, {name: within}, stays=name in visit.here().selection.chosen))
@@ -175,10 +178,10 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, together: bool = Fal
         return
     widgets.show(
         st.selectbox,
-        name.capitalize(),
+        called.capitalize(),
         of=SHARED,
         name=name,
-        options={number: f"{name.capitalize()} {number}" for number in numbers},
+        options={number: f"{called.capitalize()} {number}" for number in numbers},
         width=width,
         label_visibility="collapsed",
     )
@@ -192,6 +195,15 @@ def _layers(state: State) -> Sequence[int]:
 def _head_count(state: State) -> int:
     run = opening.opened()
     return state.head_count if run is None else run.trace.head_count(state.layer, run.stream(state.stream))
+
+
+def _head_or_channel(state: State) -> str:
+    run = opening.opened()
+    stream = state.stream or next(iter(state.facts.streams), "")
+    if run is None:
+        return "channel" if (stream, state.layer) in state.facts.channels else "head"
+    layers = run.trace.mixers.get(run.stream(state.stream), ())
+    return layers[0].mixer.per if layers else "head"
 
 
 def _own_settings() -> None:

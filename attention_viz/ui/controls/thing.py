@@ -11,7 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
-from attention_viz.trace.kind import InputKind
+from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.parts import open_trace as opening
@@ -88,7 +88,28 @@ def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
             f"{page} can't show {kind.plural}, and {reads}. {others} can. To stay here, choose a model that reads text."
         )
     )
-    if opened:
+    _end(state)
+
+
+def end_without_softmax(page: str, state: State) -> None:
+    """End a page about softmax attention for a model that has none."""
+    run = opening.opened()
+    streams = state.facts.streams if run is None else run.trace.streams
+    # Before the model is loaded, its streams aren't known.
+    if not streams or not all(stream.startswith(MIXER) for stream in streams):
+        return
+    name = allowed.display_name(state.model) if run is None else "the open trace"
+    st.info(
+        plain(
+            f"{page} needs softmax attention, and {name} has none: its layers mix tokens by signed weights. "
+            "Explore and Step by step show them. To stay here, choose another model."
+        )
+    )
+    _end(state)
+
+
+def _end(state: State) -> None:
+    if opening.opened() is not None:
         opening.offer_closing("close-thing")
     # The URL keeps its other parameters.
     st.query_params.update(write_address(state))

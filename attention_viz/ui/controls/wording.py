@@ -61,7 +61,7 @@ def streams(state: State, *, mixers: bool = False) -> tuple[str, ...]:
     """Return a loaded model's streams, else none; on request with its layers without a softmax."""
     run = opening.opened()
     if run is None:
-        return (*state.facts.heads, *(state.facts.mixers if mixers else ()))
+        return (*dict.fromkeys((*state.facts.heads, *(state.facts.mixers if mixers else ()))),)
     return run.trace.streams if mixers else run.trace.attention_streams
 
 

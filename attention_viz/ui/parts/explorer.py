@@ -2,7 +2,7 @@
 
 import contextlib
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,12 +84,18 @@ def show_explorer(
     on_choice: Callable[[], None],
     *,
     pair: tuple[int | None, int | None] = (None, None),
+    mixing: Mapping[str, bool] | None = None,
 ) -> None:
-    """Show a packed trace, sent only when it changes; `pair` is by default the head's own."""
+    """Show a packed trace, sent only when it changes.
+
+    Args:
+        pair: by default the head's own.
+        mixing: "arrived" and "single", the view of a layer without a softmax; by default the one on the screen.
+    """
     payload = payload_of(shown) if isinstance(shown, Run) else shown
     _explorer(key=_KEY, data=payload, on_choice_change=on_choice, on_pair_change=_nothing, on_open_change=_nothing)
     head_and_pair = {"stream": stream, "layer": layer, "head": head, "query": pair[0], "key": pair[1]}
-    message = {**head_and_pair, "seen": (chosen() or {}).get("serial", 0)}
+    message = {**head_and_pair, **(mixing or {}), "seen": (chosen() or {}).get("serial", 0)}
     show_channel(_KEY, **message)
     if isinstance(shown, Run) and (channel := channel_of(shown, stream, layer, head)) is not None:
         _packet(key=f"{_KEY}-channel-packet", data=channel)

@@ -3,6 +3,7 @@ import {test} from "node:test";
 
 import {
   MixedHead,
+  SmallMixedHead,
   carried,
   rowSums,
   shareOfSize,
@@ -74,4 +75,19 @@ test("a number has three significant digits at any size", () => {
     "−3.46 × 10⁸",
   ]);
   assert.deepEqual([-0.104, 1.25, 12, 0.00004].map(twoDigits), ["−.10", "1.3", "12", "4e-5"]);
+});
+
+test("a head in small keeps sizes on a logarithmic scale, signs, and where nothing can arrive", () => {
+  const codes = Int8Array.of(127, -128, -64, 0);
+  const small = new SmallMixedHead(codes, 2, [2, 2], Int8Array.of(127, -128, 127, 64), 3);
+  assert.equal(small.at(0, 0), 2);
+  assert.ok(Math.abs(small.at(1, 0) / (-2 * 10 ** (4 * (64 / 127 - 1))) - 1) < 1e-6);
+  assert.equal(small.at(1, 1), 0);
+  assert.ok(small.isBlocked(0, 1) && !small.isBlocked(1, 0));
+  assert.equal(small.arrived.at(1, 0), 3);
+  // Whatever rows the text has, the picture is drawn as a whole.
+  assert.deepEqual(
+    [...small.sample(Int32Array.of(0, 1, 2, 3), ALL.columns, 2, 2)],
+    [...new MixedHead(small.cells, small.blocked, 2, 2).sample(ALL.rows, ALL.rows, 2, 2)],
+  );
 });

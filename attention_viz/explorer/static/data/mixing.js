@@ -14,8 +14,13 @@ import {Strongest} from "./strongest.js";
  * @property {number} channels  how many; 0 where there are heads
  * @property {number} convolved  over how many tokens a convolution mixed the values before; 0 where none did
  * @property {Place | null} cells  (head, query, key); null where the text is too long to be drawn
+ * @property {PackedSmall} [small]  where a host hands over heads one by one
  * @property {Place} [lengths]  of each value (head, key), where the cells are weights
  * @property {Place} [skip]  (head, query), what the diagonal has beside the layer's memory */
+
+/** Small pictures of a layer's heads, from some of their rows: codes (head, row, column), and each head's largest size.
+ * @typedef {{at: Place, most: number[]}} PackedCodes
+ * @typedef {{side: [number, number], signs: PackedCodes, arrivals: PackedCodes}} PackedSmall */
 
 /** What stands before one channel of a layer, as `pack_channel` in mixers.py writes it.
  * @typedef {Pick<PackedMixing, "cells" | "lengths" | "skip"> & {channel: {stream: string, layer: number, head: number}}}
@@ -68,7 +73,7 @@ export class MixedHead {
       this.blocked,
       this.queries,
       keys,
-      {signed: false},
+      {signed: false, skip: this.skip},
     );
     return this.second;
   }
@@ -183,6 +188,50 @@ export async function readMixed(payload, {cells, lengths, skip, heads}, masks, q
           skip: beside?.subarray(head * queries, (head + 1) * queries) ?? null,
         },
       ),
+  );
+}
+
+/** A head in small, until a host hands it over: from some of its rows, and of each cell's keys the largest size. */
+export class SmallMixedHead extends MixedHead {
+  /** @param {Int8Array} codes  (row, column): 127 for the largest size, with a sign; -128 where nothing can arrive
+   * @param {number} most  that size @param {[number, number]} side @param {Int8Array | null} arrivals
+   * @param {number} mostArriving */
+  constructor(codes, most, [down, across], arrivals, mostArriving) {
+    const cells = Float32Array.from(
+      codes,
+      (code) => Math.sign(code) * most * 10 ** (DECADES * (Math.abs(code) / 127 - 1)),
+    );
+    const blocked = Uint8Array.from(codes, (_, at) =>
+      Number(codes[(at % down) * across + Math.floor(at / down)] === -128),
+    );
+    blocked.forEach((shut, at) => {
+      if (shut) cells[(at % down) * across + Math.floor(at / down)] = 0;
+    });
+    super(cells, blocked, down, across, {signed: arrivals !== null});
+    this.small = arrivals && new SmallMixedHead(arrivals, mostArriving, [down, across], null, 0);
+  }
+
+  /** @override @returns {MixedHead} */
+  get arrived() {
+    return this.small ?? this;
+  }
+
+  /** All of the picture: it has no columns to leave out. @override @param {Places} _rows @param {Places} _columns
+   * @param {number} width @param {number} height */
+  sample(_rows, _columns, width, height) {
+    const all = (/** @type {number} */ count) => Int32Array.from({length: count}, (_, place) => place);
+    return super.sample(all(this.queries), all(this.keys), width, height);
+  }
+}
+
+/** A layer's heads in small. @param {{body: Uint8Array}} payload @param {PackedSmall} small */
+export async function readSmall(payload, {side, signs, arrivals}) {
+  const [codes, arriving] = await Promise.all([signs, arrivals].map(({at}) => readPlane(payload, at)));
+  const size = side[0] * side[1];
+  const of = (/** @type {Uint8Array} */ plane, /** @type {number} */ head) =>
+    new Int8Array(plane.buffer, plane.byteOffset + head * size, size);
+  return signs.most.map(
+    (most, head) => new SmallMixedHead(of(codes, head), most, side, of(arriving, head), arrivals.most[head]),
   );
 }
 

@@ -1,7 +1,7 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
 import {Head} from "./head.js";
-import {readMixed} from "./mixing.js";
+import {readMixed, readSmall} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, readPlane, weightValues} from "./payload.js";
 import {rankHeads} from "../heads/ranking.js";
@@ -11,14 +11,16 @@ import {readAxis} from "./tokens.js";
 
 /** @import {HeadMap} from "./blockmap.js"
  * @import {ComputedHead} from "./computed.js"
- * @import {ChannelHeader, MixedHead, PackedMixing} from "./mixing.js"
+ * @import {ChannelHeader, MixedHead, PackedMixing, SmallMixedHead} from "./mixing.js"
  * @import {BitMask, CausalMask, Header, PackedStream, Payload} from "./payload.js"
  * @import {RankedHead} from "../heads/ranking.js"
  * @import {HeadHeader} from "./terms.js"
  * @import {Axis} from "./tokens.js" */
 
-/** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own.
- * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null}} HeadChoice */
+/** One head of a trace, by number; as a choice, with the pair of tokens that is meant in it, null for the head's own, and
+ * what is shown of a layer without a softmax.
+ * @typedef {{stream: string, layer: number, head: number, query?: number | null, key?: number | null,
+ *   arrived?: boolean, single?: boolean}} HeadChoice */
 
 /** One kind of attention; `own` where the queries are the keys.
  * @typedef {Omit<PackedStream, "queries" | "keys"> & {queries: Axis, keys: Axis, own: boolean}} Stream */
@@ -35,6 +37,8 @@ import {readAxis} from "./tokens.js";
 const MOST_KEPT = 12;
 // The same of heads whose weights came instead, in weights: one of 8,192 tokens has 67 million, two bytes each.
 const MOST_WEIGHTS_KEPT = 140_000_000;
+// The same of heads without a softmax that a host handed over, four bytes each.
+const MOST_MIXED_KEPT = 24_000_000;
 
 /** All streams of a trace. */
 export class Recording {
@@ -61,9 +65,9 @@ export class Recording {
     this.ask = null;
     /** @type {Ranking | null} */
     this.ranking = null;
-    /** @type {Map<string, Thumbnail[]>} */
+    /** @type {Map<string, (Thumbnail | SmallMixedHead)[]>} */
     this.thumbnails = new Map();
-    /** The channel that was handed over last. @type {Map<string, MixedHead>} */
+    /** The channels, or heads of layers that come in small, that were handed over last. @type {Map<string, MixedHead>} */
     this.channels = new Map();
     /** @type {Map<string, ComputedHead>} */
     this.computed = new Map();
@@ -123,9 +127,9 @@ export class Recording {
   /** A head that has been read, else null. @param {HeadChoice} choice @returns {AnyHead | null} */
   head({stream, layer, head}) {
     if (this.stream(stream).layers[layer].channels) return this.layers.get(`${stream} ${layer}`)?.ready?.[0] ?? null;
-    return (
-      this.computed.get(`${stream} ${layer} ${head}`) ?? this.layers.get(`${stream} ${layer}`)?.ready?.[head] ?? null
-    );
+    const place = `${stream} ${layer} ${head}`;
+    const ready = this.layers.get(`${stream} ${layer}`)?.ready?.[head];
+    return this.computed.get(place) ?? ready ?? this.channels.get(place) ?? null;
   }
 
   /** The matrix of one channel, if a host handed it over; elsewhere, of a layer's heads, null.
@@ -139,10 +143,16 @@ export class Recording {
     if (header.of !== this.header.channels) return false;
     const {stream, layer, head} = placed(this, header.channel);
     const place = this.stream(stream);
-    const masks = await Promise.all((place.layers[layer].blocked ?? []).map((mask) => this.mask(mask)));
+    const blocked = place.layers[layer].blocked ?? [];
+    const own = blocked.length > 1 ? [blocked[head]] : blocked;
+    const masks = await Promise.all(own.map((mask) => this.mask(mask)));
     const [found] = await readMixed({body}, {...header, heads: 1}, masks, place.queries.count, place.keys.count);
-    this.channels.clear();
+    this.channels.delete(`${stream} ${layer} ${head}`); // the one that came last goes last
     this.channels.set(`${stream} ${layer} ${head}`, found);
+    for (const first of this.channels.keys()) {
+      if (this.channels.size * found.cells.length <= Math.max(MOST_MIXED_KEPT, found.cells.length)) break;
+      this.channels.delete(first);
+    }
     return true;
   }
 
@@ -159,9 +169,9 @@ export class Recording {
 
   /** Whether the head is in these bytes, so that nobody has to be asked for it. @param {HeadChoice} choice */
   has({stream, layer, head}) {
-    return (
-      !this.header.long || this.stream(stream).signed || Object.hasOwn(this.stream(stream).layers[layer].terms, head)
-    );
+    const {signed, layers} = this.stream(stream);
+    if (signed) return !layers[layer].small;
+    return !this.header.long || Object.hasOwn(layers[layer].terms, head);
   }
 
   /** The head itself, and where nobody else can rank them, the others of its layer that are in these bytes.
@@ -240,6 +250,7 @@ export class Recording {
     const reading = Promise.all((blocked ?? []).map((mask) => this.mask(mask)));
     if (stream.signed) {
       const mixing = /** @type {PackedMixing & {heads: number}} */ (stream.layers[number]);
+      if (mixing.small) this.thumbnails.set(`${stream.name} ${number}`, await readSmall(this.payload, mixing.small));
       return readMixed(this.payload, mixing, await reading, queries, keys);
     }
     const [{weights, rows}, masks] = await Promise.all([readLayer(this.payload, stream.layers[number]), reading]);

@@ -31,7 +31,10 @@ export function createControls(view) {
     SCALE_NAMES.map((value) => ({value, label: SCALES[value].label, title: SCALES[value].title})),
     (scale) => store.set({scale, scaleChosen: true}),
   );
-  const mixed = segments("Reading", MIXED_READINGS, (reading) => store.set({arrived: reading === "arrived"}));
+  const mixed = segments("Reading", MIXED_READINGS, (reading) => {
+    store.set({arrived: reading === "arrived"});
+    view.choose({});
+  });
   const channels = createChannels(view);
   const special = element("input", {type: "checkbox"});
   special.onchange = () => store.set({hideSpecial: special.checked});
@@ -90,7 +93,10 @@ function headWords({recording, now: {stream}, store: {state}}, layer, head) {
  * @param {Pick<View, "recording" | "now" | "choose"> & Writes<"single">} view */
 function createChannels(view) {
   const {store, recording} = view;
-  const kinds = segments("Channels", CHANNELS, (which) => store.set({single: which === "one"}));
+  const kinds = segments("Channels", CHANNELS, (which) => {
+    store.set({single: which === "one"});
+    view.choose({});
+  });
   const number = element("input", {type: "number", class: "av-channel", min: "0", step: "1", "aria-label": "Channel"});
   number.onchange = () => view.choose({head: Number(number.value)});
   const node = element("span", {class: "av-check"}, kinds.node, number);

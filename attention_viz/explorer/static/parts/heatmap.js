@@ -7,12 +7,13 @@ import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
 import {paintLabel} from "./labels.js";
 import {paintMatrix} from "./matrix.js";
 import {frameCells, layMatrix} from "./plot.js";
+import {MixedHead} from "../data/mixing.js";
 import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 
 /** @import {MatrixMap, MapView} from "./gestures.js"
  * @import {Part, State} from "./view.js"
- * @import {Stream} from "../data/recording.js"
+ * @import {AnyHead, Stream} from "../data/recording.js"
  * @import {Viewport} from "../data/viewport.js" */
 
 // What only lies over the matrix: pointing and choosing leave the matrix itself as it is.
@@ -76,7 +77,7 @@ export function createHeatmap(view) {
     draw(changed) {
       const {stream, at} = view.now;
       verb.textContent = stream.signed ? " from " : " attend to ";
-      aside.textContent = asideOfMixing(stream, at.layer);
+      aside.textContent = asideOfMixing(stream, at.layer, view.now.head);
       aside.hidden = aside.textContent === "";
       if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);
       if ([...changed].some((name) => !LIES_OVER.includes(name))) drawBase(map);
@@ -85,12 +86,15 @@ export function createHeatmap(view) {
   };
 }
 
-/** What has to be known of the matrix of a layer without a softmax. @param {Stream} stream @param {number} layer */
-function asideOfMixing({layers, longest, queries}, layer) {
-  const {cells, convolved = 0} = layers[layer];
-  if (cells === null)
+/** What has to be known of the matrix of a layer without a softmax.
+ * @param {Stream} stream @param {number} layer @param {AnyHead | null} head */
+function asideOfMixing({layers, longest, queries}, layer, head) {
+  const {cells, small, convolved = 0} = layers[layer];
+  if (cells === null && !small)
     return `This layer\u2019s matrix is drawn up to ${longest} tokens, and this text has ${queries.count}; shorten it.`;
-  return convolved > 1 ? `The values already mix the last ${convolved} tokens, by a convolution before.` : "";
+  const mixed = convolved > 1 ? `The values already mix the last ${convolved} tokens, by a convolution before.` : "";
+  const skips = head instanceof MixedHead && head.skip ? "Hatched: the diagonal adds the skip, beside the memory." : "";
+  return [mixed, skips].filter(Boolean).join(" ");
 }
 
 /** @param {string} text @param {string} label @param {() => void} act */

@@ -108,8 +108,10 @@ export function createNotes(view) {
 /** How much of a long text there is: from how many of its rows its small pictures are, and of which heads the numbers.
  * @param {Pick<View, "store" | "recording" | "now">} view */
 function longNotes({store, recording, now: {stream}}) {
-  if (!recording.header.long || stream.signed) return [];
   const tokens = stream.queries.count;
+  const small = stream.layers.find((layer) => layer.small)?.small;
+  if (small) return [`thumbnails: ${small.side[0] < tokens ? `${small.side[0]} of ${tokens} rows` : "all rows"}`];
+  if (!recording.header.long || stream.signed) return [];
   return [
     `thumbnails: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,
     recording.ask || recording.has(store.state) ? null : notHere(stream),

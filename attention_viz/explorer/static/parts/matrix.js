@@ -17,6 +17,8 @@ import {begins} from "../data/tokens.js";
 /** @typedef {Pick<View, "store" | "now" | "colours" | "fonts" | "hatching">} MatrixView */
 
 const HATCH_PERIOD = 6;
+// The least side of a cell, in pixels, that strokes are seen in.
+const LEAST_HATCHED = 6;
 // The least that a cell needs for a number with a sign.
 const SIGNED_NUMBER = 36;
 
@@ -39,12 +41,38 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
     Math.round(top * ratio),
   );
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) ruleCells(context, plot, view.colours.line);
+  if (head instanceof MixedHead && head.skip) hatchSkip(context, view, plot, shownRows, shownColumns);
   if (head !== null && plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
     paintNumbers(context, view, head, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
   paintBeginnings(context, view, plot, shownRows, shownColumns);
   paintLabels(context, view, plot, shownRows, shownColumns);
   return maximum;
+}
+
+/** Strokes over the diagonal of a layer that has a skip: such a cell isn't its memory alone.
+ * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Places} rows
+ * @param {Places} columns */
+function hatchSkip(context, {colours}, {left, top, width, height, down, across, cell}, rows, columns) {
+  if (Math.min(cell.width, cell.height) < LEAST_HATCHED) return;
+  context.save();
+  context.beginPath();
+  rows.forEach((query, row) => {
+    const column = columns.indexOf(query);
+    if (column < 0) return;
+    const [x, y] = [left + edgeOf(column, across, width), top + edgeOf(row, down, height)];
+    context.rect(x, y, edgeOf(column + 1, across, width) - edgeOf(column, across, width), cell.height);
+  });
+  context.clip();
+  context.beginPath();
+  for (let at = -height; at < width; at += HATCH_PERIOD) {
+    context.moveTo(left + at, top);
+    context.lineTo(left + at + height, top + height);
+  }
+  context.strokeStyle = colours.background;
+  context.globalAlpha = 0.7;
+  context.stroke();
+  context.restore();
 }
 
 /** The largest weight under any pixel; what stands for blocked cells is no number.

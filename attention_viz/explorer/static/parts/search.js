@@ -13,6 +13,7 @@ import {hasAny} from "../data/store.js";
 
 const MOST_HEADS = 10;
 const ARRIVING = "From the layers loaded so far:";
+const FROM_LOADED = "From the heads loaded here:";
 
 /** Two pickers and a ranked list; choosing a cell of the matrix fills the pickers.
  * @param {SearchView} view @returns {Part} */
@@ -78,7 +79,8 @@ function rank(view, list) {
   while (entries.length < Math.min(total, MOST_HEADS)) entries.push(element("li", {"aria-hidden": "true"}));
   const asking =
     pair && !complete && view.recording.header.long && !view.now.stream.signed ? askForAll(view, total) : null;
-  const first = asking ?? (pair && !complete && ranked.length ? element("li", {class: "av-quiet"}, ARRIVING) : null);
+  const arriving = layers.some(({small}) => small) ? FROM_LOADED : ARRIVING;
+  const first = asking ?? (pair && !complete && ranked.length ? element("li", {class: "av-quiet"}, arriving) : null);
   list.replaceChildren(...(first ? [first, ...entries.slice(0, -1)] : entries));
 }
 
@@ -86,7 +88,7 @@ function rank(view, list) {
  * @param {SearchView} view @param {number} total */
 function askForAll({recording, store}, total) {
   const {ask, header} = recording;
-  if (ask === null) return element("li", {class: "av-quiet"}, "From the heads loaded here:");
+  if (ask === null) return element("li", {class: "av-quiet"}, FROM_LOADED);
   const {stream, pairQuery, pairKey} = store.state;
   const act = () => ask({of: header.long?.id ?? "", stream, query: Number(pairQuery), key: Number(pairKey)});
   return element(

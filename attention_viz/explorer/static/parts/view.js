@@ -219,8 +219,9 @@ function pairShown({preview, pairQuery, pairKey, pairChosen}, recording, drawn) 
 
 /** What the host is told of a choice; a pair that the reader didn't choose is the head's own.
  * @param {Readonly<State>} state @returns {HeadChoice} */
-export function choiceOf({stream, layer, head, pairQuery, pairKey, pairChosen}) {
-  return {stream, layer, head, query: pairChosen ? pairQuery : null, key: pairChosen ? pairKey : null};
+export function choiceOf({stream, layer, head, pairQuery, pairKey, pairChosen, arrived, single}) {
+  const pair = {query: pairChosen ? pairQuery : null, key: pairChosen ? pairKey : null};
+  return {stream, layer, head, ...pair, arrived, single};
 }
 
 /** Turn to a head; what was chosen of another stream's tokens is let go.

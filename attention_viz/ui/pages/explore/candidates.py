@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.explorer import is_long
-from attention_viz.serving.runs import Run, candidates
+from attention_viz.serving.runs import Run, candidates, reads_on
 from attention_viz.trace.spelling import SPACE, set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
@@ -148,7 +148,7 @@ def show_candidates(
     if not found:
         st.empty()
         return None
-    decoder = trace.attention_streams == ("decoder",)
+    decoder = reads_on(trace)
     frame = (
         st.container(gap="small") if goes_on_for_sure(state) else st.container(key="candidates", width=CANDIDATES_WIDTH)
     )
@@ -175,8 +175,9 @@ def show_candidates(
                 writes = hold_writes(run, state)
             if decoder:
                 _show_cache(trace, place, position)
-                _show_eviction(state)
-                if position == len(trace.query_tokens()) - 1 and not state.own:
+                if place is not None:
+                    _show_eviction(state)
+                if place is not None and position == len(trace.query_tokens()) - 1 and not state.own:
                     _offer_why(trace, likely)
     return writes
 

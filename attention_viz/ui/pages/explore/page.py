@@ -17,13 +17,13 @@ from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import parameter
-from attention_viz.ui.address.kinds import AnyText, WholeNumber
+from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber
 from attention_viz.ui.controls import pickers, reading
 from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.packing import payload_of
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import place_picture
-from attention_viz.ui.parts.explorer import show_explorer
+from attention_viz.ui.parts.explorer import chosen, show_explorer
 from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
@@ -32,10 +32,16 @@ from attention_viz.ui.selection import Group
 _HEIGHT = 600
 # The panel with the predictions.
 CANDIDATES_TITLE, CANDIDATES_WIDTH = "Next token", 264
+# What the explorer shows of a layer without a softmax.
+MIXING, CHANNELS = ("weight", "arrived"), ("all", "one")
 
 
 def _steps(choice: object, state: State) -> range:
     return range(state.more + 1)
+
+
+def _mixes(choice: object, state: State) -> bool:
+    return bool(state.facts.mixers)
 
 
 def _picture(choice: object, state: State) -> bool:
@@ -50,6 +56,12 @@ class ExploreChoice:
         0, WholeNumber(_steps), "the position of the prediction, in tokens before the last", brief=True
     )
     blocked: str = parameter("", AnyText(longest=1_500), "the blocked image patches", applies=_picture, brief=True)
+    mixing: str = parameter(
+        "weight", OneOf(MIXING), "the numbers of a layer without a softmax", applies=_mixes, brief=True
+    )
+    channels: str = parameter(
+        "all", OneOf(CHANNELS), "its channels: all together, or the one that `head` numbers", applies=_mixes, brief=True
+    )
 
 
 def _follow(_choice: ExploreChoice, before: State, after: State) -> Mapping[str, Any]:
@@ -99,7 +111,19 @@ def show_picture_of(shown: bytes | Run, stream: str, state: State, pair: tuple[i
     """Draw the explorer, with the pair described."""
     shown_pair = pair or (state.query, state.key)
     part = shown.part(stream) if isinstance(shown, Run) else shown
-    show_explorer(part, stream, state.layer, reading.head(state), take_choice, pair=shown_pair)
+    shows = visit.chosen(EXPLORE)
+    mixing = {"arrived": shows.mixing == "arrived", "single": shows.channels == "one"}
+    show_explorer(part, stream, state.layer, reading.head(state), _take_choice, pair=shown_pair, mixing=mixing)
+
+
+def _take_choice() -> None:
+    """Send the explorer's choice, with its view of layers without a softmax."""
+    take_choice()
+    choice = chosen() or {}
+    mixing, channels = MIXING[bool(choice.get("arrived"))], CHANNELS[bool(choice.get("single"))]
+    now = visit.chosen(EXPLORE)
+    if choice and (mixing, channels) != (now.mixing, now.channels):
+        visit.pick(EXPLORE, mixing=mixing, channels=channels)
 
 
 def _layout(state: State, _row: ControlRow) -> Slots:

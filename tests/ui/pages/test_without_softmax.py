@@ -1,0 +1,41 @@
+"""The pages of a model without any softmax attention: the toy Mamba-2 that ships."""
+
+from functools import cache
+
+import pytest
+
+import attention_viz as av
+from tests.shipped import shipped
+from tests.ui.screens import PAGES, Screen
+
+TEXT = "hugo pink , ida gold , karl white , ida black . ida ?"
+ADDRESS = f"?model=recall-mamba&text={TEXT.replace(' ', '+').replace(',', '%2C').replace('?', '%3F')}"
+SHOWN = ("/", "/steps")
+
+
+@cache
+def trace() -> av.Trace:
+    return shipped("recall-mamba").trace(TEXT)
+
+
+def test_explore_draws_the_mixers_and_predicts_the_next_token() -> None:
+    screen = Screen().open(f"/{ADDRESS}&layer=1&head=1")
+    assert not screen.alerts and "Stream" not in [one.label for one in screen.app.selectbox]
+    assert "Next token" in screen.words
+    likely = shipped("recall-mamba").candidates(trace(), -1, 1)
+    assert f"“{likely.token[0]}”" in screen.words
+    assert "Evict old keys" not in [one.label for one in screen.app.toggle]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (*SHOWN, "/learn")])
+def test_the_other_pages_say_that_there_is_no_softmax_attention(page: str) -> None:
+    (said,) = Screen().open(f"{page}{ADDRESS}").alerts
+    assert "needs softmax attention, and recall-mamba has none" in said and "Explore and Step by step" in said
+
+
+def test_the_url_holds_what_is_shown_of_a_mixer() -> None:
+    screen = Screen().open(f"/{ADDRESS}&mixing=arrived&channels=one")
+    assert (screen.address["mixing"], screen.address["channels"]) == ("arrived", "one")
+    screen = Screen().open(f"/{ADDRESS}&mixing=sums")
+    assert "mixing" not in screen.address
+    assert any("mixing “sums”" in warning for warning in screen.warnings)
