@@ -85,10 +85,12 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
 def channel_of(run: "Run", stream: str, layer: int, channel: int) -> bytes | None:
     """Return one channel or head of a layer without a softmax; None if the browser has all heads."""
     from attention_viz.explorer.mixers import comes_alone, pack_channel
-    from attention_viz.operation.token_mixer import TokenMixer
 
-    call = run.trace.attention(layer, stream)
-    if not isinstance(call, TokenMixer) or not (call.per == "channel" or comes_alone(run.trace.mixers, stream)):
+    if not run.mixes(stream):
+        return None
+    numbers = run.trace.layer_numbers(stream)
+    mixer = run.trace.mixers[stream][numbers.index(layer)].mixer if layer in numbers else None
+    if mixer is None or not (mixer.per == "channel" or comes_alone(run.trace.mixers, stream)):
         return None
     of = _packed(run).mixers_id
     heads = _heads_with(run) if run.trace.seen.tensors else HEADS
