@@ -163,7 +163,7 @@ def test_the_lesson_states_the_weights_of_the_trained_head(scene: Scene) -> None
     for rule, pair in numbers.items():
         assert pair == pytest.approx(twice.got(rule, (facts["old"], facts["new"])), abs=5.1e-4)
     (gone, latest), (both, added) = numbers["erases"], numbers["adds"]
-    assert abs(gone) < 0.2 * abs(latest) and abs(both) > 0.5 * abs(added)
+    assert abs(gone) < 0.25 * abs(latest) and abs(both) > 0.5 * abs(added)
     assert _read(facts["same"]) > 0.5 > abs(_read(facts["apart"]))
     for rule in RULES:
         told = LESSONS["delta"].show(replace(scene, choice=rule)).facts
@@ -173,7 +173,7 @@ def test_the_lesson_states_the_weights_of_the_trained_head(scene: Scene) -> None
 
 
 @pytest.mark.parametrize(
-    ("rule", "right"), [("erases", "mostly “green”"), ("half", "mostly “green”"), ("adds", "both alike")]
+    ("rule", "right"), [("erases", "mostly “green”"), ("half", "both alike"), ("adds", "both alike")]
 )
 def test_a_guess_is_about_the_weights_of_the_trained_head(scene: Scene, rule: str, right: str) -> None:
     ask = LESSONS["delta"].ask(replace(scene, choice=rule))

@@ -2,6 +2,7 @@
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,8 +85,13 @@ def test_findings_and_roles_of_a_picture_speak_of_patches(cat: av.Trace) -> None
     assert roles[["same token", "induction", "punctuation"]].isna().all(axis=None)
 
 
+def packed_roles(trace: av.Trace, stream: str) -> dict[str, Any]:
+    rows = [(stream, layer) for layer in trace.layer_numbers(stream)]
+    return pack_roles(trace, {stream: av.roles(trace, stream)}, rows)
+
+
 def test_roles_are_called_by_what_is_read(cat: av.Trace, words: av.Trace) -> None:
-    told = pack_roles(cat, "picture", av.roles(cat))
+    told = packed_roles(cat, "picture")
     labels = {one["name"]: one["label"] for one in told["roles"]}
     assert [labels[name] for name in ("previous", "next", "above")] == [
         "Left patch", "Right patch", "Patch above",
@@ -96,9 +102,9 @@ def test_roles_are_called_by_what_is_read(cat: av.Trace, words: av.Trace) -> Non
     assert not any("oken" in one["meaning"] for one in told["roles"])
     asked = [part for slide in role_slides(cat, av.roles(cat)) for part, _ in slide.ask]
     assert "Which head looks most at the patch above?" in asked and not any("word" in one for one in asked)
-    heard = {one["name"]: one["label"] for one in pack_roles(words, "encoder", av.roles(words, "encoder"))["roles"]}
+    heard = {one["name"]: one["label"] for one in packed_roles(words, "encoder")["roles"]}
     assert heard["previous"] == "Previous frame" and "above" not in heard
-    said = {one["name"]: one["label"] for one in pack_roles(words, "decoder", av.roles(words, "decoder"))["roles"]}
+    said = {one["name"]: one["label"] for one in packed_roles(words, "decoder")["roles"]}
     assert said["previous"] == "Previous token" and "induction" in said
 
 

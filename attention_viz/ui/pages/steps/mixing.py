@@ -337,8 +337,9 @@ def _share(part: float) -> str:
 
 
 def _bar(part: float) -> str:
-    side = "minus" if part < 0 else "plus"
-    return f'<i class="mixer-{side}" style="width: {abs(part) * 50:.1f}%"></i>'
+    side, start = ("minus", 50 * (1 + part)) if part < 0 else ("plus", 50)
+    bar = f'<rect class="mixer-{side}" x="{start:.1f}" width="{abs(part) * 50:.1f}" height="1"/>'
+    return f'<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">{bar}</svg>'
 
 
 def _signed_html(number: float) -> str:
