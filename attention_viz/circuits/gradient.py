@@ -63,12 +63,12 @@ def gradient(
         ShapeError: the position or token doesn't exist, the direction has another width, or layers differ in heads.
     """
     trace = _traced(model, text, second_text, target)
+    stream = trace.attention_stream(stream)
     if not trace.differentiable:
         raise TraceError(
             "gradients need a trace with its model, but this one comes from a file or another trace; trace the text "
             "again"
         )
-    stream = trace.attention_stream(stream)
     _check_layer(trace, stream, layer)
     asked = Along(of.vector, of.position) if isinstance(of, Direction) else of
     found = trace.relevance(asked).layers[stream]

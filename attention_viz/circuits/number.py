@@ -249,10 +249,8 @@ class OpenNumber:
 def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple[Tensor, Tensor, float]:
     """Return a score's query and key, still attached to their leaves, and the scale."""
     if of.stream in trace.mixers:
-        raise ShapeError(
-            f"layer {of.layer} of the {of.stream} has no softmax, so it has no scores; choose a layer of "
-            f"{', '.join(trace.attention_streams)}"
-        )
+        there = f"a layer of {', '.join(trace.attention_streams)}" if trace.layers else "a token's logit, av.Logit"
+        raise ShapeError(f"layer {of.layer} of the {of.stream} has no softmax, so it has no scores; choose {there}")
     stream = trace.attention_stream(of.stream)
     there = trace.attention(of.layer, stream)
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):

@@ -75,6 +75,10 @@ class Proven:
 def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     """Compare a stream's matrices with a run of a few tokens."""
     need_trained(model)
+    if not model.anatomy.layers:
+        raise UnsupportedModel(
+            f"{model.name} has no softmax attention, so it has no circuits from the weights alone; use av.decompose"
+        )
     if stream in model.anatomy.mixers:
         raise ShapeError(
             f"the {stream} has no circuits from the weights alone, since what its layers carry depends on the text; "

@@ -199,7 +199,11 @@ def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes, *, h
                 **add_mixer(layer, f"layer {number} of the {stream}", packet, masks, drawn=drawn, alone=alone),
             }
             for number, layer in zip(trace.layer_numbers(stream), layers, strict=True)
+            # Of a file with weights alone, nothing is known of what arrives in all channels.
+            if layer.mixer.per == "head" or layer.mixer.value.shape[-1]
         ]
+        if not entries:
+            continue
         place = axes.add(tokens)
         found.append(
             {

@@ -264,7 +264,7 @@ class AttentionModel(Model):
         """Trace several texts in one pass, padded to the longest.
 
         The numbers equal those of single traces up to rounding, because batches add in another order. These traces have
-        no output, and the model can't be run again through them.
+        no output and no layers without a softmax, and the model can't be run again through them.
 
         Args:
             texts: the texts.

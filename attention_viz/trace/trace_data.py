@@ -241,8 +241,8 @@ class TraceData:
         Raises:
             TraceError: as `stream` does, or the stream has no softmax attention.
         """
-        self.check_attends()
         if (stream := self.stream(name)) not in self.layers:
+            self.check_attends()
             raise TraceError(f"the {stream} has no softmax attention; choose {', '.join(self.layers)}")
         return stream
 
@@ -368,7 +368,8 @@ class TraceData:
         kept = self.kept[stream]
         if not is_whole(layer) or layer not in kept.numbers:
             if kept.whole or layer in kept.without:
-                raise TraceError(no_such_layer(layer, kept, f"the {stream}"))
+                mixing = [f"; see stream={name!r}" for name in self.mixers if layer in self.layer_numbers(name)]
+                raise TraceError(no_such_layer(layer, kept, f"the {stream}") + "".join(mixing[:1]))
             raise TraceError(f"no layer {layer!r}; of the {stream} this trace keeps {kept}")
         return stream, kept.index(LayerNumber(layer))
 

@@ -13,6 +13,7 @@ from attention_viz.analysis.comparison.align import align as align_tokens
 from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
 from attention_viz.analysis.signed import mixers_of, open_cells, signed_shares
+from attention_viz.errors import TraceError
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.trace import Trace
 
@@ -214,7 +215,10 @@ def compare(
 def streams_of(one: Trace, other: Trace, stream: str | None, other_stream: str | None) -> tuple[str, str]:
     """Return each run's compared attention type."""
     first = one.stream(stream)
-    return first, other.stream(first if other_stream is None and first in other.streams else other_stream)
+    second = other.stream(first if other_stream is None and first in other.streams else other_stream)
+    if other_stream is None and (first in one.mixers) != (second in other.mixers):
+        raise TraceError(f"the first is its {first}, and the second has none; choose its stream with other_stream=")
+    return first, second
 
 
 def axes_of(one: Trace, other: Trace, streams: tuple[str, str], by: Alignment) -> tuple[AlignedAxis, AlignedAxis]:

@@ -76,7 +76,9 @@ def _parts(scene: StreamScene) -> Iterator[tuple[int, range, TokenMixer]]:
     """Yield layers' heads, few enough at a time."""
     for layer in scene.trace.layer_numbers(scene.stream):
         mixer = mixer_of(scene.trace, scene.stream, layer)
-        if mixer.kind in _SAME_FOR_EVERY_TEXT:
+        # Of a file with weights alone, no vectors arrive.
+        unknown = mixer.per == "channel" and mixer.value.shape[-1] == 0
+        if mixer.kind in _SAME_FOR_EVERY_TEXT or unknown:
             continue
         heads, _, keys = mixer.shape
         together = max(1, _AT_ONCE // (len(scene.rows) * keys)) if mixer.per == "head" else heads

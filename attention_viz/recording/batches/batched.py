@@ -17,6 +17,7 @@ from attention_viz.recording.as_written import refuse_autocast
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.recorder import Call, RunEnded, of_row
 from attention_viz.recording.tracer import TokenAxes, Tracer
+from attention_viz.trace.kept import layers_in_words
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.trace import Trace
@@ -35,6 +36,8 @@ def traces_together(
     (stream,) = tracer.anatomy.layers
     cut = _Cut({})
     found = list[Trace]()
+    numbers = sorted({number for _, number in tracer.anatomy.mixer_places})
+    mixing = [f"{layers_in_words(numbers)}, without a softmax"] if numbers else []
     for row, (reading, length, provenance) in enumerate(zip(readings, lengths, provenances, strict=True)):
         layers = tuple(
             Layer(cut.of(call, row, length), str(tracer.anatomy.numbers[number])) for number, call in calls.items()
@@ -42,6 +45,7 @@ def traces_together(
         axes = TokenAxes.of_one(stream, reading.tokens)
         kept = tracer.anatomy.kept(tuple(calls))
         nothing = Fidelity(None, None, 0.0, "nothing: it is one of several in a batch")
+        provenance = provenance.leaving_out(mixing)
         found.append(Trace({stream: layers}, axes.queries, axes.keys, torch.zeros(0, 0), provenance, nothing, kept))
     return found
 
