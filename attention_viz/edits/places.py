@@ -78,7 +78,7 @@ def check_places(
                 raise ShapeError(f"{edit.kind} needs a layer of the {mixing}, {there}; got {edit.layer!r}")
         if edit.stream not in layers and (edit.stream is not None or len(layers) > 1):
             asked = "no stream" if edit.stream is None else f"the {edit.stream}"
-            raise ShapeError(f"{edit.kind} names {asked}; choose one of {', '.join(layers or mixers)}")
+            raise ShapeError(f"{edit.kind} names {asked}; choose one of {', '.join((*layers, *mixers))}")
         there = layers[edit.stream or next(iter(layers))]
         if edit.layer is not None and edit.layer not in there.every:
             raise ShapeError(no_such_layer(edit.layer, there, asked=f"{edit.kind} names layer {{!r}}"))
