@@ -94,6 +94,8 @@ def pick_stream(state: State, *, mixers: bool = False) -> None:
             name="stream",
             options={stream: STREAMS.get(stream, stream) for stream in found},
             width=180,
+            # Until a finding or a person chooses, the page shows the first.
+            placeholder=STREAMS.get(found[0], found[0]),
             label_visibility="collapsed",
         )
 
