@@ -94,7 +94,7 @@ class Decay:
 
     def __post_init__(self) -> None:
         """Refuse a factor that isn't finite and at least 0."""
-        number = isinstance(self.factor, int | float) and not isinstance(self.factor, bool)
+        number = isinstance(self.factor, int | float) and not isinstance(self.factor, bool)  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         if not number or not math.isfinite(self.factor) or self.factor < 0:
             raise ShapeError(f"factor must be a finite number, 0 or more; got {self.factor!r}")
 

@@ -16,7 +16,8 @@ In Streamlit the explorer is two components, because any change sends all data::
     })
 
 - `pack(trace)` depends on the trace only, so is sent once; a choice is some fifty bytes.
-- State `choice` is ``{"stream": str, "layer": int, "head": int, "serial": int}``, None at first; set 100 ms after the
+- State `choice` is ``{"stream": str, "layer": int, "head": int, "serial": int}``, with the pair (`query`, `key`), and
+  of a mixer whether it shows what arrives (`arrived`) and one channel (`single`); None at first; set 100 ms after the
   last click or key, at once when pointer or focus leaves, never while pointing.
 - A long text's head (`pack` with `terms`) has a third component, `packet_source()`:
   `packet(key="explorer-packet", data=pack_head(trace, stream, layer, head, of))`; `of` is the header's `id`.

@@ -36,7 +36,7 @@ HOST = """async ({html, css, js, channel}) => {
 }"""
 
 # The pair of a head is its own, as long as nobody chose another.
-NO_PAIR = {"query": None, "key": None}
+NO_PAIR = {"query": None, "key": None, "arrived": False, "single": False}
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
     page = stay(plain_but())
     cell(page, 3, 7).hover()
     card = page.get_by_role("group", name="Layer 3, head 7")
-    expect(card.get_by_role("img", name="Attention pattern")).to_be_visible()
+    expect(card.get_by_role("img", name="Pattern: queries down")).to_be_visible()
     for word in ("bank", "river", "[CLS]"):
         expect(card.get_by_text(word, exact=True)).to_have_count(2)
     for name in metrics_in("softmax"):
