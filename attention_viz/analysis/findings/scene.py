@@ -41,8 +41,6 @@ class StreamScene:
     @once
     def looks_back(self) -> bool:
         """Whether no query looks ahead."""
-        if self.stream in self.trace.mixers:
-            return self.trace.mixers[self.stream][0].mixer.is_causal
         return looks_back(self.trace, self.stream)
 
     @once
