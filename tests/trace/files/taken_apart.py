@@ -5,10 +5,11 @@ It has no checksum then, as files from before there were checksums: what is ther
 
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["put_together", "taken_apart"]
+__all__ = ["put", "put_together", "taken_apart", "tampered"]
 
 
 def taken_apart(path: Path) -> tuple[dict[str, Any], dict[str, Any], bytes]:
@@ -36,3 +37,22 @@ def put_together(path: Path, header: Any, body: bytes, ours: object = None) -> P
     told = json.dumps(header).encode()
     path.write_bytes(struct.pack("<Q", len(told)) + told + body)
     return path
+
+
+def tampered(saved: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """A copy of a good file with our part of its header changed, or replaced by a text that the change returns."""
+    header, ours, body = taken_apart(saved)
+    replaced = change(ours)
+    return put_together(saved.with_name("tampered"), header, body, replaced if isinstance(replaced, str) else ours)
+
+
+def put(*way: Any) -> Callable[[dict[str, Any]], None]:
+    """A change that puts the last argument where the others lead."""
+    *steps, last, value = way
+
+    def change(node: Any) -> None:
+        for step in steps:
+            node = node[step]
+        node[last] = value
+
+    return change

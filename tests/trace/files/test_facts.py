@@ -19,7 +19,7 @@ from attention_viz.trace.derived import merge_words
 from attention_viz.trace.files.facts import MOST_HEADS, MOST_LAYERS
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
-from tests.trace.files.taken_apart import put_together, taken_apart
+from tests.trace.files.taken_apart import put, put_together, taken_apart, tampered
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
 
@@ -47,18 +47,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def put(*way: Any) -> Callable[[dict[str, Any]], None]:
-    """A change that puts the last argument where the others lead."""
-    *steps, last, value = way
-
-    def change(node: Any) -> None:
-        for step in steps:
-            node = node[step]
-        node[last] = value
-
-    return change
-
-
 def both(name: str, values: list[Any]) -> Callable[[dict[str, Any]], None]:
     """A change of the tokens along both axes."""
 
@@ -67,12 +55,6 @@ def both(name: str, values: list[Any]) -> Callable[[dict[str, Any]], None]:
             header["streams"]["decoder"][axis][name] = values
 
     return change
-
-
-def tampered(saved: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    header, ours, body = taken_apart(saved)
-    change(ours)
-    return put_together(saved.with_name("tampered"), header, body, ours)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from attention_viz.trace.export import to_safetensors, trace_in_html
 from attention_viz.trace.layers import MixerLayer
 from attention_viz.trace.trace import Trace
 from tests.analysis.mixed import KINDS, TOKENS, mixed_trace
-from tests.trace.files.taken_apart import put_together, taken_apart
+from tests.trace.files.taken_apart import put, put_together, taken_apart, tampered
 from tests.trace.files.test_storage_refusals import places, values
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
@@ -105,48 +105,34 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def tampered(saved: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    header, ours, body = taken_apart(saved)
-    change(ours)
-    return put_together(saved.with_name("tampered"), header, body, ours)
-
-
-def put(layer: int, *way: Any) -> Callable[[dict[str, Any]], None]:
+def put_in(layer: int, *way: Any) -> Callable[[dict[str, Any]], None]:
     """A change in a layer of the mixers, that puts the last argument where the others lead."""
-    *steps, last, value = way
-
-    def change(node: Any) -> None:
-        node = node["mixers"]["mixer"]["layers"][layer]
-        for step in steps:
-            node = node[step]
-        node[last] = value
-
-    return change
+    return put("mixers", "mixer", "layers", layer, *way)
 
 
 def with_output(layer: int, name: str) -> Callable[[dict[str, Any]], None]:
     """A change that takes the output, (position, width), for a mixer's tensor."""
-    return lambda ours: put(layer, "tensors", name, ours["output"])(ours)
+    return lambda ours: put_in(layer, "tensors", name, ours["output"])(ours)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put(0, "kind", "softmax"), "mixes by 'softmax' per 'head', which this version doesn't know"),
-        (put(0, "kind", 3), "which should be str"),
-        (put(0, "per", "token"), "per 'token', which this version doesn't know"),
-        (put(0, "scale", float("nan")), "finite numbers"),
-        (put(0, "epsilon", -1.0), "an epsilon from 0"),
-        (put(0, "epsilon", "x"), "which should be float"),
-        (put(1, "exponent", 0.0), "an exponent above 0"),
-        (put(1, "exponent", float("inf")), "finite numbers"),
-        (put(0, "tensors", "query", "t9999"), "'t9999'"),
-        (put(0, "tensors", {"query": "t0000"}), "a layer has the wrong tensors, query"),
-        (put(0, "tensors", "state", "t0000"), "a layer has the wrong tensors"),
-        (put(0, "tensors", {"weights": "t0000"}), "each of 8 positions needs a query; got 21"),
+        (put_in(0, "kind", "softmax"), "mixes by 'softmax' per 'head', which this version doesn't know"),
+        (put_in(0, "kind", 3), "which should be str"),
+        (put_in(0, "per", "token"), "per 'token', which this version doesn't know"),
+        (put_in(0, "scale", float("nan")), "finite numbers"),
+        (put_in(0, "epsilon", -1.0), "an epsilon from 0"),
+        (put_in(0, "epsilon", "x"), "which should be float"),
+        (put_in(1, "exponent", 0.0), "an exponent above 0"),
+        (put_in(1, "exponent", float("inf")), "finite numbers"),
+        (put_in(0, "tensors", "query", "t9999"), "'t9999'"),
+        (put_in(0, "tensors", {"query": "t0000"}), "a layer has the wrong tensors, query"),
+        (put_in(0, "tensors", "state", "t0000"), "a layer has the wrong tensors"),
+        (put_in(0, "tensors", {"weights": "t0000"}), "each of 8 positions needs a query; got 21"),
         (with_output(0, "weights"), r"needs weights \(head, query, key\) alone"),
         (
-            lambda ours: put(3, "tensors", "skip", ours["output"])(ours),
+            lambda ours: put_in(3, "tensors", "skip", ours["output"])(ours),
             "skip of a convolution layer has an impossible shape",
         ),
         (with_output(3, "taps"), "taps needs the axes"),

@@ -16,7 +16,7 @@ from attention_viz.operation import masks
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
-from tests.trace.files.taken_apart import put_together, taken_apart
+from tests.trace.files.taken_apart import put, put_together, taken_apart, tampered
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
 
@@ -47,13 +47,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("traces") / "good.safetensors"
     full_trace().save(path)
     return path
-
-
-def tampered(saved: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """A copy of the good file with our part of its header changed."""
-    header, ours, body = taken_apart(saved)
-    replaced = change(ours)
-    return put_together(saved.with_name("tampered"), header, body, replaced if isinstance(replaced, str) else ours)
 
 
 def pickled(path: Path) -> Path:
@@ -202,18 +195,6 @@ def test_a_tampered_header_loads_or_is_refused_and_nothing_else(saved: Path, dat
         return None
 
     use(tampered(saved, change))
-
-
-def put(*way: Any) -> Callable[[dict[str, Any]], None]:
-    """A change that puts the last argument where the others lead."""
-    *steps, last, value = way
-
-    def change(node: Any) -> None:
-        for step in steps:
-            node = node[step]
-        node[last] = value
-
-    return change
 
 
 LAYER = ("streams", "decoder", "layers", 0)
