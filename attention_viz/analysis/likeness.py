@@ -6,8 +6,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.signed import mixers_of, shares_of_size, signed_shares, signed_weights
+from attention_viz.analysis.signed import mixer_of, signed_shares, signed_weights
 from attention_viz.errors import ShapeError, TraceError
+from attention_viz.operation.token_mixer import shares_of_size
 from attention_viz.trace.trace import Trace
 
 __all__ = ["divergence", "head_distances", "similarity"]
@@ -96,7 +97,7 @@ def _rows(
     """Return rows that sum to at most 1: weights, or shares of size without a softmax."""
     if stream not in trace.mixers:
         return trace.attention(layer, stream).weights.detach().cpu()[:, rows]
-    weights = signed_weights(mixers_of(trace, stream)[layer], rows)
+    weights = signed_weights(mixer_of(trace, stream, layer), rows)
     return signed_shares(weights) if signed else shares_of_size(weights)
 
 

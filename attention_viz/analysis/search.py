@@ -9,9 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.head_table import together
-from attention_viz.analysis.signed import mixers_of, open_cells, shares_of_size, signed_weights
+from attention_viz.analysis.signed import mixers_of, open_cells, signed_weights
 from attention_viz.errors import TraceError
 from attention_viz.operation.shapes import positions
+from attention_viz.operation.token_mixer import shares_of_size
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.operation.token_mixer import TokenMixer, shares_of_size
 from attention_viz.trace.trace import Trace
 
 # Weights that are made at a time, and heads or channels whose recurrence runs together: 32 MiB.
@@ -48,13 +48,6 @@ def by_heads(parts: Iterable[SignedRows]) -> Iterator[tuple[tuple[int, ...], Flo
         yield heads, torch.cat([part.weights for part in some], dim=1)
 
 
-def shares_of_size(weights: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
-    """Return each weight's size over its row's sum of sizes; a row of zeros stays, one with NaN becomes NaN."""
-    sizes = weights.abs()
-    whole = sizes.sum(dim=-1, keepdim=True)
-    return sizes / whole.masked_fill(whole == 0, 1)
-
-
 def signed_shares(weights: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows two_key"]:
     """Return shares of size with each key twice: once if its value is carried, once if it is taken away."""
     parts = torch.cat([weights.clamp_min(0), (-weights).clamp_min(0)], dim=-1)
@@ -81,6 +74,18 @@ def open_cells(mixer: TokenMixer, rows: Sequence[int] | None = None) -> Bool[Ten
         allowed = mixer.allowed.cpu()
         found &= allowed.flatten(0, -3).any(dim=0) if allowed.ndim > 2 else allowed
     return found if rows is None else found[list(rows)]
+
+
+def mixer_of(trace: Trace, stream: str, layer: int) -> TokenMixer:
+    """Return a layer's call; raises `TraceError` if the layer or stream is missing."""
+    found: object = trace.attention(layer, stream)
+    assert isinstance(found, TokenMixer), "the stream is one of mixers"
+    return found
+
+
+def has_channels(trace: Trace, stream: str, layer: int) -> bool:
+    """Return whether each channel of a layer has its own matrix; never with a softmax."""
+    return stream in trace.mixers and mixer_of(trace, stream, layer).per == "channel"
 
 
 def mixers_of(trace: Trace, stream: str) -> dict[int, TokenMixer]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_viz.analysis.measured import MeasuredQueries, RowWeights, asked_rows, looks_back, measured, names_of
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import MEASURED, RoleText, role_shares, shares_of
-from attention_viz.analysis.signed import mixers_of, open_cells
+from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.analysis.words import Words
 from attention_viz.corpus.kinds import kinds_of, looks_of
 from attention_viz.trace.tokens import Tokens
@@ -138,7 +138,7 @@ class _Stream:
     def open_to(self, some: MeasuredQueries) -> Bool[Tensor, "row key"]:
         """Mark keys visible to queries in any head; heads measured together share a mask."""
         if self.name in self.trace.mixers:
-            mixer = mixers_of(self.trace, self.name)[some.heads[0][0]]
+            mixer = mixer_of(self.trace, self.name, some.heads[0][0])
             return open_cells(mixer, some.rows.positions.tolist())[:, : some.weights.shape[-1]]
         allowed = self.trace.attention(some.heads[0][0], self.name).allowed
         return _open(allowed, some.rows.positions, some.weights.shape)

@@ -127,7 +127,7 @@ def _refused(edit: Skip | Decay, place: tuple[str, int]) -> Attention:
 
 def _check_state(edit: Skip | Decay, mixer: TokenMixer, place: tuple[str, int]) -> None:
     check_head(edit, place[1], mixer.shape[0])
-    if mixer.taps is not None or not mixer.is_causal:
+    if not mixer.keeps_state:
         raise UnsupportedModel(f"layer {place[1]} ({mixer.kind}) keeps no state, so {edit.kind} means nothing there")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy
 from jaxtyping import Bool, Float, UInt8
 
-from attention_viz.analysis.signed import mixers_of, open_cells
+from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _layer(trace: "Trace", stream: str, layer: int, *, several: bool) -> dict[st
     }
     kind = ""
     if stream in trace.mixers:
-        mixer = mixers_of(trace, stream)[layer]
+        mixer = mixer_of(trace, stream, layer)
         kind = mixer.kind
         entry |= {"kind": mixer.kind, "drawn": "arrived" if mixer.per == "channel" else "signed"}
         if mixer.per == "channel":
@@ -154,7 +154,7 @@ def _thumbnails(trace: "Trace", rows: Sequence[tuple[str, int]]) -> tuple[bytes,
     parts, tops = list[bytes](), list[float]()
     for stream, layer in rows:
         mixes = stream in trace.mixers
-        for levels, top in _mixed(mixers_of(trace, stream)[layer]) if mixes else _attending(trace, stream, layer):
+        for levels, top in _mixed(mixer_of(trace, stream, layer)) if mixes else _attending(trace, stream, layer):
             tops.append(top)
             parts.append(levels.T.tobytes())
     return b"".join(parts), tops
@@ -176,7 +176,7 @@ def _attending(trace: "Trace", stream: str, layer: int) -> "Iterator[_Drawn]":
 
 
 def _mixed(mixer: "TokenMixer") -> "Iterator[_Drawn]":
-    from attention_viz.views.style.signed import log_places
+    from attention_viz.views.style.scale import log_places
 
     (blocked,) = _pooled(~open_cells(mixer).numpy()[None], numpy.logical_and)
     for head in range(mixer.shape[0]):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from jaxtyping import Bool, UInt16
 
-from attention_viz.analysis.signed import mixers_of, open_cells
+from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.explorer.axes import packed_layers, places_of
 from attention_viz.explorer.packet import Packet
@@ -78,7 +78,7 @@ def pack_board(trace: "Trace", stream: str, layer: int, head: int) -> tuple[str,
     allowed = _allowed(trace, stream, layer)[head]
     sinks, mixed = None, {}
     if stream in trace.mixers:
-        mixer = mixers_of(trace, stream)[layer]
+        mixer = mixer_of(trace, stream, layer)
         one = mixer.head(head)
         logits = one.weights.detach().float().cpu().numpy()
         mixed = {"mixed": "arrived" if mixer.per == "channel" else "signed", "kind": mixer.kind}
@@ -174,7 +174,7 @@ def _coded(levels: UInt16[numpy.ndarray, " cells"]) -> str:
 
 def _allowed(trace: "Trace", stream: str, layer: int) -> Bool[numpy.ndarray, "head query key"]:
     if stream in trace.mixers:
-        mixer = mixers_of(trace, stream)[layer]
+        mixer = mixer_of(trace, stream, layer)
         if mixer.allowed is None or mixer.allowed.ndim < 3:
             return numpy.broadcast_to(open_cells(mixer).numpy(), mixer.shape)
         return numpy.stack([open_cells(mixer.head(head)).numpy() for head in range(mixer.shape[0])])

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
+from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.errors import TraceError
 from attention_viz.explorer.packet import Packet
 from attention_viz.explorer.planes import Masks
@@ -29,6 +30,7 @@ __all__ = [
     "add_mixer",
     "channels_id",
     "comes_alone",
+    "is_fetched",
     "longest_matrix",
     "mixer_cells",
     "pack_channel",
@@ -43,7 +45,7 @@ MOST_CELLS = 24_000_000
 # chosen, up to so many tokens.
 MOST_CELLS_AT_ONCE, LONGEST_HEAD = 6_000_000, 2048
 # The cells along a side of such a picture; its codes are steps of the logarithm of a size, with the weight's sign.
-SIDE, _CODES, _BLOCKED, _DECADES = 64, 127, -128, 4
+SIDE, _CODES, _BLOCKED = 64, 127, -128
 
 
 def pictures_of(mixer: "TokenMixer") -> int:
@@ -68,6 +70,11 @@ def comes_alone(mixers: "Mapping[str, tuple[MixerLayer, ...]]", stream: str) -> 
     tokens = mixers[stream][0].mixer.shape[-2]
     at_once = tokens <= LONGEST_MATRIX and matrices * tokens * tokens <= MOST_CELLS_AT_ONCE
     return not at_once and tokens <= LONGEST_HEAD
+
+
+def is_fetched(trace: "Trace", stream: str, layer: int) -> bool:
+    """Return whether the browser fetches a layer's heads or channels one at a time."""
+    return has_channels(trace, stream, layer) or comes_alone(trace.mixers, stream)
 
 
 def add_mixer(
@@ -129,14 +136,14 @@ def _pictures(mixer: "TokenMixer", packet: Packet) -> dict[str, Any]:
 
 
 def _codes(cells: Float[np.ndarray, "head row column"], most: Float[np.ndarray, " head"]) -> NDArray[np.int8]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        place = 1 + np.log10(np.abs(cells) / most[:, None, None]) / _DECADES
-    return np.rint(_CODES * np.sign(cells) * np.nan_to_num(place.clip(0, 1))).astype(np.int8)
+    from attention_viz.views.style.scale import log_places
+
+    return np.rint(_CODES * log_places(cells, most[:, None, None])).astype(np.int8)
 
 
 def pack_channel(trace: "Trace", stream: str, layer: int, channel: int, of: str | None = None) -> bytes | None:
     """Pack one head's or channel's signed matrix, with the length of each value; None if its layer isn't drawn."""
-    mixer, packet = trace.mixers[stream][trace.layer_numbers(stream).index(layer)].mixer, Packet()
+    mixer, packet = mixer_of(trace, stream, layer), Packet()
     longest = LONGEST_HEAD if mixer.per == "head" else longest_matrix(trace.mixers)
     if len(trace.query_tokens(stream)) > longest:
         return None

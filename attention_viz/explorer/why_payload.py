@@ -117,7 +117,7 @@ def layer_heads(trace: "Trace", streams: Sequence[str]) -> dict[int, int]:
 def _kinds(trace: "Trace", streams: Sequence[str]) -> dict[int, tuple[str, int, bool]]:
     """Return each layer's kind without a softmax, or "", its heads, and whether one stands for all its channels."""
     # Without torch until there is a trace.
-    from attention_viz.analysis.findings.mixing import mixer_of
+    from attention_viz.analysis.signed import mixer_of
 
     found: dict[int, tuple[str, int, bool]] = {}
     for stream in streams:
@@ -240,7 +240,8 @@ def _sources(
 
 
 def _row(trace: "Trace", stream: str, layer: int, head: int, at: int) -> "Tensor":
-    from attention_viz.analysis.findings.mixing import mixer_of, sizes_of
+    from attention_viz.analysis.findings.mixing import sizes_of
+    from attention_viz.analysis.signed import mixer_of
 
     if stream in trace.mixers:
         mixer = mixer_of(trace, stream, layer)

@@ -27,7 +27,7 @@ from attention_viz.operation.shapes import FLOATING, broadcasts, is_whole, posit
 from attention_viz.operation.short_repr import ShortRepr
 from attention_viz.operation.terms import Term, along, map_terms, terms_of
 
-__all__ = ["KINDS", "MixerKind", "TokenMixer"]
+__all__ = ["KINDS", "MixerKind", "TokenMixer", "shares_of_size"]
 
 MixerKind = Literal[
     "gated delta",
@@ -116,6 +116,11 @@ class TokenMixer(ShortRepr):
         return self.exponent is None and self.factor is None
 
     @property
+    def keeps_state(self) -> bool:
+        """Whether tokens are written into a state that later ones read: not in a convolution, Fourier or YOSO."""
+        return self.is_causal and self.taps is None
+
+    @property
     def erases(self) -> bool:
         """Whether a token first erases the state's answer to its key, as delta rules do."""
         return self.kind in _ERASING
@@ -130,9 +135,7 @@ class TokenMixer(ShortRepr):
     @property
     def shares(self) -> Float[Tensor, "... query key"]:
         """The size of each weight over the sum of the row's sizes; 0 in a row of zeros."""
-        sizes = self.weights.abs()
-        total = sizes.sum(dim=-1, keepdim=True)
-        return torch.where(total != 0, sizes / total.clamp_min(torch.finfo(sizes.dtype).tiny), 0.0)
+        return shares_of_size(self.weights)
 
     @property
     def contributions(self) -> Float[Tensor, "... query key"]:
@@ -238,6 +241,13 @@ class TokenMixer(ShortRepr):
         return torch.cat(bands, dim=-2)[..., columns - first].to(self.query.dtype)
 
 
+def shares_of_size(weights: Float[Tensor, "*rows key"]) -> Float[Tensor, "*rows key"]:
+    """Return each weight's size over its row's sum of sizes; a row of zeros stays, one with NaN becomes NaN."""
+    sizes = weights.abs()
+    whole = sizes.sum(dim=-1, keepdim=True)
+    return sizes / whole.masked_fill(whole == 0, 1)
+
+
 def _rows(mixer: TokenMixer, chosen: Tensor) -> TokenMixer:
     queries, terms = mixer.shape[-2], terms_of(TokenMixer)
     found = {term: getattr(mixer, term.name) for term in terms if term.has_queries}
@@ -257,7 +267,7 @@ def _cells(mixer: TokenMixer, first: int, after: int) -> Tensor:
     # A row that is divided by its sum needs all of it.
     start, stop = (first, after) if mixer.floor is None else (0, keys)
     places, columns = _places(mixer), torch.arange(start, stop, device=mixer.query.device)
-    if mixer.taps is None and mixer.is_causal:
+    if mixer.keeps_state:
         cells = carry_back(_recurrence(mixer), places, start, stop)
     else:
         cells = _direct(mixer, places, columns)
@@ -277,7 +287,7 @@ def _cells(mixer: TokenMixer, first: int, after: int) -> Tensor:
 def _mixed(mixer: TokenMixer) -> Tensor:
     values = _for_heads(widened(mixer.value), mixer)
     whole = mixer.at is None and mixer.allowed is None
-    if not whole or mixer.taps is not None or not mixer.is_causal:
+    if not whole or not mixer.keeps_state:
         rows = torch.arange(mixer.shape[-2], device=values.device).split(_ROWS_AT_A_TIME)
         return torch.cat([_cells(_rows(mixer, some), 0, mixer.shape[-1]) @ values for some in rows], dim=-2)
     summed = mixer.floor is not None

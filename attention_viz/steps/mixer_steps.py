@@ -234,7 +234,7 @@ MIXER_STEPS: dict[str, Step] = {
         (r"\frac{k_j^{\top} \Phi_{ij}\, k_j}{k_j^{\top} k_j}", r"\frac{k_j^{\top} \Phi_{ij}\, k_j}{k_j^{\top} k_j}"),
         ("query", "key"),
         lambda opened: opened.kept,
-        lambda opened: opened.has_state,
+        lambda opened: opened.mixer.keeps_state,
     ),
     "weights": _step(
         "weights",

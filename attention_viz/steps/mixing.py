@@ -46,11 +46,6 @@ class MixerHead:
         """The signed weights, computed once."""
         return self.mixer.weights
 
-    @property
-    def has_state(self) -> bool:
-        """Whether tokens are written into a state that later ones read."""
-        return self.mixer.is_causal and self.mixer.taps is None
-
     @once
     def has_vectors(self) -> bool:
         """Whether queries and keys are the layer's own, not ones in the place of them."""
@@ -59,7 +54,7 @@ class MixerHead:
     @once
     def kept(self) -> Float[Tensor, "query key"] | None:
         """The part of each key's write that its own key would still read at a query; None without a state."""
-        return _kept(self.exact) if self.has_state else None
+        return _kept(self.exact) if self.mixer.keeps_state else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,7 +65,7 @@ class MixerPair:
     def reading(self) -> float:
         """The number that the write strength multiplies."""
         call = self.call
-        if self.opened.has_state:
+        if self.opened.mixer.keeps_state:
             return self.walk.reading
         product = float(call.query[self.query] @ call.key[self.key]) * call.scale
         if call.exponent is not None:
@@ -341,7 +341,7 @@ def _one_decay(pair: MixerPair) -> bool:
 
 
 def _decays(pair: MixerPair) -> bool:
-    return pair.opened.has_state and pair.call.decay is not None
+    return pair.opened.mixer.keeps_state and pair.call.decay is not None
 
 
 def _reading_name(pair: MixerPair) -> str:

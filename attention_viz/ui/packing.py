@@ -84,13 +84,10 @@ def head_of(run: "Run", stream: str, layer: int, head: int) -> bytes | None:
 
 def channel_of(run: "Run", stream: str, layer: int, channel: int) -> bytes | None:
     """Return one channel or head of a layer without a softmax; None if the browser has all heads."""
-    from attention_viz.explorer.mixers import comes_alone, pack_channel
+    from attention_viz.explorer.mixers import is_fetched, pack_channel
 
-    if not run.mixes(stream):
-        return None
-    numbers = run.trace.layer_numbers(stream)
-    mixer = run.trace.mixers[stream][numbers.index(layer)].mixer if layer in numbers else None
-    if mixer is None or not (mixer.per == "channel" or comes_alone(run.trace.mixers, stream)):
+    mixes = run.mixes(stream) and layer in run.trace.layer_numbers(stream)
+    if not mixes or not is_fetched(run.trace, stream, layer):
         return None
     of = _packed(run).mixers_id
     heads = _heads_with(run) if run.trace.seen.tensors else HEADS

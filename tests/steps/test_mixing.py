@@ -65,7 +65,7 @@ def test_each_cell_is_the_product_of_its_steps(kind: str) -> None:
     opened = opened_of(kind)
     call = opened.exact
     assert call.kind == kind
-    if opened.has_state:
+    if opened.mixer.keeps_state:
         expected = after_state(call, by_tokens(call)[0])
     else:
         expected = call.weights
@@ -83,7 +83,10 @@ def test_each_cell_is_the_product_of_its_steps(kind: str) -> None:
 def test_every_matrix_has_the_numbers_its_cells_open_to(kind: str) -> None:
     opened = opened_of(kind)
     names = mixer_steps_of(opened)
-    assert ("kept" in names, "read" in names) == (opened.has_state, kind not in ("RG-LRU", "convolution", "Fourier"))
+    assert ("kept" in names, "read" in names) == (
+        opened.mixer.keeps_state,
+        kind not in ("RG-LRU", "convolution", "Fourier"),
+    )
     for name, step in names.items():
         matrix = step.function(opened)
         assert matrix is not None and matrix.ndim == 2

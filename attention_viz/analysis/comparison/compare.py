@@ -12,7 +12,7 @@ from attention_viz.analysis.comparison.align import AlignedAxis, Alignment
 from attention_viz.analysis.comparison.align import align as align_tokens
 from attention_viz.analysis.comparison.shared_rows import shared_rows
 from attention_viz.analysis.likeness import divergence
-from attention_viz.analysis.signed import mixers_of, open_cells, signed_shares
+from attention_viz.analysis.signed import mixer_of, open_cells, signed_shares
 from attention_viz.errors import TraceError
 from attention_viz.trace.spelling import table_in_html
 from attention_viz.trace.trace import Trace
@@ -50,7 +50,7 @@ class Side:
     def blocked(self) -> Bool[Tensor, "query key"]:
         """Return blocked cells as True; without a softmax, those that no value can reach."""
         if self.mixes:
-            mixer = mixers_of(self.trace, self.stream)[self.layer].head(self.head)
+            mixer = mixer_of(self.trace, self.stream, self.layer).head(self.head)
             return ~open_cells(mixer)
         one = self.trace.attention(self.layer, self.stream).head(self.head)
         if one.allowed is None:

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.findings.finding import Finding
-from attention_viz.analysis.findings.mixing import mixer_of, shares_of
+from attention_viz.analysis.findings.mixing import shares_of
 from attention_viz.analysis.overview import overview
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.operation.attention import Attention

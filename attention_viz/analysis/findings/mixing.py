@@ -10,11 +10,12 @@ from attention_viz.analysis.findings.finding import Candidate
 from attention_viz.analysis.findings.pairs import Pairs, between_words, standing_out
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.measured import RowWeights
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.operation.shapes import with_heads
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.trace import Trace
 
-__all__ = ["erased", "mixer_of", "mixing_of", "shares_of", "sizes_of"]
+__all__ = ["erased", "mixing_of", "shares_of", "sizes_of"]
 
 # A convolution reaches a few tokens, and Fourier's matrix is the same for every text.
 _SAME_FOR_EVERY_TEXT = ("convolution", "Fourier")
@@ -85,13 +86,6 @@ def _parts(scene: StreamScene) -> Iterator[tuple[int, range, TokenMixer]]:
         for first in range(0, heads, together):
             chosen = range(first, min(heads, first + together))
             yield layer, chosen, mixer if len(chosen) == heads else mixer.heads(slice(chosen.start, chosen.stop))
-
-
-def mixer_of(trace: Trace, stream: str, layer: int) -> TokenMixer:
-    """Return a layer's mixer."""
-    found: object = trace.attention(layer, stream)
-    assert isinstance(found, TokenMixer)
-    return found
 
 
 def _carrying(scene: StreamScene) -> Float[Tensor, "asked word"]:

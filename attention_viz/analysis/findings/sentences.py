@@ -6,10 +6,10 @@ from string import Formatter
 from torch import Tensor
 
 from attention_viz.analysis.findings.finding import Candidate, Finding
-from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.words import ordinal, quoted
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
@@ -67,13 +67,9 @@ def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
 def _tile(scene: StreamScene, one: Candidate) -> Tensor:
     """Return the weights between two words' tokens; of a layer with a matrix per channel, what arrives in all."""
     queries, keys = scene.queries.pieces[one.query], scene.keys.pieces[one.key]
-    if _of_channels(scene, one):
+    if has_channels(scene.trace, one.stream, one.layer):
         return mixer_of(scene.trace, one.stream, one.layer).rows(queries).layer_contributions[:, list(keys)]
     return scene.trace.attention(one.layer, one.stream).tile(one.head, queries, keys)
-
-
-def _of_channels(scene: StreamScene, one: Candidate) -> bool:
-    return one.stream in scene.trace.mixers and mixer_of(scene.trace, one.stream, one.layer).per == "channel"
 
 
 def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
@@ -114,7 +110,7 @@ def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
     if following is not None:
         return _SAID if scene.keys.texts[one.key].casefold() == following.casefold() else _NEXT
     if one.kind == "carried":
-        if _of_channels(scene, one):
+        if has_channels(scene.trace, one.stream, one.layer):
             return _ARRIVED
         return _TAKEN if float(_tile(scene, one).sum()) < 0 else _SENTENCES[one.kind]
     unit = (scene.queries if scene.alike else scene.keys).units[one.key]

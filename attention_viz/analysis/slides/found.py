@@ -8,8 +8,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
-from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,

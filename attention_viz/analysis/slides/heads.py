@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.roles import ROLES
+from attention_viz.analysis.signed import has_channels
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,
@@ -158,7 +158,7 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     row = row_of(trace, wrote.stream, wrote.layer, wrote.head, wrote.at)
     key = int(row.argmax())
     own = wrote.stream != "cross" and queries == keys
-    whole = mixes and mixer_of(trace, wrote.stream, wrote.layer).per == "channel"
+    whole = has_channels(trace, wrote.stream, wrote.layer)
     where = f"layer {wrote.layer}, {'all channels' if whole else f'head {wrote.head}'}"
     against = wrote.contribution * wrote.total < 0
     ask: tuple[Part, ...] = (

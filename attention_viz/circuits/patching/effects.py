@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from attention_viz.analysis.signed import has_channels
 from attention_viz.circuits.asked import Direction, Logit, Probability
 from attention_viz.circuits.opened import check_model, is_output_of
 from attention_viz.circuits.patching.first_order import numbers_of
 from attention_viz.circuits.patching.pairing import settled
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.protocol.needing import need_trained
 from attention_viz.recording.batches.batched_edits import rows_at_once, try_each
 from attention_viz.recording.weights.unchanged import changed
@@ -183,8 +183,7 @@ def _places(trace: Trace, heads: str | Sequence[tuple[int, int | None]], stream:
 
 
 def _heads_of(trace: Trace, layer: int, stream: str) -> Sequence[int | None]:
-    call = trace.attention(layer, stream)
-    return [None] if isinstance(call, TokenMixer) and call.per == "channel" else range(call.shape[0])
+    return [None] if has_channels(trace, stream, layer) else range(trace.head_count(layer, stream))
 
 
 def _stream_of(trace: Trace, layer: int, streams: Sequence[str]) -> str:

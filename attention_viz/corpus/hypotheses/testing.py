@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from attention_viz.analysis.measured import looks_back
-from attention_viz.analysis.signed import mixers_of, shares_of_size, signed_weights
+from attention_viz.analysis.signed import mixers_of, signed_weights
 from attention_viz.corpus.hypotheses.curves import (
     average_precision,
     best_threshold,
@@ -18,6 +18,7 @@ from attention_viz.corpus.hypotheses.curves import (
 from attention_viz.corpus.hypotheses.language import Hypothesis
 from attention_viz.corpus.hypotheses.values import HypothesisAxis
 from attention_viz.errors import ScanError
+from attention_viz.operation.token_mixer import shares_of_size
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

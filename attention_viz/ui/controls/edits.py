@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.change import Change, Detail, Drawing, Nothing, NumberDetail, OneCell
 from attention_viz.edits.changes import EDITS, MOST, describe, misfit, read_changes, to_edits, write_changes
 from attention_viz.errors import ShapeError
@@ -96,9 +96,7 @@ def _named(run: Run, state: State) -> str | None:
 def _place(run: Run, state: State) -> tuple[str, int | None, int | None]:
     """Return stream, layer and head; None for all."""
     stream, (layer, head) = run.stream(state.stream), run.place(state.stream, state.layer, state.head)
-    per = "head"
-    if run.mixes(stream):
-        per = mixers_of(run.trace, stream)[layer].per
+    per = "channel" if has_channels(run.trace, stream, layer) else "head"
     one = {} if per == "channel" else {"head": f"layer {layer}, head {head}"}
     names = {**one, "layer": f"layer {layer}, all {per}s", "all": f"all layers and {per}s"}
     chosen = widgets.draft(st.selectbox, "Where", key="edit-where", default=next(iter(names)), options=names, width=190)

@@ -17,8 +17,8 @@ from attention_viz.views.figures.seen import blocked_patches, called, laid_over,
 from attention_viz.views.style.blocks import block_note
 from attention_viz.views.style.captions import caption, provenance_line
 from attention_viz.views.style.marks import svg_path
-from attention_viz.views.style.scale import full_colour
-from attention_viz.views.style.signed import largest_of, log_bar, log_places, short
+from attention_viz.views.style.scale import full_colour, log_places
+from attention_viz.views.style.signed import largest_of, log_bar, short
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, channels, ink_on, on_ramp
 from attention_viz.views.style.wording import escaped, shortened, spread
 

@@ -11,14 +11,13 @@ from numpy import ndarray
 from PIL import Image
 
 from attention_viz.analysis.blocks import Blocks, call_blocks, weights_of
-from attention_viz.analysis.findings.mixing import mixer_of
-from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes
 from attention_viz.views.style.blocks import block_note, cells, spans
 from attention_viz.views.style.captions import layer_name, model_name
-from attention_viz.views.style.scale import colour_bar
-from attention_viz.views.style.signed import largest_of, log_places, precise
+from attention_viz.views.style.scale import colour_bar, log_places
+from attention_viz.views.style.signed import largest_of, precise
 from attention_viz.views.style.theme import Palette, ThemeName, channels, on_ramp, palette
 from attention_viz.views.style.wording import escaped, readable
 
@@ -88,7 +87,7 @@ def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "li
 def _pictures(trace: Trace, stream: str, layer: int) -> Sequence[int]:
     """Return the heads that are drawn; of a layer with a matrix per channel, one."""
     heads = trace.head_count(layer, stream)
-    return range(1 if stream in trace.mixers and mixer_of(trace, stream, layer).per == "channel" else heads)
+    return range(1 if has_channels(trace, stream, layer) else heads)
 
 
 def _heads(trace: Trace, stream: str, side: int) -> Iterator[tuple[int, int, Blocks]]:
@@ -99,10 +98,11 @@ def _heads(trace: Trace, stream: str, side: int) -> Iterator[tuple[int, int, Blo
 
 def _blocks(trace: Trace, stream: str, place: tuple[int, int], most: int) -> Blocks:
     layer, head = place
-    call = trace.attention(layer, stream)
-    if isinstance(call, TokenMixer) and call.per == "channel":
-        return call_blocks(call, lambda some: some.layer_contributions.detach().float().cpu().numpy(), most)
-    return call_blocks(call.head(head), most=most)
+    if has_channels(trace, stream, layer):
+        return call_blocks(
+            mixer_of(trace, stream, layer), lambda some: some.layer_contributions.detach().float().cpu().numpy(), most
+        )
+    return call_blocks(trace.attention(layer, stream).head(head), most=most)
 
 
 def _ramp(stops: Sequence[str]) -> UInt8[ndarray, "step 3"]:

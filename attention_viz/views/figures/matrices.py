@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from attention_viz.analysis.blocks import MOST_CELLS, Blocks, blocked_of, blocks_of, call_blocks, weights_of
-from attention_viz.analysis.findings.mixing import mixer_of
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.token_mixer import TokenMixer

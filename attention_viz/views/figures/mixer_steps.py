@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy
 import plotly.graph_objects as go
-from jaxtyping import Float
-from numpy import ndarray
 
 from attention_viz.analysis.blocks import Blocks, matrix_blocks
 from attention_viz.errors import ShapeError
@@ -13,11 +11,10 @@ from attention_viz.steps.mixer_steps import MIXER_STEPS
 from attention_viz.steps.mixing import MixerHead
 from attention_viz.views.figures.steps import Matrix, axis_labels, draw, family, numbers
 from attention_viz.views.style.marks import heatmaps
+from attention_viz.views.style.scale import log_places
+from attention_viz.views.style.signed import largest_of, log_bar, short
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import with_minus
 
-# From the largest number down to what looks like 0: four decades.
-_DECADES = 4
 _WORDS = {"query": "query", "key": "key", "one": "", "decays": "dimension"}
 _LATER = "later: nothing arrives from there"
 _LOGARITHMIC = ("read", "weights")
@@ -37,7 +34,9 @@ def mixer_step(
         raise ShapeError(f"this {opened.mixer.kind} {opened.mixer.per} has no step {step!r}")
     colours, one = palette(theme), MIXER_STEPS[step]
     values = numbers(found)
-    ahead = numpy.triu(numpy.ones(values.shape, dtype=bool), 1) & (one.axes == ("query", "key") and _causal(opened))
+    ahead = numpy.triu(numpy.ones(values.shape, dtype=bool), 1) & (
+        one.axes == ("query", "key") and opened.mixer.is_causal
+    )
     blocks = matrix_blocks(numpy.where(ahead, numpy.nan, values), ahead)
     labels = [
         axis_labels(opened.trace, opened.stream, axis, count)
@@ -54,37 +53,20 @@ def mixer_step(
     return figure
 
 
-def _causal(opened: MixerHead) -> bool:
-    return opened.mixer.is_causal
-
-
 def _by_decades(figure: go.Figure, blocks: Blocks) -> None:
     """Colour a drawn matrix by the sign and the logarithm of the size; its texts keep the numbers."""
     cells: Any = figure.data[0]
-    largest = float(numpy.abs(numpy.nan_to_num(blocks.values)).max(initial=0.0)) or 1.0
-    above = {0.5: f"{largest / 100:.2g}", 1.0: f"{largest:.2g}"}
-    ticks = {**{-place: f"−{number}" for place, number in above.items()}, 0.0: "0", **above}
-    cells.update(z=_places(blocks.values, largest), zmin=-1, zmax=1)
-    cells.colorbar.update(
-        tickvals=sorted(ticks), ticktext=[with_minus(ticks[at]) for at in sorted(ticks)], title_text=""
-    )
+    largest = largest_of(blocks)
+    bar = log_bar(largest, "", signed=True)
+    cells.update(z=log_places(blocks.values, largest), zmin=-1, zmax=1)
+    cells.colorbar.update(tickvals=bar["tickvals"], ticktext=bar["ticktext"], title_text="")
     for part in heatmaps(figure):
         if part.text is not None:
             numbered = [
-                [_short(value) if any(map(str.isdigit, text)) else text for text, value in zip(*row, strict=True)]
+                [short(value) if any(map(str.isdigit, text)) else text for text, value in zip(*row, strict=True)]
                 for row in zip(part.text, blocks.values.tolist(), strict=True)
             ]
             part.update(text=numbered)
     if cells.text is None:
         cells.update(customdata=blocks.values)
         cells.update(hovertemplate="row %{y}, column %{x}: %{customdata:.6f}<extra></extra>")
-
-
-def _short(number: float) -> str:
-    return with_minus(f"{number:.2g}")
-
-
-def _places(values: Float[ndarray, "row column"], largest: float) -> Float[ndarray, "row column"]:
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        sizes = 1 + numpy.log10(numpy.abs(values) / largest) / _DECADES
-    return numpy.sign(values) * numpy.nan_to_num(sizes, neginf=0.0).clip(0, 1)

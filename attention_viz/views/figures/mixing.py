@@ -5,7 +5,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from attention_viz.analysis.blocks import Blocks, call_blocks
-from attention_viz.analysis.findings.mixing import mixer_of
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.errors import TraceError
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.trace import Trace

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from attention_viz import __version__
-from attention_viz.analysis.findings.mixing import mixer_of
 from attention_viz.analysis.readings import READINGS
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.words import ordinal
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace

@@ -14,6 +14,8 @@ _SCALE_TO_ONE_UP_TO = 48
 _CROWDED, _MOST, _TOWERS, _SHARES = 1000, 0.99, 6, 4
 # Ten times what is written as 0 where changes are written with two digits.
 _LEAST_CHANGE = 0.05
+# A logarithmic scale goes from the largest number down to what looks like 0: four decades.
+_DECADES = 4
 _ROUND = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10)
 
 
@@ -71,3 +73,10 @@ def lying_bar(left: float, right: float, *, above: bool = False) -> dict[str, An
     if above:
         return place | {"y": 1.03, "yanchor": "bottom", "thickness": 7, "ypad": 0, "title_side": "right"}
     return place | {"y": 0, "yref": "container", "yanchor": "bottom", "thickness": 10, "title_side": "right"}
+
+
+def log_places(values: Float[ndarray, "*any"], largest: Float[ndarray, "*any"] | float) -> Float[ndarray, "*any"]:
+    """Return places from −1 to 1 in equal steps for equal factors; 0 below a ten-thousandth of the largest."""
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        sizes = 1 + numpy.log10(numpy.abs(values) / numpy.where(largest == 0, 1.0, largest)) / _DECADES
+    return numpy.sign(values) * numpy.nan_to_num(sizes, neginf=0.0).clip(0, 1)

@@ -5,26 +5,15 @@ from typing import Any
 
 import numpy
 import plotly.graph_objects as go
-from jaxtyping import Float
-from numpy import ndarray
 
 from attention_viz.analysis.blocks import Blocks
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.views.style.blocks import block_coordinates, cells, hover_texts, spans
-from attention_viz.views.style.scale import colour_bar
+from attention_viz.views.style.scale import colour_bar, log_places
 from attention_viz.views.style.theme import Palette
 from attention_viz.views.style.wording import with_minus
 
-# From the largest number down to what looks like 0: four decades.
-DECADES = 4
 LATER = "nothing arrives from there"
-
-
-def log_places(values: Float[ndarray, "*any"], largest: float) -> Float[ndarray, "*any"]:
-    """Return places from −1 to 1 in equal steps for equal factors; 0 below a ten-thousandth of the largest."""
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        sizes = 1 + numpy.log10(numpy.abs(values) / (largest or 1.0)) / DECADES
-    return numpy.sign(values) * numpy.nan_to_num(sizes, neginf=0.0).clip(0, 1)
 
 
 def largest_of(blocks: Blocks) -> float:

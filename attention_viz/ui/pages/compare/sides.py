@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.comparison.compare import Comparison, compare
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.models import refresh
@@ -52,9 +52,9 @@ class ShownSide:
         if self.stream not in self.shown.trace.mixers:
             return ""
         layer, head = self.place
-        per = mixers_of(self.shown.trace, self.stream)[layer].per
+        together = has_channels(self.shown.trace, self.stream, layer)
         name = layer_name(self.shown.trace, layer, self.stream)
-        return f"{name[0].lower()}{name[1:]}, {'all channels' if per == 'channel' else f'head {head}'}"
+        return f"{name[0].lower()}{name[1:]}, {'all channels' if together else f'head {head}'}"
 
     @property
     def from_file(self) -> bool:

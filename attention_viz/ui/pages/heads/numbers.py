@@ -13,7 +13,7 @@ from torch import Tensor
 from attention_viz.analysis.head_table import head_table, mean_table
 from attention_viz.analysis.likeness import head_distances
 from attention_viz.analysis.roles import roles
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_rows
@@ -114,7 +114,7 @@ def heads_of(run: Run, stream: str, layer: int | None = None) -> list[Head]:
 def changed_head(change: Change, run: Run, stream: str, head: Head) -> Change:
     """Return a change for one head alone; of a layer with a matrix per channel, for all its channels."""
     layer, one = head
-    channels = run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel"
+    channels = has_channels(run.trace, stream, layer)
     return replace(change, layer=layer, head=None if channels else one, stream=stream if run.several else None)
 
 

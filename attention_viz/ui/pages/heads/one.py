@@ -14,7 +14,7 @@ from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.rows import QueryRows
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.sinks import attention_sinks
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, ask
@@ -78,7 +78,7 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Delta
 
 def _per_channel(atlas: Atlas, state: State) -> bool:
     """Return whether the chosen layer has a matrix per channel, so that all of them are shown together."""
-    return atlas.mixes and mixers_of(atlas.trace, atlas.stream)[state.layer].per == "channel"
+    return has_channels(atlas.trace, atlas.stream, state.layer)
 
 
 def _plots(atlas: Atlas, state: State) -> tuple[str, ...]:
@@ -273,7 +273,7 @@ def _linking(trace: Trace, streams: Sequence[str], query: int, key: int) -> list
             attention = trace.attention(layer, stream)
             for head in range(trace.head_count(layer, stream)):
                 if stream in trace.mixers:
-                    weight = mixers_of(trace, stream)[layer].head(head).rows([query]).shares[0, key]
+                    weight = mixer_of(trace, stream, layer).head(head).rows([query]).shares[0, key]
                 else:
                     weight = torch.as_tensor(attention.tile(head, [query], [key])).reshape(-1)[0]
                 found.append((stream, (layer, head), float(weight.nan_to_num(0))))

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output
@@ -82,7 +82,7 @@ def _label(run: Run, state: State, *, silent: bool) -> str:
     """Name the ablated part: a head, or all of a layer with a matrix per channel."""
     stream = run.stream(state.stream)
     layer, _ = run.place(stream, state.layer, state.head)
-    if run.mixes(stream) and mixers_of(run.trace, stream)[layer].per == "channel":
+    if has_channels(run.trace, stream, layer):
         return "Restore layer’s mixer" if silent else "Ablate layer’s mixer"
     return "Restore head" if silent else "Ablate head"
 

@@ -8,7 +8,7 @@ import pandas
 import plotly.graph_objects as go
 import streamlit as st
 
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import EDITS, misfit, read_changes
 from attention_viz.edits.effects import moved_output, moved_weight, output_table, weight_table
@@ -96,7 +96,7 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
             title=heads_words,
         ),
     ]
-    if before.mixes(stream) and mixers_of(before.trace, stream)[layer].per == "channel":
+    if has_channels(before.trace, stream, layer):
         here.caption(f"Layer {layer} has a matrix per channel. The figure of all heads shows how much of it moved.")
         return
     row = before.trace.layer_numbers(stream).index(layer)

@@ -10,7 +10,7 @@ from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.analysis.search import Detector
-from attention_viz.analysis.signed import mixers_of
+from attention_viz.analysis.signed import mixer_of
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_payload import HeadTables
@@ -52,7 +52,7 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
     """Describe a head's representative pair, with its weight."""
     asks, gives = named(trace.query_tokens(stream), query), named(trace.key_tokens(stream), key)
     if stream in trace.mixers:
-        mixer = mixers_of(trace, stream)[head[0]].head(head[1]).rows([query])
+        mixer = mixer_of(trace, stream, head[0]).head(head[1]).rows([query])
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
         how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
         where = " in all channels" if mixer.per == "channel" else ""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention_viz.analysis.signed import mixers_of, open_cells
+from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.operation.masks import recognise
 from attention_viz.serving import permissions as allowed
 from attention_viz.trace.kept import KeptLayers, layers_in_words
@@ -19,7 +19,7 @@ def allowed_of(trace: Trace, layer: int, head: int, stream: str | None = None) -
     """Return one head's open cells, (query, key); by default the first stream's."""
     stream = stream or trace.streams[0]
     if stream in trace.mixers:
-        return open_cells(mixers_of(trace, stream)[layer].head(head))
+        return open_cells(mixer_of(trace, stream, layer).head(head))
     one = trace.attention(layer, stream).head(head)
     if one.allowed is None:
         return torch.ones(one.shape, dtype=torch.bool)

@@ -190,7 +190,7 @@ def _chain(pair: MixerPair) -> str:
     steps = pair_steps(pair)
     lines = [_line(pair, name, found) for name, found in steps.items()]
     note = ""
-    if pair.opened.has_state and pair.reached and pair.opened.has_vectors:
+    if pair.opened.mixer.keeps_state and pair.reached and pair.opened.has_vectors:
         left = open_mixer_cell(pair.opened, "kept", pair.query, pair.key)
         note = _opening("Still there", "the part that the key itself would still read", left)
         note = f'<p class="mixer-note">How much of this write is left in the state:</p>{note}'
