@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson.links import trained_words
+from attention_viz.lesson.links import asking_position, positioned_words, trained_words
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
@@ -274,6 +274,17 @@ class Lesson:
     deeper: tuple[str, ...] = ()
     words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None
     sample: Callable[[Scene], str] | None = None
+
+    @property
+    def asks_word(self) -> bool:
+        """Return whether the control chooses a word of the trained model's text."""
+        return self.control.options is positioned_words
+
+    def position(self, scene: Scene) -> int | None:
+        """Return the token position that the reader pressed in the trained model's text; None for none."""
+        if self.asks_word and scene.choice in self.control.options(scene):
+            return int(scene.choice)
+        return asking_position(scene) if self.words is trained_words and scene.word is not None else None
 
     def made_from(self, scene: Scene) -> str:
         """Name the lesson's sentence, image or audio, for paper."""

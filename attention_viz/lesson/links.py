@@ -57,17 +57,30 @@ def telling_positions(trace: Trace, places: Sequence[int]) -> Sequence[int]:
     return [at for at in places if carries_meaning(texts[at])] or places
 
 
-def opening_position(trace: Trace) -> int:
-    """Return the first pronoun that refers back, or else the first meaningful word."""
+def opening_position(trace: Trace, chosen: int | None = None) -> int:
+    """Return the chosen word's position, else a pronoun's that refers back, else the first meaningful word's."""
     places, texts = word_positions(trace), trace.query_tokens().texts
+    if chosen in places:
+        return chosen
     pronouns = [at for at in places[2:] if is_pronoun(texts[at])]
     return (pronouns or telling_positions(trace, places))[0]
 
 
-def asking_position(trace: Trace, word: int | None) -> int:
-    """Return the pressed word's position, or else the opening one."""
+def asking_position(scene: Scene) -> int:
+    """Return the pressed word's position in the trained model's text, or else the opening one."""
+    trace, word = scene.trained(), scene.word
     places = word_positions(trace)
-    return places[word] if word is not None and word < len(places) else opening_position(trace)
+    return places[word] if word is not None and word < len(places) else opening_position(trace, scene.query)
+
+
+def opening_word(scene: Scene) -> str:
+    """Return the opening position as an option of `positioned_words`."""
+    return str(opening_position(scene.trained(), scene.query))
+
+
+def scene_link(scene: Scene, query: int) -> HeadLink:
+    """Return a token's strongest link to a distant word, in the head that other pages show if there is one."""
+    return strongest_link(scene.trained(), query, scene.head)
 
 
 def pressed_words(trace: Trace, positions: Sequence[int] | None = None) -> tuple[str, ...]:
@@ -81,15 +94,18 @@ def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
     """Return a trained model's words by place, and the query's place."""
     trace = scene.trained()
     places, labels = word_positions(trace), trace.query_tokens().written
-    asking = asking_position(trace, scene.word)
+    asking = asking_position(scene)
     return offered([labels[at] for at in places]), str(places.index(asking))
 
 
-def strongest_link(trace: Trace, query: int) -> HeadLink:
-    """Return a token's strongest link to a distant word, preferably in heads without fixed offsets."""
+def strongest_link(trace: Trace, query: int, head: tuple[int, int] | None = None) -> HeadLink:
+    """Return a token's strongest link to a distant word, in one head or preferably in heads without fixed offsets."""
     places = word_positions(trace)
     far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
     free = _free_heads(trace)
+    if head is not None and head[0] in trace.layer_numbers() and head[1] < trace.head_count(head[0]):
+        free = [torch.zeros_like(one) for one in free]
+        free[trace.layer_numbers().index(head[0])][head[1]] = True
     if not any(bool(one.any()) for one in free):
         free = [torch.ones_like(one) for one in free]
     best, found = -1.0, (0, 0, query)
@@ -98,10 +114,10 @@ def strongest_link(trace: Trace, query: int) -> HeadLink:
         row = row.masked_fill(~heads[:, None], -1)
         if float(row.max()) > best:
             best = float(row.max())
-            head, at = divmod(int(row.argmax()), len(far))
-            found = (layer, head, far[at])
-    layer, head, key = found
-    return HeadLink(layer, head, query, key, float(trace.weights(layer, head)[query, key]))
+            number, at = divmod(int(row.argmax()), len(far))
+            found = (layer, number, far[at])
+    layer, number, key = found
+    return HeadLink(layer, number, query, key, float(trace.weights(layer, number)[query, key]))
 
 
 @once_for_each

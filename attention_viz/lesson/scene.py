@@ -33,7 +33,12 @@ class RunText(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A lesson's input; an empty choice or word means the default."""
+    """A lesson's input; an empty choice or word means the default.
+
+    Attributes:
+        head: the layer and head that the other pages show; None for the lesson's own.
+        query: the token position that they show; None for the lesson's own.
+    """
 
     text: str
     run: RunText
@@ -42,6 +47,8 @@ class Scene:
     theme: ThemeName = "light"
     seed: int = 0
     word: int | None = None
+    head: tuple[int, int] | None = None
+    query: int | None = None
 
     @property
     def model(self) -> str:

@@ -8,10 +8,10 @@ from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Sho
 from attention_viz.lesson.links import (
     HeadLink,
     asking_position,
-    opening_position,
+    opening_word,
     positioned_words,
     pressed_positions,
-    strongest_link,
+    scene_link,
     trained_words,
 )
 from attention_viz.lesson.own_head import in_a_plane
@@ -36,7 +36,7 @@ def _where(outside: float) -> str:
 
 
 def _link(scene: Scene) -> HeadLink:
-    return strongest_link(scene.trained(), int(_CONTROL_MIXTURE.value(scene)))
+    return scene_link(scene, int(_CONTROL_MIXTURE.value(scene)))
 
 
 def _ask_mixture(scene: Scene) -> Ask:
@@ -85,7 +85,7 @@ def _show_mixture(scene: Scene) -> Shown:
     return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
 
 
-_CONTROL_MIXTURE = Control("Query word", positioned_words, lambda scene: str(opening_position(scene.trained())))
+_CONTROL_MIXTURE = Control("Query word", positioned_words, opening_word)
 
 
 _D_MODEL = 8
@@ -95,17 +95,18 @@ _OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
 def _ask_heads(scene: Scene) -> Ask:
     """Use a real model, whose heads were trained to differ."""
     trace = scene.trained()
-    link = strongest_link(trace, asking_position(trace, scene.word))
+    link = scene_link(scene, asking_position(scene))
     labels = trace.query_tokens().written
     weights = trace.attention(link.layer).weights[:, link.query, link.key].tolist()
+    most = max(range(len(weights)), key=weights.__getitem__)
     pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
     return Ask(
         f"In layer {link.layer}, which head links {pair} most?",
-        f"Head {link.head} links {pair}: {signed(link.weight)}",
+        f"Head {most} links {pair}: {signed(weights[most])}",
         f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),
-        place=CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key)),
+        place=CatalogueHead.of(trace, link.layer, most, (link.query, link.key)),
     )
 
 

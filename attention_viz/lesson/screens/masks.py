@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
-from attention_viz.lesson.links import HeadLink, asking_position, pressed_words, strongest_link
+from attention_viz.lesson.links import HeadLink, asking_position, pressed_words, scene_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts
 from attention_viz.operation.attention import Attention, attend
@@ -38,8 +38,7 @@ def _beside(scene: Scene, mask: str) -> str | None:
 
 
 def _link(scene: Scene) -> HeadLink:
-    trace = scene.trained()
-    return strongest_link(trace, asking_position(trace, scene.word))
+    return scene_link(scene, asking_position(scene))
 
 
 def _run(scene: Scene, mask: str, *, on: bool = True) -> Attention:

@@ -4,10 +4,10 @@ from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Sho
 from attention_viz.lesson.links import (
     HeadLink,
     asking_position,
-    opening_position,
+    opening_word,
     positioned_words,
     pressed_positions,
-    strongest_link,
+    scene_link,
     trained_words,
     word_positions,
 )
@@ -24,8 +24,7 @@ _WIDTHS = ("2", "3", "4", "6")
 
 
 def _link(scene: Scene) -> HeadLink:
-    trace = scene.trained()
-    return strongest_link(trace, asking_position(trace, scene.word))
+    return scene_link(scene, asking_position(scene))
 
 
 def _own_shares(scene: Scene) -> tuple[float, float]:
@@ -102,7 +101,7 @@ def _written(cell: Arithmetic) -> str:
 def _ask_scores(scene: Scene) -> Ask:
     """Use a real head: seeded numbers say nothing of words."""
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = strongest_link(trace, query), trace.query_tokens().written
+    link, labels = scene_link(scene, query), trace.query_tokens().written
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     best = max(range(len(scores)), key=scores.__getitem__)
     return Ask(
@@ -120,7 +119,7 @@ def _ask_scores(scene: Scene) -> Ask:
 
 def _show_scores(scene: Scene) -> Shown:
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = strongest_link(trace, query), trace.query_tokens().written
+    link, labels = scene_link(scene, query), trace.query_tokens().written
     layer, head = link.layer, link.head
     scores = trace.attention(layer).scores[head]
     row, key = scores[query], int(scores[query].argmax())
@@ -139,7 +138,7 @@ def _show_scores(scene: Scene) -> Shown:
     return Shown(facts, figure, says)
 
 
-_CONTROL_SCORES = Control("Query word", positioned_words, lambda scene: str(opening_position(scene.trained())))
+_CONTROL_SCORES = Control("Query word", positioned_words, opening_word)
 
 LESSONS = {
     "roles": Lesson(

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, row_asked
-from attention_viz.lesson.links import asking_position, pressed_words, strongest_link
+from attention_viz.lesson.links import asking_position, pressed_words, scene_link
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import quoted, signed, signs, texts
 from attention_viz.scratch.model import Scratch
@@ -27,8 +27,7 @@ _TEMPERATURES = {
 
 def _place(scene: Scene) -> tuple[int, int, int]:
     """Return layer, head and query."""
-    trace = scene.trained()
-    link = strongest_link(trace, asking_position(trace, scene.word))
+    link = scene_link(scene, asking_position(scene))
     return link.layer, link.head, link.query
 
 

@@ -184,7 +184,7 @@ def _ask_about_effect(scene: Scene) -> Ask:
 
 def _show_effect(scene: Scene) -> Shown:
     layer, trace = int(_LAYER_CONTROL.value(scene)), _trace(scene)
-    query = asking_position(trace, scene.word)
+    query = asking_position(scene)
     other = strongest_link(trace, query).key
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
     moved = effects(scene, layer)

@@ -5,11 +5,11 @@ import torch
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, row_asked, short
 from attention_viz.lesson.links import (
     asking_position,
-    opening_position,
+    opening_word,
     positioned_words,
     pressed_positions,
     pressed_words,
-    strongest_link,
+    scene_link,
     word_positions,
 )
 from attention_viz.lesson.scene import Scene
@@ -21,20 +21,16 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views import looks, steps
 
 
-def _default(scene: Scene) -> str:
-    return str(opening_position(_trace(scene)))
-
-
 def _trace(scene: Scene) -> Trace:
     return scene.trained()
 
 
 def _ask_why(scene: Scene) -> Ask:
     trace, query = _trace(scene), int(_CONTROL_WHY.value(scene))
-    link = strongest_link(trace, query)
+    link = scene_link(scene, query)
     labels = trace.query_tokens().written
-    # Each word has its own head: a press on another word changes it.
-    chosen = f"the head chosen for {short(labels[query])}"
+    # Without a head from the other pages, each word has its own: a press on another word changes it.
+    chosen = "the head that the other pages show" if scene.head else f"the head chosen for {short(labels[query])}"
     source = f"{scene.called}, layer {link.layer}, head {link.head}: {chosen}"
     row = trace.weights(link.layer, link.head)[query]
     place = CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key))
@@ -43,11 +39,14 @@ def _ask_why(scene: Scene) -> Ask:
 
 def _show_why(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL_WHY.value(scene))
-    labels, link = trace.query_tokens().written, strongest_link(trace, query)
+    labels, link = trace.query_tokens().written, scene_link(scene, query)
     word, other = in_words(labels[query]), in_words(labels[link.key])
     facts = {
         **texts(layer=link.layer, head=link.head, layers=trace.layer_count(), model=scene.called, other=other),
         **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers()), word=word),
+        "which": "that the other pages show, too"
+        if scene.head
+        else f"that lets “{word}” take most from a word further off",
         "weight": f"{link.weight:.3f}",
         "percent": f"{link.weight:.0%}",
     }
@@ -55,7 +54,7 @@ def _show_why(scene: Scene) -> Shown:
     return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
 
 
-_CONTROL_WHY = Control("Query word", positioned_words, _default)
+_CONTROL_WHY = Control("Query word", positioned_words, opening_word)
 
 
 _WIDTHS = ("2", "4", "8", "12", "16")
@@ -90,7 +89,7 @@ def _ask_vectors(scene: Scene) -> Ask:
     x, tokens = trace.layer(0).embeddings, trace.query_tokens()
     assert x is not None  # this model keeps them
     places = word_positions(trace)
-    query = asking_position(trace, scene.word)
+    query = asking_position(scene)
     others = [at for at in places if at != query] or [query]
     alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
     labels = tuple(offered([tokens.written[at] for at in others]).values())

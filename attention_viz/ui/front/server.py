@@ -21,6 +21,7 @@ from streamlit.web.cli import main_run
 
 from attention_viz.serving.preload import Preloading, readiness
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.front.sharing import Previews
 from attention_viz.ui.front.waiting import Headers, headers
 
 _log = logging.getLogger(__name__)
@@ -106,7 +107,8 @@ def server(script: Path, preloading: Preloading) -> App:
 
     # The second one for an app that isn't served at the root of its host.
     routes = [Route(READY, ready), Route("/{below:path}" + READY, ready)]
-    before = [Middleware(Headers, added=headers(SETTINGS.frames)), Middleware(Gate, metrics=SETTINGS.metrics)]
+    added = headers(SETTINGS.frames)
+    before = [Middleware(Headers, added=added), Middleware(Gate, metrics=SETTINGS.metrics), Middleware(Previews)]
     return App(script, routes=routes, middleware=before)
 
 

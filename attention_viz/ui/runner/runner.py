@@ -14,6 +14,7 @@ from attention_viz.serving.imports import one_importer
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
+from attention_viz.ui.address.titles import title
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
@@ -51,6 +52,7 @@ def show_page(page: Page) -> None:
     page.controls(state, row)
     state = page.state(visit.here().selection)
     _show_notices(page)
+    st.set_page_config(page_title=title(page.name, state))
     if not page.address_follows_run:
         _write_address(page)
     if (say_why := page.unfit(state)) is not None:

@@ -183,7 +183,7 @@ function drawOutputs(stage, ground) {
   const own = stale ? ownOutputs(ground, matricesOf(ground, {...stage, peek: null})) : null;
   root.classList.toggle("av-stale", stale);
   parts.outputs.classList.toggle("av-own", own !== null);
-  parts.outputsTitle.textContent = own ? "This head\u2019s output moved by" : "Output moved by";
+  parts.outputsTitle.textContent = own ? "This head\u2019s output moved by" : "The model\u2019s output moved by";
   parts.outputsNote.textContent = stale ? RUNNING : "last layer, change ÷ norm before";
   const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
   if (!told) return;

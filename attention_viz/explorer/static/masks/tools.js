@@ -1,6 +1,7 @@
 // What stands above the matrix: the masks as small pictures of themselves, the brush, and what is shown.
 
-import {both, BATCHED, openCells} from "./rules.js";
+import {looksBack} from "./board.js";
+import {BATCHED, openCells} from "./rules.js";
 import {significant} from "../data/mixing.js";
 import {channels, pixel, rgb} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
@@ -12,6 +13,9 @@ import {cellImage, ruleCells} from "../parts/plot.js";
 
 export const PRESETS = ["none", "causal", "window", "prefix", "padding", "both", "drawn"];
 const PICTURE = 36;
+// What a cell is to a mask: taken away, open, or blocked by the model itself.
+const [TAKEN, OPEN, BLOCKED] = [0, 1, 2];
+const SKETCHED = 6;
 
 /** @type {Record<string, string>} */
 const MEANINGS = {
@@ -35,7 +39,8 @@ export function createPresets(choose) {
   return {node, buttons};
 }
 
-/** Draw each mask as it would be here, open cells dark; those of two sentences as a sketch, until one is chosen.
+/** Draw each mask as it would be here: open cells dark, those that it takes away pale, those that the model blocks by
+ * itself left out. Two sentences are a sketch until they are chosen. A mask that takes nothing away here says so.
  * @param {HTMLButtonElement[]} buttons @param {Ground} ground @param {MaskChoice} choice
  * @param {{added: Cells, drawn: Cells | null}} cells
  * @param {Pick<Colours, "accent" | "line" | "background">} colours */
@@ -47,30 +52,46 @@ export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
     const canvas = /** @type {HTMLCanvasElement} */ (button.firstElementChild);
     const chosen = mask === choice.mask || (mask === "drawn" && !drawn) ? added : drawn;
     const open = mask === "drawn" || mask === choice.mask ? chosen : openCells(mask, ground.rows, choice);
-    if (!square) drawPicture(canvas, 1, Uint8Array.of(mask === "none" ? 1 : 0), colours);
-    else if (open) drawPicture(canvas, ground.rows, both(open, ground.own), colours);
-    else if (BATCHED.includes(mask)) drawPicture(canvas, 6, sketch(mask), colours);
+    if (!square) drawPicture(canvas, 1, Uint8Array.of(mask === "none" ? OPEN : TAKEN), colours);
+    else if (open) drawPicture(canvas, ground.rows, kindsOf(open, ground.own), colours);
+    else if (BATCHED.includes(mask)) drawPicture(canvas, SKETCHED, sketch(mask, looksBack(ground)), colours);
+    const idle = square && open !== null && mask !== "none" && mask !== "drawn" && takesNothing(open, ground.own);
+    button.classList.toggle("av-idle", idle);
+    button.title = idle ? `${MEANINGS[mask]}; the model already blocks these cells` : MEANINGS[mask];
   }
 }
 
-/** Six tokens, of which two fill up. @param {string} mask */
-function sketch(mask) {
-  return Uint8Array.from({length: 36}, (_, at) => {
-    const [query, key] = [Math.floor(at / 6), at % 6];
-    return key < 4 && (mask === "padding" || key <= query) ? 1 : 0;
-  });
+/** What each cell is to a mask. @param {Cells} open @param {Cells} own */
+function kindsOf(open, own) {
+  return open.map((cell, at) => (own[at] ? (cell ? OPEN : TAKEN) : BLOCKED));
 }
 
-/** @param {HTMLCanvasElement} canvas @param {number} count @param {Cells} open
+/** @param {Cells} open @param {Cells} own */
+function takesNothing(open, own) {
+  return open.every((cell, at) => cell || !own[at]);
+}
+
+/** Six tokens, of which two fill up. @param {string} mask @param {boolean} back  whether the model looks back only */
+function sketch(mask, back) {
+  const cells = (/** @type {(query: number, key: number) => boolean} */ rule) =>
+    Uint8Array.from({length: SKETCHED ** 2}, (_, at) => Number(rule(Math.floor(at / SKETCHED), at % SKETCHED)));
+  const own = cells((query, key) => !back || key <= query);
+  return kindsOf(
+    cells((query, key) => key < 4 && (mask === "padding" || key <= query)),
+    own,
+  );
+}
+
+/** @param {HTMLCanvasElement} canvas @param {number} count @param {Cells} kinds
  * @param {Pick<Colours, "accent" | "line" | "background">} colours */
-function drawPicture(canvas, count, open, colours) {
+function drawPicture(canvas, count, kinds, colours) {
   const context = fitCanvas(canvas, PICTURE, PICTURE);
   const frame = {left: 0, top: 0, width: PICTURE, height: PICTURE, down: count, across: count};
-  const shown = [colours.line, colours.accent].map((colour) => pixel(channels(colour)));
+  const shown = [colours.line, colours.accent, colours.background].map((colour) => pixel(channels(colour)));
   // Smoothed where many cells are under a pixel, as else some would be left out.
   context.imageSmoothingEnabled = PICTURE < count;
   context.drawImage(
-    cellImage(frame, (at) => shown[open[at]]),
+    cellImage(frame, (at) => shown[kinds[at]]),
     0,
     0,
     PICTURE,

@@ -61,9 +61,16 @@ class LearnChoice:
     word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
 
 
-def _follow(_choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
-    """Drop a guess about another text."""
-    return {"guess": "", "word": None} if before.text != after.text else {}
+def _follow(choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
+    """Drop a guess about another text, and a word if another page chose one."""
+    if before.text != after.text:
+        return {"guess": "", "word": None}
+    if before.query == after.query:
+        return {}
+    from attention_viz.lesson import LESSONS
+
+    asks_word = choice.lesson in LESSONS and LESSONS[choice.lesson].asks_word
+    return {"word": None} | ({"choice": ""} if asks_word else {})
 
 
 LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)

@@ -128,7 +128,8 @@ class _Computed:
 
 
 def _once(kind: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> Made:
-    wish = name, scene.text, scene.word, LESSONS[name].control.value(scene), scene.notation, scene.theme
+    shown = scene.head, scene.query, scene.word, LESSONS[name].control.value(scene)
+    wish = name, scene.text, *shown, scene.notation, scene.theme
     last = visit.memory(_Computed).last
     if kind not in last or last[kind][0] != wish:
         last[kind] = wish, make(scene)

@@ -3,7 +3,7 @@
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -15,11 +15,12 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import script
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import LESSONS, Scene, answer_sheet
-from attention_viz.lesson.scene import LONGEST
+from attention_viz.lesson.links import scene_link
+from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
-from attention_viz.serving.runs import run_request
+from attention_viz.serving.runs import Run, run_request
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
@@ -45,11 +46,12 @@ from attention_viz.ui.parts.exports import link, show_reach
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.presenting.button import asked, presented
 from attention_viz.ui.presenting.host import present
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
-from attention_viz.ui.selection import Selection, answer
+from attention_viz.ui.selection import SHARED, Picked, Selection, answer, resolve, update
 
 _paper = widgets.component("paper", js=script("page/paper.js"))
 
@@ -166,10 +168,11 @@ def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
 
 @dataclass(frozen=True)
 class Course:
-    """The course's text, and its notice or ""."""
+    """The course's text, its notice or "", and its run if the other pages show the same one."""
 
     text: str
     note: str
+    run: Run | None = None
 
 
 def load(state: State, slots: Slots) -> Course:
@@ -177,18 +180,37 @@ def load(state: State, slots: Slots) -> Course:
     if visit.is_unread(LEARN_CHOICES):
         visit.memory(Tries).answer = "", None
     slots.picture.place.empty()
-    return Course(*begun(state.text, LONGEST, EXAMPLES[0]))
+    text, note = begun(state.text, LONGEST, EXAMPLES[0])
+    plain_text = Request(REAL_MODEL, text)
+    try:
+        return Course(text, note, run_request(plain_text) if state.request == plain_text else None)
+    except AttentionVizError:  # the lesson itself says why
+        return Course(text, note)
 
 
-def settle(selection: Selection, _course: Course) -> Selection:
-    """Select an existing lesson."""
-    return answer(selection, LEARN_CHOICES, tuple(LESSONS))
+def settle(selection: Selection, course: Course) -> Selection:
+    """Select an existing lesson, and keep its head and pressed word on the other pages."""
+    selection = answer(selection, LEARN_CHOICES, tuple(LESSONS))
+    if course.run is None:
+        return selection
+    selection = resolve(selection, ran(course.run))
+    scene = _scene(course, selection)
+    position = LESSONS[selection.of(LEARN_CHOICES).lesson].position(scene)
+    if position in (None, selection.shared.query):
+        return selection
+    return update(selection, Picked(SHARED, {"query": position, "key": scene_link(scene, position).key}))
+
+
+def _scene(course: Course, selection: Selection) -> Scene:
+    choice, shared = selection.of(LEARN_CHOICES), selection.shared
+    scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
+    return scene if course.run is None else replace(scene, head=(shared.layer, shared.head), query=shared.query)
 
 
 def view(course: Course, selection: Selection) -> Parts:
     """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
-    scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
+    scene = _scene(course, selection)
     lesson = _show_answers if choice.answers == "on" else _show_lesson
     return Parts(
         [

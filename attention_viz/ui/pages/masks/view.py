@@ -35,10 +35,11 @@ from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, s
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
+from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.presenting.host import present_change
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
-from attention_viz.ui.selection import Selection
+from attention_viz.ui.selection import Selection, resolve
 
 # By the masked run: the compared run, the stream and the effect.
 _kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
@@ -125,9 +126,9 @@ def load(state: State, slots: Slots) -> MasksStudy | None:
     return MasksStudy(before, after, choice, shown, beside, locked)
 
 
-def settle(selection: Selection, _run: MasksStudy) -> Selection:
-    """Return the selection unchanged."""
-    return selection
+def settle(selection: Selection, study: MasksStudy) -> Selection:
+    """Select the unmasked run's best finding unless a head was chosen."""
+    return resolve(selection, ran(study.before))
 
 
 def view(study: MasksStudy, selection: Selection) -> Parts:

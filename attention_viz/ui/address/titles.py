@@ -1,0 +1,58 @@
+"""A page's title and description: of what is on it, before anything has run."""
+
+from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.serving import permissions
+from attention_viz.sources import CATALOGUE
+from attention_viz.trace.spelling import visible
+from attention_viz.ui.address.state import State
+
+APP = "attention_viz"
+# As much of a text as a browser's tab or a link's preview shows.
+_LONGEST = 80
+
+# By the page's name in the URL: its label, and what it shows of {text} in {model}.
+_PAGES = {
+    "": (
+        "Explore",
+        "See which tokens each token of {text} attends to in {model}, head by head, in exact weights.",
+    ),
+    "steps": ("Step by step", "Follow one attention weight of {text} in {model} from the vectors to the output."),
+    "masks": ("Masks", "Block tokens of {text} and see how the attention weights and the output of {model} change."),
+    "heads": ("Heads", "See what each head of {model} does with {text}, and what changes without it."),
+    "cross": ("Cross-attention", "See which input each output word of {model} attends to, for {text}."),
+    "compare": ("Compare", "Compare the attention of {model} in {text} with that of another text, model or edit."),
+    "why": ("Why", "See which words and earlier heads of {model} make an attention score or a next word of {text}."),
+    "learn": ("Learn", "Learn attention from words to whole models, with the real numbers of {text}."),
+}
+
+
+def label(page: str) -> str:
+    """Return a page's label by its name in the URL; an unknown one is Explore's."""
+    return _PAGES.get(page, _PAGES[""])[0]
+
+
+def title(page: str, state: State) -> str:
+    """Return a page's title, such as "The bank of the river · Explore · attention_viz"."""
+    return " · ".join((_thing(state), label(page), APP))
+
+
+def description(page: str, state: State) -> str:
+    """Describe what a page shows, in a sentence."""
+    named = _thing(state)
+    text = f"“{named}”" if named == _text(state) else named
+    return _PAGES.get(page, _PAGES[""])[1].format(text=text, model=permissions.display_name(state.model))
+
+
+def _thing(state: State) -> str:
+    """Name the text, image or audio, in one short line."""
+    entry = CATALOGUE.get(state.model)
+    if entry is None or not entry.samples:
+        return _text(state)
+    sample = SAMPLES.get(state.shown)
+    return "your own file" if sample is None else sample.shows
+
+
+def _text(state: State) -> str:
+    words = " ".join(state.text[: 4 * _LONGEST].split())
+    short = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+    return visible(short).replace("␣", " ") if short else "no text"
