@@ -95,7 +95,8 @@ class Explorer:
     def html(self) -> str:
         """Return an offline HTML page, which allows no other host."""
         style, script = _element_text(_PAGE_STYLE + style_sheet()), _element_text(page_source())
-        policy = f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; media-src blob:"
+        own = f"script-src '{_digest(script)}'; style-src '{_digest(style)}'"
+        policy = f"default-src 'none'; {own}; media-src blob:; img-src blob:"
         return _PAGE.format(
             policy=policy,
             title=html.escape(xml_text(self.title)),

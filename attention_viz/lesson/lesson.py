@@ -262,6 +262,7 @@ class Lesson:
     Attributes:
         deeper: URLs of further pages, such as "steps".
         words: selectable by `Scene.word`, and the query; None if none or the bars are words.
+        trained_word: whether `Scene.word` is a word of the trained model's text, as with `trained_words`.
         sample: name in `SAMPLES` of an image or audio that replaces the sentence.
     """
 
@@ -274,6 +275,7 @@ class Lesson:
     deeper: tuple[str, ...] = ()
     words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None
     sample: Callable[[Scene], str] | None = None
+    trained_word: bool = False
 
     @property
     def asks_word(self) -> bool:
@@ -284,7 +286,8 @@ class Lesson:
         """Return the token position that the reader pressed in the trained model's text; None for none."""
         if self.asks_word and scene.choice in self.control.options(scene):
             return int(scene.choice)
-        return asking_position(scene) if self.words is trained_words and scene.word is not None else None
+        pressed = self.trained_word or self.words is trained_words
+        return asking_position(scene) if pressed and scene.word is not None else None
 
     def made_from(self, scene: Scene) -> str:
         """Name the lesson's sentence, image or audio, for paper."""

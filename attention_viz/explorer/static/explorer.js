@@ -3,6 +3,7 @@
 import {createBars} from "./parts/bars.js";
 import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
+import {createCopy} from "./copy/copy.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
 import {createGrid, rowsWith} from "./heads/grid.js";
@@ -194,11 +195,13 @@ function addParts(view) {
     createTable(view),
   ];
   controls.node.append(notes.sums, legend.node);
+  const copy = createCopy(view);
+  claim.node.append(copy.node);
   const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
   top.append(claim.node, findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
-  return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table]};
+  return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table, copy]};
 }
 
 /** Read the layer on the screen first, then the others, one after another so that the page stays awake.

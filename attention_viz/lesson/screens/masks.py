@@ -141,4 +141,4 @@ def _nothing_left(one: Attention) -> dict[str, str]:
 
 _CONTROL = Control("Mask", lambda scene: _OPTIONS, lambda scene: "causal")
 
-LESSONS = {"masks": Lesson("Masks", 8, _ask, _show, _CONTROL, "mask", deeper=("masks",))}
+LESSONS = {"masks": Lesson("Masks", 8, _ask, _show, _CONTROL, "mask", deeper=("masks",), trained_word=True)}

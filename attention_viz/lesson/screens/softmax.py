@@ -131,6 +131,15 @@ def _show_scaling(scene: Scene) -> Shown:
 _CONTROL_SCALING = Control("Query/key width", lambda scene: {one: one for one in _WIDTHS}, lambda scene: "64")
 
 LESSONS = {
-    "softmax": Lesson("Softmax", 6, _ask_softmax, _show_softmax, _CONTROL_SOFTMAX, "temperature", deeper=("steps",)),
+    "softmax": Lesson(
+        "Softmax",
+        6,
+        _ask_softmax,
+        _show_softmax,
+        _CONTROL_SOFTMAX,
+        "temperature",
+        deeper=("steps",),
+        trained_word=True,
+    ),
     "scaling": Lesson("Scaling", 7, _ask_scaling, _show_scaling, _CONTROL_SCALING, "scaled", deeper=("steps",)),
 }
