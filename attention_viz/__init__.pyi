@@ -7,7 +7,7 @@ from .analysis.comparison.compare import Comparison as Comparison
 from .analysis.comparison.compare import compare as compare
 from .analysis.comparison.head_divergences import head_divergences as head_divergences
 from .analysis.findings.finding import Finding as Finding
-from .analysis.findings.findings import findings as findings
+from .circuits.findings import findings as findings
 from .analysis.head_table import head_table as head_table
 from .analysis.likeness import similarity as similarity
 from .analysis.metrics import METRICS as METRICS
