@@ -106,7 +106,13 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
 
 
 class Candidate(NamedTuple):
-    """A candidate for a finding; its score goes from 0 to 1, `seen` is a (query, key) example."""
+    """A candidate for a finding.
+
+    Attributes:
+        score: from 0 to 1.
+        seen: a (query, key) example.
+        left: the share of the head that its job leaves to links.
+    """
 
     kind: str
     score: float
@@ -118,6 +124,7 @@ class Candidate(NamedTuple):
     key: int
     words: int = 1
     seen: tuple[int, int] | None = None
+    left: float = 1.0
     effect: WordEffect | None = None
 
     @property

@@ -59,9 +59,7 @@ def _candidates(scene: StreamScene) -> list[Candidate]:
             scores = job.scores(some.above)
             found += job.best(scene, some.heads, some.weights, scores)
             free = free.minimum(job.left(scores))
-        for kind in pairs:
-            shown = outstanding if kind.kind == NEXT_WORD else outstanding * free[:, None, None]
-            found += kind.best(scene, some.heads, weights, shown)
+        found += [one for kind in pairs for one in kind.best(scene, some.heads, weights, outstanding, free)]
     return found
 
 
@@ -83,7 +81,7 @@ def _measured(one: Candidate, scene: StreamScene, known: NextWordEffects, larges
         return None
     sources = known.sources(one.place)
     part = sum(sources.get(position, 0.0) for position in scene.keys.pieces[one.key]) * (1 if effect > 0 else -1)
-    score = max(0.0, min(part, abs(effect))) / largest
+    score = one.left * max(0.0, min(part, abs(effect))) / largest
     return one._replace(score=score, effect=WordEffect(effect, known.word, known.rival))
 
 

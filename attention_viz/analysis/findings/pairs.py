@@ -40,9 +40,10 @@ class Pairs:
         heads: Sequence[tuple[int, int]],
         weights: Float[Tensor, "head asked word"],
         outstanding: Float[Tensor, "head asked word"],
+        left: Float[Tensor, " head"],
     ) -> list[Candidate]:
-        """Return each head's few most striking pairs."""
-        scores, places = _largest(outstanding[:, self.rows] * self.factor, _OF_A_HEAD)
+        """Return each head's few most striking pairs, scored by the share of it that its job leaves."""
+        scores, places = _largest(outstanding[:, self.rows] * self.factor * left[:, None, None], _OF_A_HEAD)
         most = scores.numel() if self.kind == NEXT_WORD else _OF_A_BLOCK
         best, order = scores.flatten().topk(min(most, int((scores > 0).sum())))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
@@ -51,7 +52,8 @@ class Pairs:
             row, key = divmod(place, self.factor.shape[1])
             asked, (layer, number) = int(self.rows[row]), heads[head]
             strength, query = float(weights[head, asked, key]), scene.asked[asked]
-            found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key))
+            share = float(left[head])
+            found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, left=share))
         return found
 
 
