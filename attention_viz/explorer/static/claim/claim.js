@@ -174,9 +174,9 @@ function mixedSentence(head, [query, key], [from, to], columns) {
 
 /** The cell under the pointer; of a token in the line, what it looks at most.
  * @param {Pick<ClaimView, "now" | "store">} view */
-function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
+export function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
   const {overQuery: query, overKey: key} = state;
-  if (head === null) return null;
+  if (head === null || (query === null && key === null)) return null;
   if (query !== null && key !== null && !(stream.own && query === key && state.overLine)) return {query, key};
   if (query !== null) {
     const best = head.strongest(Int32Array.of(query), columns, 1, () => true)[0];
