@@ -1,4 +1,4 @@
-"""The next word and its rival, and what each head writes for the one over the other."""
+"""Find the next word, its rival and every head's effect on the word over the rival."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -67,7 +67,7 @@ class OpenNumber:
         return pandas.concat(tables, ignore_index=True), missed
 
     def sums(self, side: str) -> tuple[dict[WritingPart, float], float]:
-        """Return each part's contribution to a side, and what they miss; refuse if they miss much."""
+        """Return each part's contribution to a side, and the remainder; refuse a large one."""
         number = self.sides[side]
         with self.opened.asking(), self.run.runner.door:
             sums = self.parts.sums(self.opened.contributions(number))

@@ -96,7 +96,7 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
     effect = effect_written(run, state.request, stream, head, position) if stream == "decoder" else None
     if effect is not None:
         on = f"“{set_apart(shortened(effect.word))}” over “{set_apart(shortened(effect.rival))}”"
-        lines.insert(0, f"On {on}: {with_minus(f'{effect.number:+.2f}')}. Of all words, most:")
+        lines.insert(0, f"On {on}: {with_minus(f'{effect.number:+.2f}')}. Largest effects on all words:")
     place.caption("  \n".join(map(plain, lines)), help=_HELP)
 
 
