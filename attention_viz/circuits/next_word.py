@@ -44,7 +44,10 @@ def next_word_effects(trace: Trace, position: int) -> NextWordEffects | None:
 def _sources(number: OpenNumber, place: tuple[str, int, int]) -> Mapping[int, float]:
     stream, layer, head = place
     found = number.sources(layer, head, stream)
-    return found.groupby("source")["contribution"].sum().to_dict()
+    totals: dict[int, float] = {}
+    for source, written in zip(found["source"].tolist(), found["contribution"].tolist(), strict=True):
+        totals[source] = totals.get(source, 0.0) + written
+    return totals
 
 
 def rival_of(trace: Trace, position: int, token: int, names: Callable[[Sequence[int]], Sequence[str]]) -> int:

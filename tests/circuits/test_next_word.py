@@ -32,12 +32,15 @@ def written_by_hand(model: AttentionModel, text: str, layer: int, head: int, tok
     heard: dict[str, Tensor] = {}
 
     def keep(name: str) -> Any:
-        return lambda module, inputs: heard.__setitem__(name, inputs[0].detach()[0, -1].double())
+        def hear(_module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            heard[name] = inputs[0].detach()[0, -1].double()
+
+        return hear
 
     llama = hasattr(hf.model if hasattr(hf, "model") else hf, "layers")
     body = hf.model if llama else hf.transformer
     block = body.layers[layer].self_attn.o_proj if llama else body.h[layer].attn.c_proj
-    norm: nn.Module = body.norm if llama else body.ln_f
+    norm: Any = body.norm if llama else body.ln_f
     hooks = [block.register_forward_pre_hook(keep("heads")), norm.register_forward_pre_hook(keep("stream"))]
     with torch.no_grad():
         hf(input_ids=torch.tensor([model.trace(text).query_tokens().ids]))
@@ -90,6 +93,7 @@ def test_findings_about_the_next_word_say_that_effect_strongest_first(name: str,
     found = [one for one in av.findings(trace, 20) if one.kind == "next word"]
     assert known is not None
     for one in found:
+        assert one.effect is not None
         assert one.effect == known.heads[one.stream, one.layer, one.head]
         assert (one.word, one.rival) == (known.word, known.rival)
         written = "for" if one.effect > 0 else "against"

@@ -53,7 +53,8 @@ def tell(scene: StreamScene, one: Candidate) -> Finding:
     parts = [part for part in _parts(scene, one) if part[0]]
     parts[0] = (f"{parts[0][0][:1].upper()}{parts[0][0][1:]}", parts[0][1])
     place = (one.stream, one.layer, one.head, *_positions(scene, one))
-    return Finding(one.kind, *place, one.strength, _joined(parts), *(one.effect or ()))
+    effect, word, rival = one.effect or (None, "", "")
+    return Finding(one.kind, *place, one.strength, _joined(parts), effect, word, rival)
 
 
 def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
