@@ -7,7 +7,6 @@ from .analysis.comparison.compare import Comparison as Comparison
 from .analysis.comparison.compare import compare as compare
 from .analysis.comparison.head_divergences import head_divergences as head_divergences
 from .analysis.findings.finding import Finding as Finding
-from .analysis.findings.findings import findings as findings
 from .analysis.head_table import head_table as head_table
 from .analysis.likeness import similarity as similarity
 from .analysis.metrics import METRICS as METRICS
@@ -29,6 +28,7 @@ from .circuits.compositions import compositions as compositions
 from .circuits.copying import copying as copying
 from .circuits.decomposition import Decomposition as Decomposition
 from .circuits.decomposition import decompose as decompose
+from .circuits.findings import findings as findings
 from .circuits.gradient import gradient as gradient
 from .circuits.logit_lens import logit_lens as logit_lens
 from .circuits.patching.effects import effects as effects

@@ -60,19 +60,25 @@ class OpenNumber:
 
         tables: list[pandas.DataFrame] = []
         missed = 0.0
-        for side, number in self.sides.items():
-            with self.opened.asking(), self.run.runner.door:
-                sums = self.parts.sums(self.opened.contributions(number))
-            rest = float(number.detach().double()) - sum(sums.values())
-            largest = max((abs(one) for one in sums.values()), default=0.0)
-            if abs(rest) > REORDERED * max(largest, 1e-6):
-                raise UnsupportedModel(
-                    f"can't decompose {self.run.name}: contributions to the {self.of} miss {rest:.3g} of "
-                    f"{self.total:.3g}; {self._why_missed()}"
-                )
+        for side in self.sides:
+            sums, rest = self.sums(side)
             missed = max(missed, rest, key=abs)
             tables.append(self.table(side, sums))
         return pandas.concat(tables, ignore_index=True), missed
+
+    def sums(self, side: str) -> tuple[dict[WritingPart, float], float]:
+        """Return each part's contribution to a side, and the remainder; refuse a large one."""
+        number = self.sides[side]
+        with self.opened.asking(), self.run.runner.door:
+            sums = self.parts.sums(self.opened.contributions(number))
+        rest = float(number.detach().double()) - sum(sums.values())
+        largest = max((abs(one) for one in sums.values()), default=0.0)
+        if abs(rest) > REORDERED * max(largest, 1e-6):
+            raise UnsupportedModel(
+                f"can't decompose {self.run.name}: contributions to the {self.of} miss {rest:.3g} of "
+                f"{self.total:.3g}; {self._why_missed()}"
+            )
+        return sums, rest
 
     def _why_missed(self) -> str:
         dtype = self.run.runner.model.dtype

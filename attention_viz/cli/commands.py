@@ -95,13 +95,13 @@ def findings(arguments: SimpleNamespace) -> int:
     from attention_viz.analysis.findings.findings import none_because
 
     traces, _ = given(arguments)
-    columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key"]
+    columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key", "effect", "word", "rival"]
     found = [(trace, av.findings(trace, arguments.top)) for trace in traces]
     for trace, some in found:
         if not some:
             report(f"no findings in “{one_line(trace.provenance.text or '')}”: {none_because(trace)}")
     rows = [
-        (trace.provenance.text, one.text, one.strength, one.kind, one.stream, one.layer, one.head, one.query, one.key)
+        (trace.provenance.text, one.text, *(getattr(one, name) for name in columns[1:]))
         for trace, some in found
         for one in some
     ]

@@ -229,7 +229,7 @@ def _pictures(pictures: Thumbnails, call: "Attention", packet: Packet) -> dict[s
 
 
 def _found(trace: "Trace") -> "tuple[Finding, ...]":
-    from attention_viz.analysis.findings.findings import findings
+    from attention_viz.circuits.findings import findings
 
     return findings(trace)
 

@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from attention_viz.serving.door import long_text
+from attention_viz.serving.door import ANALYSES, long_text
 from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ class Run:
     @once
     def findings(self) -> "tuple[Finding, ...]":
         """The findings worth a look, best first."""
-        from attention_viz.analysis.findings.findings import findings
+        from attention_viz.circuits.findings import findings
 
-        with long_text(self.tokens):
+        with ANALYSES, long_text(self.tokens):
             return findings(self.trace)
 
     def link(self, stream: str, layer: int, head: int) -> tuple[int, int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas
     from torch import Tensor
 
+    from attention_viz.analysis.findings.finding import WordEffect
     from attention_viz.circuits.patching.patching import Patching, Put
     from attention_viz.edits.edit import Edit
     from attention_viz.models.model import AttentionModel
@@ -69,19 +70,6 @@ def named_token(request: Request, trace: "Trace", position: int, word: str, like
     return ask(request, find)
 
 
-def words_of_text(trace: "Trace", position: int, least: float) -> list[tuple[int, float]]:
-    """Return likely content words at a position, likeliest first."""
-    from attention_viz.analysis.words import words_of
-
-    likely = trace.output_at(position).detach().float().softmax(dim=-1)
-    tokens = trace.query_tokens(trace.streams[-1])
-    words = words_of(tokens)
-    whole = zip(words.kinds, words.pieces, strict=True)
-    own = {tokens.numbers[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
-    found = [(one, float(likely[one])) for one in own if float(likely[one]) >= least]
-    return sorted(found, key=lambda one: -one[1])
-
-
 def without_heads(
     run: Run,
     request: Request,
@@ -117,6 +105,19 @@ def words_written(run: Run, request: Request, stream: str, place: Head, position
     return beside(request.shown, _words).get(
         (request, stream, place, position), lambda: _read_words(run.trace, request, stream, place, position)
     )
+
+
+def effect_written(run: Run, request: Request, stream: str, place: Head, position: int) -> "WordEffect | None":
+    """Return a head's effect on the next word over its rival; None if it is unknown, as in long texts."""
+    from attention_viz.analysis.findings.finding import WordEffect
+    from attention_viz.circuits.next_word import next_word_effects
+
+    def read(_: "Model") -> WordEffect | None:
+        known = next_word_effects(run.trace, position)
+        effect = None if known is None else known.heads.get((stream, *place))
+        return None if known is None or effect is None else WordEffect(effect, known.word, known.rival)
+
+    return beside(request.shown, _effects).get((request, stream, place, position), lambda: ask(request, read))
 
 
 def layer_by_layer(run: Run, request: Request) -> "pandas.DataFrame":
@@ -217,6 +218,7 @@ def pretrained(model: "Model") -> "AttentionModel":
 
 _written: "SharedCache[tuple[Request, Score | Logit], WrittenNumber]" = SharedCache(_ROOM, lambda one: one.nbytes)
 _words: "SharedCache[tuple[Request, str, Head, int], Words]" = SharedCache(1_000_000, lambda _: 800)
+_effects: "SharedCache[tuple[Request, str, Head, int], WordEffect | None]" = SharedCache(1_000_000, lambda _: 300)
 _layers: "SharedCache[Request, pandas.DataFrame]" = SharedCache(
     _ROOM // 3, lambda one: int(one.memory_usage(deep=True).sum())
 )

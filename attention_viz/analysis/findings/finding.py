@@ -1,10 +1,33 @@
 """Findings, their kinds and their candidates."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["FINDING_KINDS", "Candidate", "Finding", "FindingKind"]
+__all__ = ["FINDING_KINDS", "Candidate", "Finding", "FindingKind", "NextWordEffects", "WordEffect"]
+
+
+class WordEffect(NamedTuple):
+    """A head's direct effect on the next word's logit minus its rival's."""
+
+    number: float
+    word: str
+    rival: str
+
+
+@dataclass(frozen=True, eq=False)
+class NextWordEffects:
+    """Every head's direct effect on the likeliest next word over its rival.
+
+    Attributes:
+        heads: by stream, layer and head.
+        sources: a head's effect by the position that its values come from.
+    """
+
+    word: str
+    rival: str
+    heads: Mapping[tuple[str, int, int], float]
+    sources: Callable[[tuple[str, int, int]], Mapping[int, float]]
 
 
 @dataclass(frozen=True)
@@ -23,7 +46,13 @@ class Finding:
             subword tokens, the mean over query tokens of the sum over key tokens, as in `find_heads`; query and key are
             then the two tokens with the largest weight. A head's job is counted token by token.
         parts: the sentence in parts, each with its role: "query" looks, "key" is looked at, "next" is the likeliest
-            next token, "number" is the strength, "" is everything else.
+            next token, "number" is the strength, "effect" is the effect, "" is everything else.
+        effect: of kind "next word", the head's direct effect on the logit of `word` minus that of `rival`, as in
+            `decompose` with `Logit(word, against=rival)`. Positive numbers are for the word. None without a model
+            behind the trace, and for other kinds.
+        word: the likeliest next token, if there is an effect.
+        rival: the likeliest other content word of the text, if its probability is 0.001 or more; else the likeliest
+            other token.
     """
 
     kind: str
@@ -34,6 +63,9 @@ class Finding:
     key: int
     strength: float
     parts: tuple[tuple[str, str], ...]
+    effect: float | None = None
+    word: str = ""
+    rival: str = ""
 
     @property
     def text(self) -> str:
@@ -74,7 +106,13 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
 
 
 class Candidate(NamedTuple):
-    """A candidate for a finding; its score goes from 0 to 1, `seen` is a (query, key) example."""
+    """A candidate for a finding.
+
+    Attributes:
+        score: from 0 to 1.
+        seen: a (query, key) example.
+        left: the share of the head that its job leaves to links.
+    """
 
     kind: str
     score: float
@@ -86,6 +124,8 @@ class Candidate(NamedTuple):
     key: int
     words: int = 1
     seen: tuple[int, int] | None = None
+    left: float = 1.0
+    effect: WordEffect | None = None
 
     @property
     def place(self) -> tuple[str, int, int]:

@@ -1,10 +1,12 @@
 """The most striking findings of a run, varied in kind."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate, Finding
+import torch
+
+from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate, Finding, NextWordEffects, WordEffect
 from attention_viz.analysis.findings.mixing import mixing_of
-from attention_viz.analysis.findings.pairs import between_words, jobs_of, pairs_of, standing_out
+from attention_viz.analysis.findings.pairs import NEXT_WORD, between_words, jobs_of, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.findings.sentences import tell
@@ -13,51 +15,18 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.trace import Trace
 
-__all__ = ["findings", "none_because"]
+__all__ = ["findings_of", "none_because"]
+
+# The effects on the word after a position; None if they are unknown.
+FindEffects = Callable[[Trace, int], NextWordEffects | None]
 
 
-def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
-    """Return the most striking findings of a run, best first.
-
-    Kinds are those of `FINDING_KINDS`. Each kind comes once before any comes twice, and no head or pair of words
-    repeats while there are others.
-
-    Findings never look at special tokens, punctuation or, without look-ahead, the first token. A pair counts if its
-    weight is at least twice the mean weight that other rows give to the same key, because a sink isn't news. A link's
-    score is weight × (1 − 1/distance in words); a head's job counts the weight beyond what its other rows give to the
-    same keys. Words repeat if their whole text does, and only rows that may look beyond their neighbour are searched.
-
-    In an image, distances are those of its patches. A region counts if at least two heads of a layer give it 0.4 of the
-    class token's weight on patches, and 1.7 times its share of the image. In audio, frames after its end aren't
-    searched.
-
-    In a layer without a softmax, a word's weight is its share of the row's size. If each channel has its own matrix, it
-    is the share of what arrives in all of them.
-
-    The same trace gives the same findings. They use only its weights, and its ids and output for the likeliest next
-    token. If a stream has more than 2²⁵ weights, they use the rows of a sample of its words, spread over the text.
-    Layers that a trace doesn't keep are left out. Content words are known in English, and the commonest ones in French;
-    in other languages every word counts. For edits, readings and merged words, findings describe the trace's own
-    weights.
-
-    Source: heads' targets, Clark et al. 2019, "What Does BERT Look At?", sections 3 and 5; next words, Wang et al.
-    2022, "Interpretability in the Wild", section 3; induction, Olsson et al. 2022.
-
-    Args:
-        trace: the run.
-        count: the largest number of findings.
-
-    Returns:
-        All findings, up to `count`. If none is striking enough, the most striking link; none for a text of one word or
-        with equal rows.
-
-    Raises:
-        ShapeError: `count` is below 1.
-    """
+def findings_of(trace: Trace, count: int, effects: FindEffects) -> tuple[Finding, ...]:
+    """Return the most striking findings; see `attention_viz.findings`, which knows the effects."""
     if not is_whole(count) or int(count) < 1:
         raise ShapeError(f"count must be a whole number of findings, 1 or more; got {count!r}")
     scenes = {stream: StreamScene(trace, stream) for stream in trace.streams}
-    found = [one for scene in scenes.values() for one in _candidates(scene)]
+    found = [one for scene in scenes.values() for one in _by_effect(_candidates(scene), scene, effects)]
     found.sort(key=lambda one: (-one.score * FINDING_KINDS[one.kind].interest, one.place, one.query, one.key))
     outstanding = [one for one in found if one.score >= FINDING_KINDS[one.kind].least]
     links = [one for one in found if not FINDING_KINDS[one.kind].of_a_head]
@@ -84,9 +53,36 @@ def _candidates(scene: StreamScene) -> list[Candidate]:
     for some in row_weights(scene.trace, scene.stream, scene.rows):
         weights, above = between_words(scene, some.weights), between_words(scene, some.above)
         outstanding = standing_out(weights, above)
-        found += [one for kind in pairs for one in kind.best(scene, some.heads, weights, outstanding)]
-        found += [one for job in jobs for one in job.best(scene, some.heads, some.weights, some.above)]
+        # A link of a head with a job is the job's own, or an accident beside it.
+        free = torch.ones(len(some.heads))
+        for job in jobs:
+            scores = job.scores(some.above)
+            found += job.best(scene, some.heads, some.weights, scores)
+            free = free.minimum(job.left(scores))
+        found += [one for kind in pairs for one in kind.best(scene, some.heads, weights, outstanding, free)]
     return found
+
+
+def _by_effect(found: list[Candidate], scene: StreamScene, effects: FindEffects) -> list[Candidate]:
+    """Score findings about the next word by what their heads write for or against it, if that is known."""
+    spoken = [one for one in found if one.kind == NEXT_WORD and one.score >= FINDING_KINDS[NEXT_WORD].least]
+    known = effects(scene.trace, scene.queries.pieces[spoken[0].query][-1]) if spoken else None
+    if known is None:
+        return found
+    largest = max(*map(abs, known.heads.values()), 1e-6)
+    measured = (_measured(one, scene, known, largest) for one in spoken)
+    return [one for one in found if one.kind != NEXT_WORD] + [one for one in measured if one is not None]
+
+
+def _measured(one: Candidate, scene: StreamScene, known: NextWordEffects, largest: float) -> Candidate | None:
+    """Score by the effect's part that comes from the key, of the largest head's effect; None for a small effect."""
+    effect = known.heads.get(one.place, 0.0)
+    if abs(effect) < largest * FINDING_KINDS[NEXT_WORD].least:
+        return None
+    sources = known.sources(one.place)
+    part = sum(sources.get(position, 0.0) for position in scene.keys.pieces[one.key]) * (1 if effect > 0 else -1)
+    score = one.left * max(0.0, min(part, abs(effect))) / largest
+    return one._replace(score=score, effect=WordEffect(effect, known.word, known.rival))
 
 
 def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count: int) -> list[Candidate]:
@@ -101,11 +97,14 @@ def _varied(found: Sequence[Candidate], scenes: Mapping[str, StreamScene], count
 def _turn(
     found: Sequence[Candidate], scenes: Mapping[str, StreamScene], seen: set[object], *, other_heads: bool
 ) -> list[Candidate]:
-    chosen = dict[str, Candidate]()
+    chosen = dict[object, Candidate]()
     for one in found:
-        topic = one.kind if FINDING_KINDS[one.kind].of_a_head else _pair(one, scenes[one.stream])
-        if one.kind not in chosen and topic not in seen and not (other_heads and one.place in seen):
-            chosen[one.kind] = one
+        # Writing for a word and writing against it count as two kinds.
+        against = one.effect is not None and one.effect.number < 0
+        kind = one.kind, against
+        topic = one.kind if FINDING_KINDS[one.kind].of_a_head else (_pair(one, scenes[one.stream]), against)
+        if kind not in chosen and topic not in seen and not (other_heads and one.place in seen):
+            chosen[kind] = one
             seen |= {topic, one.place}
     return list(chosen.values())
 

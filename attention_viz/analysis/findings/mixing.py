@@ -40,7 +40,7 @@ def mixing_of(scene: StreamScene) -> list[Candidate]:
             rows = (factor > 0).any(dim=1).nonzero()[:, 0]
             if len(rows):
                 pairs = Pairs(kind, rows, factor[rows])
-                found += pairs.best(scene, places, weights, standing_out(weights, above))
+                found += pairs.best(scene, places, weights, standing_out(weights, above), torch.ones(len(places)))
     return found
 
 

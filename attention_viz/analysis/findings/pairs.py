@@ -7,12 +7,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attention_viz.analysis.findings.finding import Candidate
+from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import QueryRows
 
-# Pairs that are kept of each head, and of each kind in all heads that are looked through together.
+NEXT_WORD = "next word"
+# Pairs that are kept of each head, and of each kind in all heads that are looked through together. Those of the next
+# word are ranked later, by their effect.
 _OF_A_HEAD, _OF_A_BLOCK = 3, 24
 # A pair stands out where its weight is this many times what other rows give to the same key.
 _TIMES = 2
@@ -38,18 +40,21 @@ class Pairs:
         heads: Sequence[tuple[int, int]],
         weights: Float[Tensor, "head asked word"],
         outstanding: Float[Tensor, "head asked word"],
+        left: Float[Tensor, " head"],
     ) -> list[Candidate]:
-        """Return each head's few most striking pairs."""
-        scores, places = _largest(outstanding[:, self.rows] * self.factor, _OF_A_HEAD)
-        best, order = scores.flatten().topk(min(_OF_A_BLOCK, scores.numel()))
+        """Return each head's few most striking pairs, scored by the share of it that its job leaves."""
+        scores, places = _largest(outstanding[:, self.rows] * self.factor * left[:, None, None], _OF_A_HEAD)
+        most = scores.numel() if self.kind == NEXT_WORD else _OF_A_BLOCK
+        best, order = scores.flatten().topk(min(most, int((scores > 0).sum())))
         of_head, places = (order // places.shape[1]).tolist(), places.flatten()[order].tolist()
         found = list[Candidate]()
         for score, head, place in zip(best.tolist(), of_head, places, strict=True):
             row, key = divmod(place, self.factor.shape[1])
             asked, (layer, number) = int(self.rows[row]), heads[head]
             strength, query = float(weights[head, asked, key]), scene.asked[asked]
-            found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key))
-        return [one for one in found if one.score > 0]
+            share = float(left[head])
+            found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, left=share))
+        return found
 
 
 def _largest(
@@ -100,7 +105,7 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
         *_if_any("link", far * (((content & ~again) | (pronoun & ~stood_for)) & keys & ~last)),
         *_if_any("pronoun", far * (stood_for & keys & ~last)),
         *_if_any("repeat", 1.0 * (content & again & earlier & keys & ~last)),
-        *_if_any("next word", near_too * (last & (distance > 0) & keys)),
+        *_if_any(NEXT_WORD, near_too * (last & (distance > 0) & keys)),
     ]
 
 
@@ -126,11 +131,10 @@ class Job:
         scene: StreamScene,
         heads: Sequence[tuple[int, int]],
         weights: Float[Tensor, "head row key"],
-        above: Float[Tensor, "head row key"],
+        scores: Float[Tensor, " head"],
     ) -> list[Candidate]:
-        """Return the heads that do it most, beyond their other rows' weight."""
-        function = METRICS[self.metric].function
-        numbers, scores = function(weights, self.rows), function(above, self.rows)[:, self.counted].mean(dim=1)
+        """Return the heads with the highest scores."""
+        numbers = METRICS[self.metric].function(weights, self.rows)
         best, order = scores.topk(min(_BEST_OF_BLOCK, len(scores)))
         found = list[Candidate]()
         for score, head in zip(best.tolist(), order.tolist(), strict=True):
@@ -143,6 +147,15 @@ class Job:
                 Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, self.words, seen)
             )
         return found
+
+    def left(self, scores: Float[Tensor, " head"]) -> Float[Tensor, " head"]:
+        """Return the share of each head that the job leaves: all of it below the least score of a finding."""
+        busy = (scores >= FINDING_KINDS[self.kind].least) & (self.words > 1)
+        return torch.where(busy, 1 - scores, 1.0)
+
+    def scores(self, above: Float[Tensor, "head row key"]) -> Float[Tensor, " head"]:
+        """Return how far each head does it, beyond its other rows' weight."""
+        return METRICS[self.metric].function(above, self.rows)[:, self.counted].mean(dim=1)
 
 
 def jobs_of(scene: StreamScene) -> list[Job]:

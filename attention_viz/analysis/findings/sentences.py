@@ -6,6 +6,7 @@ from string import Formatter
 from torch import Tensor
 
 from attention_viz.analysis.findings.finding import Candidate, Finding
+from attention_viz.analysis.findings.pairs import NEXT_WORD
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
@@ -36,13 +37,14 @@ _OTHERWISE = {
     ("alignment", Unit.FRAME): "{query} is transcribed while hearing {key}: {number}",
 }
 _NEXT = "before predicting {next}, {query:the last {unit}} looks at {key}: {number}"
-# A head that looks at a word may well write against it.
+# Without a model behind the trace: a head that looks at a word may well write against it.
 _SAID = "{query:the last {unit}} looks at {key}, also {next:the likeliest next word} (looking isn't writing): {number}"
+_WRITES = "{query} looks at {key} ({number}) and writes {side} "
 # Of a layer with a matrix per channel, what arrives in all of them has no sign.
 _ARRIVED = "{key} is carried to {query}: {number} of all that arrives"
 _TAKEN = "{key} is taken away from {query}: {number} of the row's size"
 # Fields besides query, key and number.
-_PLAIN = ("before", "heads", "of", "layer", "area")
+_PLAIN = ("before", "heads", "of", "layer", "area", "side")
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 
 
@@ -51,7 +53,8 @@ def tell(scene: StreamScene, one: Candidate) -> Finding:
     parts = [part for part in _parts(scene, one) if part[0]]
     parts[0] = (f"{parts[0][0][:1].upper()}{parts[0][0][1:]}", parts[0][1])
     place = (one.stream, one.layer, one.head, *_positions(scene, one))
-    return Finding(one.kind, *place, one.strength, _joined(parts))
+    effect, word, rival = one.effect or (None, "", "")
+    return Finding(one.kind, *place, one.strength, _joined(parts), effect, word, rival)
 
 
 def _positions(scene: StreamScene, one: Candidate) -> tuple[int, int]:
@@ -75,13 +78,15 @@ def _tile(scene: StreamScene, one: Candidate) -> Tensor:
 def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     if (reading := scene.trace.provenance.reading) != "raw":
         yield f"by {READINGS[reading].label.casefold() if reading in READINGS else reading}, ", ""
-    following = _likeliest_next(scene) if one.kind == "next word" else None
+    following = None
+    if one.kind == NEXT_WORD:
+        following = _likeliest_next(scene) if one.effect is None else one.effect.word
     said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
-    said |= _of_region(scene, one)
+    said |= _of_region(scene, one) | _of_effect(one)
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
-        if role == "number":
-            yield f"{one.strength:.2f}", role
+        if role in ("number", "effect"):
+            yield (f"{one.strength:.2f}" if role == "number" else said[role]), role
         elif role in _PLAIN:
             yield said[role], ""
         elif role is not None and spelled:
@@ -91,8 +96,16 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
         elif role is not None:
             words, word = (scene.queries, one.query) if role == "query" else (scene.keys, one.key)
             which, named = words.named(word)
-            yield which, ""
+            # The next word is predicted from the last row, which needs no number.
+            yield ("" if role == "query" and one.effect else which), ""
             yield named, role
+
+
+def _of_effect(one: Candidate) -> dict[str, str]:
+    if one.effect is None:
+        return {}
+    side = "against" if one.effect.number < 0 else "for"
+    return {"side": side, "effect": f"{one.effect.number:+.2f}".replace("-", "\u2212")}
 
 
 def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
@@ -108,7 +121,10 @@ def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
     if one.kind == "induction" and one.words == 1:
         return _ONE_INDUCTION
     if following is not None:
-        return _SAID if scene.keys.texts[one.key].casefold() == following.casefold() else _NEXT
+        own = scene.keys.texts[one.key].casefold() == following.casefold()
+        if one.effect is not None:
+            return _WRITES + ("it: {effect}" if own else "{next}: {effect}")
+        return _SAID if own else _NEXT
     if one.kind == "carried":
         if has_channels(scene.trace, one.stream, one.layer):
             return _ARRIVED
@@ -132,7 +148,7 @@ def _time(scene: StreamScene, word: int, step: int = 0) -> str:
 
 
 def _unit(scene: StreamScene, one: Candidate) -> str:
-    if one.kind == "next word":
+    if one.kind == NEXT_WORD:
         return "token" if scene.queries.kinds[one.query] in ("sign", "special") else "word"
     if (unit := scene.queries.tokens.unit) is not Unit.WORD:
         return unit

@@ -4,6 +4,7 @@ import {createBars} from "./parts/bars.js";
 import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
 import {createCopy} from "./copy/copy.js";
+import {createMatters} from "./claim/matters.js";
 import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
 import {createGrid, rowsWith} from "./heads/grid.js";
@@ -23,7 +24,8 @@ import {soundParts} from "./hearing/sound.js";
 import {createTurns} from "./turns.js";
 
 /** @import {OwnView, Part, State} from "./parts/view.js"
- * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js" */
+ * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
+ * @import {Outcome} from "./claim/matters.js" */
 
 /** What goes along to another text. The scale only where the reader chose it: a longer text begins on another one.
  * @typedef {Partial<Pick<State, "scale" | "scaleChosen" | "arrived" | "single" | "hideSpecial" | "blocks" | "direction" | "smooth" | "strength">>} Settings */
@@ -39,8 +41,9 @@ import {createTurns} from "./turns.js";
 
 /** What a host may do with an explorer, with layers by the model's own numbers: `choose` shows a head without telling
  * `onChoice`, `refresh` looks at theme and size again, `receive` takes a head of a long text and `rank` the heads that
- * link two tokens, both made elsewhere; `holds` tells whether a head is here, so that nobody has to be asked for it.
+ * link two tokens, both made elsewhere, `tell` says what becomes without a head; `holds` tells whether a head is here, so that nobody has to be asked for it.
  * @typedef {{receive: (packet: Uint8Array) => Promise<boolean>, rank: (ranking: Ranking) => void,
+ *   tell: (outcome: Outcome) => void,
  *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
@@ -96,6 +99,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     rank(ranking) {
       if (recording.takeRanking(placedRanking(recording, ranking))) store.set({loaded: store.state.loaded + 1});
     },
+    tell: (outcome) => store.set({matters: outcome}),
     holds: (wanted) => isHere(recording, placed(recording, wanted)),
     choose: (wanted) => {
       showHead(store, placed(recording, wanted));
@@ -141,6 +145,7 @@ function firstState(recording, choice, settings) {
     ...mixingOf(choice ?? {}, {arrived: false, single: false, ...settings}),
     ...NOTHING_CHOSEN,
     ...askedPair(recording, choice ?? {}),
+    matters: null,
     loaded: 0,
     size: "",
     theme: 0,
@@ -179,6 +184,7 @@ function followTheme(view, theme) {
  * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
  * @param {OwnView} view @returns {{first: Part[], later: Part[]}} */
 function addParts(view) {
+  const matters = createMatters(view);
   const [claim, findings, controls, legend, strip, grid] = [
     createClaim(view),
     createFindings(view),
@@ -199,9 +205,12 @@ function addParts(view) {
   claim.node.append(copy.node);
   const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
-  top.append(claim.node, findings.node);
+  top.append(claim.node, ...(matters ? [matters.node] : []), findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
-  return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table, copy]};
+  return {
+    first: [grid, heatmap, strip, controls, legend, claim, ...(matters ? [matters] : []), findings],
+    later: [bars, notes, search, table, copy],
+  };
 }
 
 /** Read the layer on the screen first, then the others, one after another so that the page stays awake.

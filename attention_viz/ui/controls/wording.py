@@ -140,7 +140,7 @@ def show_added(trace: "Trace") -> None:
     for line in (*read_otherwise(trace), *trace.provenance.notes):
         tell(line)
     if not all(fits_link(getattr(visit.shared(), name)) for name in ("text", "second", "target")):
-        tell("A link leaves this text out: it is too long.")
+        tell("A link leaves this text out: it is too long.", short="Not in links")
 
 
 def _show_notes(trace: "Trace") -> None:

@@ -253,7 +253,8 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     """Show replacements and cuts; nothing typed is lost."""
     show_added(run.trace)
     if rows and run.stream(state.stream) == "cross":
-        tell("Each row is labelled with the word it predicts. Its query comes from the word before.")
+        words = "Each row is labelled with the word it predicts. Its query comes from the word before."
+        tell(words, short="Row labels")
     if without := without_words(run.trace):
         tell(without)
     if run.fit is None:
@@ -265,9 +266,12 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
         show_cut(run.second, state, "With the second sentence, this text has")
     if unknown := unknown_words(run.trace):
         tell(unknown, loud=True, short="Unknown words")
-    for words in (accent_words(run.trace), _stopped_words(run.trace, state)):
+    for words, short in (
+        (accent_words(run.trace), "Accents dropped"),
+        (_stopped_words(run.trace, state), "Generation stopped"),
+    ):
         if words:
-            tell(words)
+            tell(words, short=short)
 
 
 def show_cut(fit: "Fit", state: State, has: str) -> None:

@@ -7,14 +7,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
-from attention_viz.serving.why import words_written
+from attention_viz.serving.why import effect_written, words_written
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.wording import shortened
+from attention_viz.views.style.wording import shortened, with_minus
 
 # The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
@@ -72,7 +72,7 @@ def _table(rows: Sequence[tuple[str, float, float]]) -> str:
 
 
 def hold_writes(run: Run, state: State) -> DeltaGenerator | None:
-    """Reserve two lines; none for long texts and rows without words."""
+    """Reserve three lines; none for long texts and rows without words."""
     stream = run.stream(state.stream)
     can_write = run.fit is not None and not state.own and state.facts.predicts and not state.shown
     read_alone = stream == "encoder" and state.facts.is_encoder_decoder
@@ -92,7 +92,11 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
     if not promoted:
         place.caption("This head has no direct effect on any word; later layers read its output.")
         return
-    lines = f"Promotes: {_listed(promoted)}", f"Suppresses: {_listed(suppressed)}"
+    lines = [f"Promotes: {_listed(promoted)}", f"Suppresses: {_listed(suppressed)}"]
+    effect = effect_written(run, state.request, stream, head, position) if stream == "decoder" else None
+    if effect is not None:
+        on = f"“{set_apart(shortened(effect.word))}” over “{set_apart(shortened(effect.rival))}”"
+        lines.insert(0, f"On {on}: {with_minus(f'{effect.number:+.2f}')}. Largest effects on all words:")
     place.caption("  \n".join(map(plain, lines)), help=_HELP)
 
 

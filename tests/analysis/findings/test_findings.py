@@ -136,6 +136,46 @@ def test_a_head_that_looks_at_the_word_before_is_no_induction_where_that_followe
     assert "previous" in {one.kind for one in found}
 
 
+def test_a_far_link_of_a_head_that_looks_one_back_ranks_below_a_fainter_one() -> None:
+    before = {(0, 1, query, query - 1): 0.95 for query in range(1, len(BANK)) if query != 11}
+    accident, link = {(0, 1, 11, 2): 0.95}, {(1, 2, 2, 6): 0.4}
+    kinds = {one.kind: one for one in av.findings(planted(tokens_of(BANK), {**before, **accident, **link}))}
+    assert (kinds["link"].layer, kinds["link"].head, kinds["link"].query) == (1, 2, 2)
+    assert (kinds["previous"].layer, kinds["previous"].head) == (0, 1)
+    # The same link in a head without a job is the first finding.
+    (first, *_) = av.findings(planted(tokens_of(BANK), {**accident, **link}))
+    assert (first.layer, first.head, first.query, first.key) == (0, 1, 11, 2)
+
+
+# Two texts of 30 and 300 tokens: one about pillars, which come again and again.
+HALL = (
+    "The old town hall stands on twelve stone pillars, and every visitor who walks between the pillars notices how worn"
+    " they are. "
+)
+LONG = HALL + (
+    "It was built by a merchant who feared floods, so it rests above the square like a table. When the river rose in "
+    "spring, the water ran between the pillars and the market moved upstairs. The merchant's daughter wrote that it "
+    "smelled of wet wool and bread. Later a fire burned the roof, and it was rebuilt with slate from the north. The "
+    "pillars turned black, and the children said that a dragon had slept there. A mason who knew the stone explained "
+    "that it holds iron, which darkens in heat. The council asked whether the pillars could be cleaned, and the mason "
+    "answered that it would take two summers. So the pillars stayed as they were, and the town grew proud of them. "
+    "Today a painter sits under the arches and sells small pictures of the hall. She says that the light is best in "
+    "the evening, when it falls along the pillars and the stone looks warm. Tourists ask about the dragon, and she "
+    "tells them about the fire instead, because it is true and because it is the better story. In winter the square is "
+    "empty, but the bell still rings, and it can be heard beyond the river."
+)
+
+
+@pytest.mark.parametrize("text", [HALL, LONG, CAT, MARY], ids=["30 tokens", "250 tokens", "cat", "Mary"])
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "SmolLM2-135M-Instruct"])
+def test_no_link_comes_from_a_head_whose_job_is_another(name: str, text: str) -> None:
+    trace = shipped(name).trace(text)
+    table = av.head_table(trace)
+    for one in av.findings(trace, 5):
+        if not FINDING_KINDS[one.kind].of_a_head:
+            assert table.loc[(one.layer, one.head), "previous"] < 0.6, one.text
+
+
 def test_a_look_that_all_rows_share_is_no_induction() -> None:
     words = ("go", "frog", "ring", "moon", "frog", "cheese", "moon", "house")
     everywhere = {(0, 0, query, 2): 0.9 for query in range(3, len(words))}
@@ -232,14 +272,6 @@ def test_cross_attention_is_told_by_the_words_it_aligns() -> None:
     assert found[0].text.startswith("For “vend”, it looks at “sells”: 0.9")
     assert "For “clé”, it looks at “key”: 1.00" in told
     assert {one.stream for one in found if one.kind == "alignment"} == {"cross"}
-
-
-def test_the_language_model_looks_at_the_name_that_it_says_next(smollm2: AttentionModel) -> None:
-    trace = smollm2.trace(MARY)
-    (first, *others) = av.findings(trace)
-    assert first.kind == "next word" and trace.query_tokens().texts[first.key] == "Mary" and first.query == 13
-    assert first.text == "The last word looks at “Mary”, also the likeliest next word (looking isn't writing): 0.81"
-    assert "The second “John” looks back at the first: 0.87" in [one.text for one in others]
 
 
 def test_every_kind_of_trace_has_findings_or_none() -> None:

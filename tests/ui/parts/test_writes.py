@@ -3,6 +3,7 @@
 import pytest
 
 import attention_viz as av
+from attention_viz.circuits.next_word import next_word_effects
 from attention_viz.trace.spelling import SPACE
 from tests.shipped import MINILM, shipped
 from tests.ui.screens import Screen
@@ -26,13 +27,18 @@ def lines(screen: Screen) -> str:
 
 def test_explore_and_heads_tell_which_words_the_chosen_head_writes_for() -> None:
     promoted, suppressed = told(-1)
-    expected = f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}"
+    words = f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}"
+    # The same number as in a finding of that head.
+    known = next_word_effects(shipped("induction").trace("moon cheese frog ring moon"), 5)
+    assert known is not None
+    effect = f"{known.heads['decoder', 1, 1]:+.2f}".replace("-", "−")
+    expected = f"On “{known.word}” over “{known.rival}”: {effect}. Largest effects on all words:  \n{words}"
     assert lines(Screen().open(f"/?{TOY}")) == expected
     pair = "query=5&key=2"
     assert lines(Screen().open(f"/heads?{TOY}&{pair}")) == expected
     promoted, suppressed = told(3)
     there = lines(Screen().open(f"/heads?{TOY}&query=3&key=2"))
-    assert there == f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}"
+    assert there.endswith(f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}")
 
 
 def test_why_tells_them_of_the_next_word_and_not_of_a_score() -> None:

@@ -3,9 +3,9 @@
 import {asideOf, isOfAllRows, ofPieces} from "./aside.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "./placed.js";
-import {findingIn} from "../data/pair.js";
+import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
-import {threeDigits} from "../data/scale.js";
+import {weightText} from "../data/scale.js";
 import {placeInWords, withoutSpace} from "../data/tokens.js";
 
 /** @import {Part, View} from "../parts/view.js"
@@ -14,6 +14,10 @@ import {placeInWords, withoutSpace} from "../data/tokens.js";
  * @import {Axis} from "../data/tokens.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
+
+// What the number is that a head writes.
+const EFFECT =
+  "The head\u2019s direct effect on the first word\u2019s logit minus the second\u2019s, with norms and attention held fixed";
 
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
@@ -34,6 +38,7 @@ export function createClaim(view) {
       sentence.replaceChildren(...sentenceOf(view));
       const {words, weight} = besideOf(view);
       aside.textContent = words;
+      aside.title = words.includes(" over ") ? EFFECT : "";
       aside.hidden = aside.textContent === "";
       place.textContent = whereOf(view);
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
@@ -83,19 +88,26 @@ function besideOf(view) {
   const {recording, now} = view;
   if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
   if (now.stream.signed) return {words: "", weight: ""};
-  const found = ofPieces(now, now.pair, findingIn(recording, now.stream.name, now.at));
-  if (found === null)
-    return {words: [rowOf(view, now.pair), asideOf(now, now.pair)].filter(Boolean).join("; "), weight: ""};
-  const weight = share(found);
-  return {words: `for whole words; this pair of tokens has ${weight}`, weight};
+  const found = findingAt(recording, now.stream.name, now.at, now.pair);
+  const weight = ofPieces(now, now.pair, found);
+  const words =
+    weight === null ? asideOf(now, now.pair) : `for whole words; this pair of tokens has ${weightText(weight)}`;
+  const all = [effectOf(found), rowOf(view, now.pair), words];
+  return {words: all.filter(Boolean).join("; "), weight: weight === null ? "" : weightText(weight)};
+}
+
+/** Between which words the effect of a finding decides. @param {PackedFinding | undefined} found */
+function effectOf(found) {
+  return found?.effect == null ? "" : `“${found.word}” over “${found.rival}”`;
 }
 
 /** Which row the arcs are of, where the sentence is about all rows of a head.
  * @param {ClaimView} view @param {{query: number, key: number}} pair */
 function rowOf({recording, now: {stream, at}}, {query, key}) {
-  const found = findingIn(recording, stream.name, at);
-  const all = found?.query === query && found.key === key && isOfAllRows(found);
-  return all ? `drawn here: ${placeInWords(stream.queries, query) ?? stream.queries.names[query]}` : "";
+  const found = findingAt(recording, stream.name, at, {query, key});
+  return found && isOfAllRows(found)
+    ? `drawn here: ${placeInWords(stream.queries, query) ?? stream.queries.names[query]}`
+    : "";
 }
 
 /** Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
@@ -135,14 +147,14 @@ function sentenceOf(view) {
   const {query, key} = shown;
   const {reading} = view.recording.header;
   // What was found in a head is known before the head has been read.
-  const found = findingIn(view.recording, stream.name, at);
-  if (found && !pointed && !reading && found.query === query && found.key === key) return partsOf(found);
+  const found = findingAt(view.recording, stream.name, at, shown);
+  if (found && !pointed && !reading) return partsOf(found);
   if (told) return partsOf({parts: told});
   if (head === null) return [];
   const [from, to] = [named(stream.queries, query, "av-query"), named(stream.keys, key, "av-keys")];
   if (head instanceof MixedHead) return mixedSentence(head, [query, key], [from, to], view.now.columns);
   if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
-  const number = element("strong", {class: "av-claim-number"}, share(head.at(query, key)));
+  const number = element("strong", {class: "av-claim-number"}, weightText(head.at(query, key)));
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
   if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
@@ -162,9 +174,9 @@ function mixedSentence(head, [query, key], [from, to], columns) {
 
 /** The cell under the pointer; of a token in the line, what it looks at most.
  * @param {Pick<ClaimView, "now" | "store">} view */
-function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
+export function pointedAt({now: {head, rows, columns, stream}, store: {state}}) {
   const {overQuery: query, overKey: key} = state;
-  if (head === null) return null;
+  if (head === null || (query === null && key === null)) return null;
   if (query !== null && key !== null && !(stream.own && query === key && state.overLine)) return {query, key};
   if (query !== null) {
     const best = head.strongest(Int32Array.of(query), columns, 1, () => true)[0];
@@ -180,12 +192,17 @@ function partsOf({parts}) {
   /** @type {Record<string, string>} */
   const classes = {query: "av-query", key: "av-keys", next: "av-next", number: "av-claim-number"};
   return parts.map(([text, role]) =>
-    role === "number"
-      ? element("strong", {class: classes[role]}, text)
+    role === "number" || role === "effect"
+      ? element("strong", {class: role === "effect" ? sideOf(text) : classes[role]}, text)
       : classes[role]
         ? element("bdi", {class: classes[role]}, text)
         : text,
   );
+}
+
+/** The class of an effect: for a word, or against it. @param {string} text  with its sign */
+export function sideOf(text) {
+  return text.startsWith("\u2212") ? "av-effect av-less" : "av-effect av-more";
 }
 
 /** A token in a sentence: which of several with the same text, and its text in quotes.
@@ -201,9 +218,4 @@ function named(axis, place, role) {
 function capital({before, shown}) {
   const text = `${before.slice(0, 1).toUpperCase()}${before.slice(1)}`;
   return element("span", {}, text, shown);
-}
-
-/** @param {number} weight */
-function share(weight) {
-  return weight > 0 && weight < 0.005 ? threeDigits(weight) : weight.toFixed(2);
 }

@@ -2,8 +2,10 @@
 
 import {element, within} from "../parts/element.js";
 import {layerPlace} from "../heads/numbers.js";
+import {sideOf} from "./claim.js";
+import {findingAt} from "../data/pair.js";
+import {weightText} from "../data/scale.js";
 import {setApart} from "../data/spelling.js";
-import {hasAny} from "../data/store.js";
 
 /** @import {Part, Preview, View} from "../parts/view.js"
  * @import {PackedFinding} from "../data/payload.js"
@@ -27,7 +29,7 @@ export function createFindings(view) {
     node: list,
     draw(changed) {
       if (changed.has("stream")) list.replaceChildren(...buttons(view));
-      if (hasAny(changed, "stream", "layer", "head", "pairQuery", "pairKey")) markChosen(view, list);
+      markChosen(view, list);
     },
   };
 }
@@ -41,10 +43,27 @@ function buttons({recording}) {
       "button",
       {type: "button", class: "av-finding", "data-testid": "finding", "data-finding": number, "aria-pressed": "false"},
       ...labels[number],
-      element("strong", {}, one.strength.toFixed(2)),
-      element("span", {class: "av-quiet"}, `layer ${one.layer}, head ${one.head}`),
+      element("strong", {}, weightText(one.strength)),
+      ...effectOn(one),
+      element(
+        "span",
+        {class: "av-quiet", title: `Layer ${one.layer}, head ${one.head}`},
+        `${one.layer}\u00b7${one.head}`,
+      ),
     ),
   );
+}
+
+/** What the head writes for or against the next word, as a triangle and a number, and in words for who can't see it.
+ * @param {PackedFinding} finding */
+function effectOn({effect, word, parts}) {
+  if (effect == null) return [];
+  const side = effect < 0 ? "against" : "for";
+  const number = `${effect < 0 ? "\u25bc" : "\u25b2"} ${saidOf(parts, "effect")}`;
+  return [
+    element("span", {class: sideOf(saidOf(parts, "effect")), "aria-hidden": "true"}, number),
+    element("span", {class: "av-live"}, `, writes ${side} \u201c${word}\u201d: ${saidOf(parts, "effect")}, in `),
+  ];
 }
 
 /** @param {{queries: Axis, keys: Axis}} stream @param {PackedFinding} finding */
@@ -74,7 +93,7 @@ function partOf(parts, wanted) {
   );
 }
 
-/** @param {PackedFinding["parts"]} parts @param {"query" | "key"} wanted */
+/** @param {PackedFinding["parts"]} parts @param {"query" | "key" | "effect"} wanted */
 function saidOf(parts, wanted) {
   return parts.find(([, role]) => role === wanted)?.[0] ?? "";
 }
@@ -107,12 +126,15 @@ function previewOf({recording}, {stream, layer, head, query, key}) {
   return {stream, layer: layerPlace(recording.stream(stream).layers, layer), head, query, key};
 }
 
-/** Which of the findings is on the screen. @param {FindingsView} view @param {HTMLElement} list */
-function markChosen({recording, store: {state}}, list) {
+/** Which of the findings is chosen, and which one the headline says. @param {FindingsView} view
+ * @param {HTMLElement} list */
+function markChosen({recording, now, store: {state}}, list) {
+  const pointed = state.overQuery !== null || state.overKey !== null;
+  const said = pointed || now.pair === null ? undefined : findingAt(recording, state.stream, now.at, now.pair);
+  const {stream, layer, head, pairQuery: query, pairKey: key} = state;
+  const chosen = query === null || key === null ? undefined : findingAt(recording, stream, {layer, head}, {query, key});
   (recording.header.findings ?? []).forEach((one, number) => {
-    const layer = layerPlace(recording.stream(one.stream).layers, one.layer);
-    const chosen = one.stream === state.stream && layer === state.layer && one.head === state.head;
-    const same = one.query === state.pairQuery && one.key === state.pairKey;
-    list.children[number]?.setAttribute("aria-pressed", String(chosen && same));
+    list.children[number]?.setAttribute("aria-pressed", String(one === chosen));
+    list.children[number]?.toggleAttribute("data-said", one === said);
   });
 }

@@ -34,6 +34,21 @@ export function findingIn({header, streams}, stream, {layer, head}) {
   );
 }
 
+/** What was found at a pair of this head.
+ * @param {Recording} recording @param {string} stream @param {At} at
+ * @param {{query: number, key: number}} pair @returns {PackedFinding | undefined} */
+export function findingAt({header, streams}, stream, {layer, head}, {query, key}) {
+  const numbers = streams.find(({name}) => name === stream)?.layers ?? [];
+  return header.findings?.find(
+    (one) =>
+      one.stream === stream &&
+      layerPlace(numbers, one.layer) === layer &&
+      one.head === head &&
+      one.query === query &&
+      one.key === key,
+  );
+}
+
 /** A head's strongest links between words, heaviest first. They are looked for once, as long as the same rows and
  * columns are on the screen: whoever points at cells asks for them again and again.
  * @param {AnyHead} head @param {Places} rows @param {Places} columns @param {Stream} stream */

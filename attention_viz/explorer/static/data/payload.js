@@ -77,7 +77,7 @@
 
 /** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
  * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,
- *   parts: [text: string, role: string][]}} PackedFinding */
+ *   parts: [text: string, role: string][], effect?: number | null, word?: string, rival?: string}} PackedFinding */
 
 /** What stands before a trace's planes, as `pack` in payload.py writes it.
  * @typedef {object} Header

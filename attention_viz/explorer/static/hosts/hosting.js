@@ -1,12 +1,13 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
-/** @import {Ranking} from "../data/recording.js" */
+/** @import {Ranking} from "../data/recording.js"
+ * @import {Outcome} from "../claim/matters.js" */
 
 /** What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
  * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the
- * heads of a long text that link the pair of tokens that the page was asked for. `about` names what a component is
+ * heads of a long text that link the pair of tokens that the page was asked for, `outcome` what becomes without a head. `about` names what a component is
  * told of, where there is more than one thing.
- * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, arrived?: boolean, single?: boolean, seen?: number, stream?: string, ranking?: Ranking, about?: string}} Message */
+ * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, arrived?: boolean, single?: boolean, seen?: number, stream?: string, ranking?: Ranking, outcome?: Outcome, about?: string}} Message */
 
 /** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
  * that comes. So does the packet component with the last head of a long text that was handed over. `behind` is the

@@ -115,7 +115,8 @@ function reportNow(entry) {
  * @param {Entry} entry @param {Message} message */
 function follow(entry, message) {
   if (message.ranking) entry.explorer?.rank(message.ranking);
-  if (takesChoice(entry, message)) entry.explorer?.choose(message);
+  if (message.outcome) entry.explorer?.tell(message.outcome);
+  else if (takesChoice(entry, message)) entry.explorer?.choose(message);
 }
 
 /** @param {Entry} entry */

@@ -19,12 +19,11 @@ const MIXED_READINGS = [
 ];
 
 /** The controls and the readout.
- * @param {Pick<View, "recording" | "now" | "choose" | "open"> & Writes<"scale" | "scaleChosen" | "arrived" | "single" | "hideSpecial">} view
+ * @param {Pick<View, "recording" | "now" | "choose"> & Writes<"scale" | "scaleChosen" | "arrived" | "single" | "hideSpecial">} view
  * @returns {Part} */
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
-  const matters = createMatters(view);
   const streams = recording.streams.length > 1 ? createStreams(view) : null;
   const scales = segments(
     "Colour",
@@ -49,7 +48,6 @@ export function createControls(view) {
     "div",
     {class: "av-controls"},
     readout,
-    view.open ? matters : null,
     streams?.node,
     scales.node,
     channels.node,
@@ -68,8 +66,6 @@ export function createControls(view) {
         readout.append(element("span", {class: "av-quiet"}, ` \u00b7 ${reading.label}`));
       if (label !== String(number))
         readout.append(element("span", {class: "av-quiet"}, ` (layer ${label} of the model)`));
-      // All heads together can't be ablated as one.
-      matters.hidden = Boolean(reading?.together) || Boolean(view.now.stream.signed);
       streams?.select(stream);
       scales.select(store.state.scale);
       const {signed, layers} = view.now.stream;
@@ -121,16 +117,6 @@ function createStreams({recording, choose}) {
     title: signed ? "Show the layers without a softmax" : `Show the ${name} attention`,
   }));
   return segments("Attention", entries, (stream) => choose({stream}));
-}
-
-/** A button that leads to what becomes of the output without the head on the screen.
- * @param {Pick<View, "open">} view */
-function createMatters({open}) {
-  const title = "Ablate this head and see what changes";
-  const given = {type: "button", class: "av-how", "data-testid": "explorer-matters", title};
-  const button = element("button", given, "Does it matter?");
-  button.onclick = () => open?.("silence");
-  return button;
 }
 
 /** @param {Axis[]} axes */

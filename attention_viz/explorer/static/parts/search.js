@@ -1,6 +1,7 @@
 // Which heads link one token to another: all heads ranked by that one weight.
 
 import {element, within} from "./element.js";
+import {pointedAt} from "../claim/claim.js";
 import {createPicker} from "./picker.js";
 import {significant} from "../data/mixing.js";
 import {threeDigits} from "../data/scale.js";
@@ -47,7 +48,21 @@ export function createSearch(view) {
         query.fill(stream.queries);
         key.fill(stream.keys);
       }
-      if (!hasAny(changed, "stream", "pairQuery", "pairKey", "pairChosen", "preview", "loaded", "layer", "head"))
+      if (
+        !hasAny(
+          changed,
+          "stream",
+          "pairQuery",
+          "pairKey",
+          "pairChosen",
+          "preview",
+          "loaded",
+          "layer",
+          "head",
+          "overQuery",
+          "overKey",
+        )
+      )
         return;
       query.show(pairQuery);
       key.show(pairKey);
@@ -56,10 +71,13 @@ export function createSearch(view) {
   };
 }
 
-/** The pair whose heads are listed: the one on the screen.
+/** The pair whose heads are listed: the one pointed at, else the one on the screen. Of a long text heads are asked for
+ * by the pair that is kept.
  * @param {SearchView} view @returns {{query: number | null, key: number | null}} */
-function pairOn({now: {pair}, store: {state}}) {
-  return pair ?? {query: state.pairQuery, key: state.pairKey};
+function pairOn({recording, now, store}) {
+  const {state} = store;
+  const pointed = recording.header.long ? null : pointedAt({now, store});
+  return pointed ?? now.pair ?? {query: state.pairQuery, key: state.pairKey};
 }
 
 /** @param {SearchView} view @param {HTMLElement} list */

@@ -15,6 +15,7 @@ import {positions} from "../data/tokens.js";
  * @import {Places} from "../data/head.js"
  * @import {ScaleName} from "../data/scale.js"
  * @import {Store} from "../data/store.js"
+ * @import {Outcome} from "../claim/matters.js"
  * @import {Direction} from "../seen/patches.js"
  * @import {Said} from "../seen/telling.js" */
 
@@ -50,6 +51,7 @@ import {positions} from "../data/tokens.js";
  * @property {number | null} pairQuery  the pair that heads are ranked by
  * @property {number | null} pairKey
  * @property {boolean} pairChosen  by the reader; else it is the pair that the head on the screen links most
+ * @property {Outcome | null} matters  what becomes of the model without a head, or that the host is at it
  * @property {number} loaded  how many layers have been read
  * @property {string} size  of the place and the window
  * @property {number} theme  how often it changed

@@ -18,6 +18,7 @@ from attention_viz.ui.pages.explore.candidates import (
     uncut_words,
     up_to_step,
 )
+from attention_viz.ui.pages.explore.matters import answer_later
 from attention_viz.ui.pages.explore.page import EXPLORE, show_picture_of
 from attention_viz.ui.pages.explore.region import show_region, without_region
 from attention_viz.ui.parts.downloads import show_read_downloads
@@ -78,7 +79,7 @@ def view(study: ExploreStudy, selection: Selection) -> Parts:
         row = row_of_step(run, state, study.back)
         region = functools.partial(show_region, study.whole, run, state, selection.of(EXPLORE))
         parts += [
-            Part("picture", functools.partial(show_picture_of, shown, run.stream(state.stream), state, row)),
+            Part("picture", functools.partial(_show_picture, shown, run, state, row)),
             Part("below", region),
         ]
     # Computed once, when the first of these is drawn: the picture comes before.
@@ -95,6 +96,11 @@ def view(study: ExploreStudy, selection: Selection) -> Parts:
         slides=functools.partial(present_findings, shown, state),
         runs=[("", run)],
     )
+
+
+def _show_picture(shown: Run, run: Run, state: State, row: tuple[int, int] | None) -> Callable[[], object] | None:
+    show_picture_of(shown, run.stream(state.stream), state, row)
+    return answer_later(run, state)
 
 
 def _show_candidates(study: ExploreStudy, state: State, find: _Find) -> Callable[[], object] | None:

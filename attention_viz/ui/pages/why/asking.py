@@ -9,14 +9,14 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.analysis.words import quoted
 from attention_viz.circuits.asked import Logit, Score
+from attention_viz.circuits.next_word import rival_of
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
 from attention_viz.explorer import why_source
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Run, ask, candidates
-from attention_viz.serving.why import Words, named_token, words_of_text
+from attention_viz.serving.why import Words, named_token
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -27,8 +27,6 @@ from attention_viz.views.style.wording import shortened
 
 # Likely words offered.
 _OFFERED = 8
-# A word of the text is compared with only if it is at least this likely.
-_LEAST = 0.001
 # The widget's key of an encoder–decoder's generated word.
 _ROW = "why-said"
 _KEY = "why-board"
@@ -89,8 +87,12 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
     another = next(name for name in offered if name != first)
     try:
         token = _token_of(run, state, at, first, signs)
-        second = second or _other(state, trace, at, token) or another
-        against = _token_of(run, state, at, second, signs, like=token)
+        if second:
+            against = _token_of(run, state, at, second, signs, like=token)
+        else:
+            # The rival of Explore's findings, so that both pages have one number.
+            against = rival_of(trace, at, token, lambda ids: _names(state, tokens, ids))
+            (second,) = _names(state, tokens, [against])
     except AttentionVizError as error:
         return WordQuestion(offered, first, second or another, row, error)
     number = NamedNumber(Logit(token, at, against), f"“{shortened(first)}”", f"“{shortened(second)}”", at)
@@ -138,10 +140,9 @@ def _pick_row(run: Run, state: State, row: int) -> None:
         )
 
 
-def _other(state: State, trace: Trace, at: int, token: int) -> str:
-    others = [one for one, _ in words_of_text(trace, at, _LEAST) if one != token]
-    labels = ask(state.request, lambda model: model.labels(others[:1]))
-    return _plain(trace.query_tokens(trace.streams[-1]).write(labels[0])) if labels else ""
+def _names(state: State, tokens: Tokens, ids: Sequence[int]) -> list[str]:
+    labels = ask(state.request, lambda model: model.labels(list(ids)))
+    return [_plain(tokens.write(label)) or label for label in labels]
 
 
 def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:

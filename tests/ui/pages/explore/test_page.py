@@ -226,6 +226,7 @@ def test_a_word_pressed_is_told_by_what_it_looks_at_in_headline_address_and_on_t
     idle(page)
     token.click()
     page.get_by_test_id("explorer-matters").click()
+    page.get_by_role("button", name="More on Heads").click()
     expect(page).to_have_url(re.compile(rf"/heads\?.*query={mat}&key={best}.*silence=on"))
     idle(page)
     page.go_back()

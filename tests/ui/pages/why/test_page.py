@@ -55,6 +55,7 @@ def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_
     idle(page)
     page.get_by_role("link", name="Explore").click()
     page.get_by_test_id("explorer-matters").click()
+    page.get_by_role("button", name="More on Heads").click()
     expect(page.get_by_role("button", name="Restore head")).to_be_visible()
     expect(page).to_have_url(re.compile(r"/heads\?.*layer=1&head=0&query=2&key=3.*silence=on"))
 
