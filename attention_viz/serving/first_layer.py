@@ -29,7 +29,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class PreparedPair:
-    """A finding's pair, and the share of its key that heads wrote."""
+    """A finding's pair, and the share of its score that other heads wrote at the key, net of what they took away."""
 
     stream: str
     layer: int
@@ -83,10 +83,10 @@ def _exchange(model: "Model", run: Run, of: Score, typed: Sequence[str]) -> Exch
 
 
 def prepared(run: Run, request: Request) -> list[PreparedPair]:
-    """Return the findings whose key heads helped to write, the largest share first."""
+    """Return the findings that other heads helped to write, the largest share first."""
     found: list[PreparedPair] = []
     for one in run.findings:
-        if one.stream not in run.trace.attention_streams or one.query is None or one.key is None:
+        if one.stream not in run.trace.attention_streams:
             continue
         named = one.stream if len(run.trace.attention_streams) > 1 else None
         try:
@@ -94,9 +94,10 @@ def prepared(run: Run, request: Request) -> list[PreparedPair]:
         except AttentionVizError:
             continue
         rows = number.table[number.table["side"] == "key"]
-        heads = float(rows[rows["kind"].isin(_MIXING)]["contribution"].abs().sum())
-        if heads:
-            share = heads / float(rows["contribution"].abs().sum())
+        kinds = rows.groupby("kind")["contribution"].sum()
+        heads = float(kinds[kinds.index.isin(_MIXING)].sum())
+        if heads > 0:
+            share = heads / float(kinds.abs().sum())
             found.append(PreparedPair(one.stream, one.layer, one.head, one.query, one.key, share))
     return sorted(found, key=lambda one: -one.share)
 
