@@ -66,8 +66,14 @@ def largest_heads(
     return [(layer, head, number) for (layer, head), number in best]
 
 
-def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetched: "pandas.DataFrame") -> bytes:
-    """Pack a header alone; equal numbers give equal bytes."""
+def pack_why(
+    trace: "Trace",
+    question: Question,
+    table: "pandas.DataFrame",
+    fetched: "pandas.DataFrame",
+    split: Mapping[str, Any] | None = None,
+) -> bytes:
+    """Pack a header alone; equal numbers give equal bytes. `split` is that of a score that no head wrote."""
     streams, side, at = question.streams, question.side, question.at
     rows = [row for row in _rows(table) if row["side"] == side]
     written = _heads(rows, side, streams)
@@ -103,6 +109,7 @@ def pack_why(trace: "Trace", question: Question, table: "pandas.DataFrame", fetc
         "sources": sources,
         "sizes": sizes,
         "listed": [list(head[:2]) for head in largest_heads(table, side, streams=streams)],
+        "split": split,
     }
     packet = Packet()
     # Names the number: what is told of it later is shown with no other.

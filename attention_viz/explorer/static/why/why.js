@@ -5,6 +5,7 @@
 import {drawList} from "./heads.js";
 import {drawMap} from "./map.js";
 import {drawMeaning, drawWords} from "./meaning.js";
+import {drawSplit} from "./split.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
 import {plainNumber} from "./reading.js";
@@ -12,20 +13,25 @@ import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/comp
 import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
 
-/** @import {Mounted} from "../hosts/component.js"
+/** @import {PreparedPair} from "./exchange.js"
+ * @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Place, WhyView} from "./map.js"
  * @import {WhyHeader} from "./reading.js"
- * @import {StoryPress} from "./story.js" */
+ * @import {StoryPress} from "./story.js"
+ * @import {SplitHeader} from "./verdict.js" */
 
 /** `by` says what heads are coloured and ordered by. `silenced` holds what the number called `of` is without each of
  * some heads: layer, head and number; `put` what it is with each head's output from the text called `other`. `writes`
  * holds the words that the head writes for, and those against.
- * @typedef {Message & {by?: "wrote" | "silenced" | "put", of?: string, other?: string, put?: [number, number, number][], silenced?: [number, number, number][], writes?: [string[], string[]]}} WhyMessage */
+ * @typedef {Message & {by?: "wrote" | "silenced" | "put", of?: string, other?: string, put?: [number, number, number][], silenced?: [number, number, number][], writes?: [string[], string[]], words?: [string, number, number][], refused?: string, prepared?: PreparedPair[]}} WhyMessage */
+
+/** What is known of a score that no head wrote, beside its header, and what the reader does with it.
+ * @typedef {{compared: number | null, isSorted: boolean, words: [string, number, number][] | null, refused: string, asked: string, typed: string, prepared: PreparedPair[] | null}} SplitState */
 
 /** A number on the page: `of` names what `silenced` is of, `other` the text that `put` is from; `writes` has each
  * head's words as far as they have come.
- * @typedef {Mounted & {header: WhyHeader | null, chosen: Place | null, open: Set<string>, by: "wrote" | "silenced" | "put", other: string, put: Map<string, number>, of: string, silenced: Map<string, number>, writes: Map<string, [string[], string[]]>}} Why */
+ * @typedef {Mounted & {header: WhyHeader | null, chosen: Place | null, open: Set<string>, by: "wrote" | "silenced" | "put", other: string, put: Map<string, number>, of: string, silenced: Map<string, number>, writes: Map<string, [string[], string[]]>, split: SplitState}} Why */
 
 /** @param {Mounting} mounting */
 export default function whyComponent(mounting) {
@@ -34,7 +40,7 @@ export default function whyComponent(mounting) {
     /** @returns {Why} */
     create: (base) => ({
       ...{...base, header: null, chosen: null, by: "wrote", of: "", other: "", open: new Set(["words"])},
-      ...{silenced: new Map(), put: new Map(), writes: new Map()},
+      ...{silenced: new Map(), put: new Map(), writes: new Map(), split: newSplit()},
     }),
     load(why, bytes) {
       why.header = bytes.length ? readPayload(bytes).header : null;
@@ -48,21 +54,29 @@ export default function whyComponent(mounting) {
   });
 }
 
+/** @returns {SplitState} */
+function newSplit() {
+  return {compared: null, isSorted: false, words: null, refused: "", asked: "", typed: "", prepared: null};
+}
+
 /** Draw with what came before this element was there. @param {Why} why */
 function drawAgain(why) {
-  for (const subject of ["", "silenced", "put", "writes"]) hearLatest(why, takeMessage, subject);
+  for (const subject of ["", "silenced", "put", "writes", "exchanged", "prepared"])
+    hearLatest(why, takeMessage, subject);
   drawWhy(why);
 }
 
 /** @param {Why} why @param {WhyMessage} message */
 function takeMessage(why, message) {
-  const {layer, head, by, of, other, silenced, put, writes} = message;
+  const {layer, head, by, of, other, silenced, put, writes, words, refused, prepared} = message;
   if (takesChoice(why, message)) why.chosen = [layer, head];
   why.by = by ?? why.by;
   if (of !== undefined && of !== why.of) {
     why.of = of;
-    Object.assign(why, {silenced: new Map(), put: new Map(), writes: new Map()});
+    Object.assign(why, {silenced: new Map(), put: new Map(), writes: new Map(), split: newSplit()});
   }
+  if (words) Object.assign(why.split, {words, refused: refused ?? "", asked: ""});
+  if (prepared) why.split.prepared = prepared;
   if (other !== undefined && other !== why.other) Object.assign(why, {other, put: new Map()});
   for (const [inLayer, one, number] of put ?? []) why.put.set(`${inLayer} ${one}`, number);
   if (writes) why.writes.set(`${layer} ${head}`, writes);
@@ -73,6 +87,10 @@ function takeMessage(why, message) {
 function drawWhy(why) {
   const {header, chosen, root} = why;
   if (!header || !chosen) return;
+  if (header.split) {
+    drawFirst(why, header, header.split);
+    return;
+  }
   const place = /** @type {Place} */ (
     header.map[chosen[0]]?.[chosen[1]] === undefined ? (header.listed[0] ?? [0, 0]) : chosen
   );
@@ -106,10 +124,36 @@ function drawWhy(why) {
       "div",
       {class: "av-three"},
       drawSum(header, why.open, toggle, choose),
-      ...(header.listed.length ? drawHeads(header, {chosen: place, by: why.by, after, writes}, choose) : [noHeads()]),
+      ...drawHeads(header, {chosen: place, by: why.by, after, writes}, choose),
     ),
   );
   showLooked(root, header, place);
+  if (held) /** @type {HTMLElement | null} */ (root.querySelector(held))?.focus();
+}
+
+/** A score that no head wrote. @param {Why} why @param {WhyHeader} header @param {SplitHeader} split */
+function drawFirst(why, header, split) {
+  const {root} = why;
+  // What was told of another number isn't of this one.
+  const state = why.of === header.name || why.of === "" ? why.split : newSplit();
+  if (why.of !== header.name) Object.assign(why, {of: header.name, split: state});
+  const set = (/** @type {Partial<SplitState>} */ change) => {
+    Object.assign(why.split, change);
+    drawWhy(why);
+  };
+  const put = (/** @type {string} */ word) => {
+    set({asked: word, typed: ""});
+    why.setTriggerValue("word", word);
+  };
+  const [held, scrolled] = [nameOf(focused(root)), root.querySelector(".av-split-keys")?.scrollTop];
+  const compare = (/** @type {number | null} */ compared) => set({compared});
+  const type = (/** @type {string} */ typed) => void (why.split.typed = typed);
+  const open = (/** @type {StoryPress} */ press) => pressStep(why, press);
+  const view = {...state, compare, put, type, open, sort: () => set({isSorted: !why.split.isSorted})};
+  root.replaceChildren(...drawSplit(header, split, view));
+  const list = root.querySelector(".av-split-keys");
+  const chosen = /** @type {HTMLElement | null} */ (list?.querySelector("[aria-current]") ?? null);
+  if (list && chosen) list.scrollTop = scrolled ?? chosen.offsetTop - list.clientHeight / 2;
   if (held) /** @type {HTMLElement | null} */ (root.querySelector(held))?.focus();
 }
 
@@ -128,16 +172,12 @@ function drawHeads(header, view, choose) {
   return [middle, drawList(header, view, choose)];
 }
 
-function noHeads() {
-  const words = "No head comes before this one: only the words and their positions make its queries and keys.";
-  return element("section", {class: "av-meaning"}, element("h3", {}, "No earlier heads"), element("p", {}, words));
-}
-
 /** How an element that is drawn anew is found again; empty where it can't be. @param {Element | null} node */
 function nameOf(node) {
   if (!(node instanceof HTMLElement)) return "";
+  if (node instanceof HTMLInputElement) return "input";
   if (node.classList.contains("av-spot")) return '.av-spot[aria-selected="true"]';
-  const named = ["part", "head", "step"].find((name) => node.dataset[name] !== undefined);
+  const named = ["part", "head", "step", "key"].find((name) => node.dataset[name] !== undefined);
   return named ? `${node.tagName}[data-${named}="${CSS.escape(String(node.dataset[named]))}"]` : "";
 }
 

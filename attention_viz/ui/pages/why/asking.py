@@ -1,5 +1,6 @@
 """The opened number's pickers and component."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,9 @@ from attention_viz.circuits.asked import Logit, Score
 from attention_viz.circuits.next_word import rival_of
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
 from attention_viz.explorer import why_source
+from attention_viz.explorer.why_payload import name_of
 from attention_viz.serving import permissions as allowed
+from attention_viz.serving.first_layer import Exchanged, PreparedPair
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import Words, named_token
 from attention_viz.trace.spelling import CONTINUES, SPACE
@@ -27,6 +30,8 @@ from attention_viz.views.style.wording import shortened
 
 # Likely words offered.
 _OFFERED = 8
+# A typed word's letters, and how many such words are kept.
+_LONGEST_WORD, _MOST_WORDS = 40, 6
 # The widget's key of an encoder–decoder's generated word.
 _ROW = "why-said"
 _KEY = "why-board"
@@ -77,7 +82,7 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
             )
         at, likely = next(iter(found.items()))
     tokens = trace.query_tokens(trace.streams[-1])
-    names = [_plain(tokens.write(label)) or label for label in likely.token]
+    names = [plain_word(tokens.write(label)) or label for label in likely.token]
     # Typed words are options, too.
     offered = list(dict.fromkeys([*names, *filter(None, (choice.token, choice.against))]))
     # Line breaks and partial characters are named by signs, which no text tokenizes to.
@@ -132,7 +137,7 @@ def _pick_row(run: Run, state: State, row: int) -> None:
         st.selectbox(
             "Generated word",
             range(len(said)),
-            format_func=lambda one: f"{one} · {_plain(said.written[one]) or said.written[one]}",
+            format_func=lambda one: f"{one} · {plain_word(said.written[one]) or said.written[one]}",
             key=_ROW,
             on_change=take,
             width=126,
@@ -142,7 +147,7 @@ def _pick_row(run: Run, state: State, row: int) -> None:
 
 def _names(state: State, tokens: Tokens, ids: Sequence[int]) -> list[str]:
     labels = ask(state.request, lambda model: model.labels(list(ids)))
-    return [_plain(tokens.write(label)) or label for label in labels]
+    return [plain_word(tokens.write(label)) or label for label in labels]
 
 
 def pair_question(run: Run, state: State, choice: WhyChoice) -> NamedNumber:
@@ -171,10 +176,11 @@ def _line(name: str) -> DeltaGenerator:
 def _in_quotes(tokens: Tokens, position: int) -> str:
     """Quote a token; name a patch or frame by position, unquoted."""
     written = tokens.written[position]
-    return tokens.placed_at(position) or quoted(shortened(_plain(written) or written))
+    return tokens.placed_at(position) or quoted(shortened(plain_word(written) or written))
 
 
-def _plain(written: str) -> str:
+def plain_word(written: str) -> str:
+    """Return a written token without its marks."""
     return written.strip(f"{SPACE}{CONTINUES} ")
 
 
@@ -215,11 +221,34 @@ def asked_number() -> dict[str, Any]:
     return {"side": asked["side"]} if asked.get("side") in SIDES else {}
 
 
+@dataclass
+class _TypedWords:
+    """The words that the visitor put at a pair's key, and the number's name."""
+
+    of: str = ""
+    words: tuple[str, ...] = ()
+
+
+def _take_word(name: str) -> None:
+    word, typed = widgets.sent(_KEY, "word"), visit.memory(_TypedWords)
+    if isinstance(word, str) and word.strip():
+        before = typed.words if typed.of == name else ()
+        typed.of, typed.words = name, tuple(dict.fromkeys((word.strip()[:_LONGEST_WORD], *before)))[:_MOST_WORDS]
+
+
+def typed_words(name: str) -> tuple[str, ...]:
+    """Return the words typed for a number, the last one first."""
+    typed = visit.memory(_TypedWords)
+    return typed.words if typed.of == name else ()
+
+
 def show_why(
     packed: bytes, place: tuple[int, int], by: str, on_choice: Callable[[], None], on_open: Callable[[], None]
 ) -> None:
     """Show a number's writers, packed by `pack_why`, and receive choices."""
-    _board(key=_KEY, data=packed, height="content", on_choice_change=on_choice, on_open_change=on_open)
+    typed = functools.partial(_take_word, name_of(packed))
+    heard = {"on_choice_change": on_choice, "on_open_change": on_open, "on_word_change": typed}
+    _board(key=_KEY, data=packed, height="content", **heard)
     show_channel(_KEY, layer=place[0], head=place[1], seen=widgets.serial(_KEY), by=by)
 
 
@@ -241,3 +270,21 @@ def tell_writes(name: str, place: tuple[int, int], words: Words) -> None:
     """Send a head's favoured and disfavoured words."""
     message = {"about": "writes", "of": name, "writes": [list(one) for one in words]}
     show_channel(_KEY, "writes", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)
+
+
+def tell_exchanged(name: str, place: tuple[int, int], found: Exchanged) -> None:
+    """Send the score with other words at its key."""
+    words = [[plain_word(word), score, weight] for word, score, weight in found.words]
+    message = {"about": "exchanged", "of": name, "words": words, "refused": found.refused}
+    show_channel(_KEY, "exchanged", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)
+
+
+def tell_prepared(name: str, place: tuple[int, int], run: Run, pairs: Sequence[PreparedPair]) -> None:
+    """Send the findings that heads helped to write."""
+    found: list[dict[str, object]] = []
+    for pair in pairs:
+        sides = (run.trace.query_tokens(pair.stream), pair.query), (run.trace.key_tokens(pair.stream), pair.key)
+        words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)
+        found.append({"words": words, "pair": [pair.layer, pair.head, pair.query, pair.key], "share": pair.share})
+    message = {"about": "prepared", "of": name, "prepared": found}
+    show_channel(_KEY, "prepared", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)

@@ -2,12 +2,14 @@
 
 import functools
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
 from attention_viz.analysis.slides import PutIn, Wrote
 from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.split_payload import split_header
 from attention_viz.explorer.why_payload import (
     Question,
     largest_heads,
@@ -17,6 +19,7 @@ from attention_viz.explorer.why_payload import (
     stream_of,
     streams_beside,
 )
+from attention_viz.serving.first_layer import Exchanged, exchange, is_first, prepared, split
 from attention_viz.serving.runs import Run
 from attention_viz.serving.why import Patched, WrittenNumber, words_written, written
 from attention_viz.ui import visit
@@ -31,7 +34,10 @@ from attention_viz.ui.pages.why.asking import (
     pick_side,
     pick_words,
     show_why,
+    tell_exchanged,
+    tell_prepared,
     tell_writes,
+    typed_words,
     word_question,
 )
 from attention_viz.ui.pages.why.beneath import show_beneath
@@ -69,6 +75,11 @@ class ShownNumber:
     place: tuple[int, int]
     largest: tuple[tuple[int, int, float], ...]
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no head came before, so that words and places explain it."""
+        return is_first(self.found)
+
 
 @dataclass(frozen=True, eq=False)
 class WhyStudy:
@@ -102,10 +113,13 @@ def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Select a head: a next word's strongest writer, a score's best finding."""
+    """Select a head: a next word's strongest writer, or the finding that other heads wrote most of."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
-    selection = resolve(selection, ran(run, own_head=word))
+    facts = ran(run, own_head=word)
+    if not word and not why_not(run, state):
+        facts = replace(facts, best=lambda: next(iter(prepared(run, replace(state, more=0).request)), facts.best()))
+    selection = resolve(selection, facts)
     # An encoder's heads reach the output only through the others: show those instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
         selection = update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
@@ -179,8 +193,17 @@ def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> Sh
     place = layer, min(head, layer_heads(run.trace, streams)[layer] - 1)
     if isinstance(asked.of, Score):
         place = _writer(run, asked.of, streams, choice) or (largest[0][:2] if largest else place)
-    packed = pack_why(run.trace, question, found.table, found.fetched)
+    first: dict[str, Any] | None = None
+    if is_first(found) and isinstance(asked.of, Score):
+        first = split_header(run.trace, asked.of, split(run, state.request, asked.of), _no_words(run, asked.of))
+    packed = pack_why(run.trace, question, found.table, found.fetched, first)
     return ShownNumber(asked, found, packed, place, largest)
+
+
+def _no_words(run: Run, of: Score) -> str:
+    """Return why no other word can be at a score's key; empty if one can."""
+    unit = run.trace.key_tokens(run.trace.attention_stream(of.stream)).unit
+    return "" if unit == "word" else f"Only words can be exchanged, and this key is a {unit}."
 
 
 def _largest(run: Run, state: State, asked: NamedNumber, found: WrittenNumber) -> tuple[tuple[int, int, float], ...]:
@@ -205,11 +228,11 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     if reason := why_not(run, state):
         parts.append(Part("picture", functools.partial(_say_why_not, reason, run)))
         return Parts(parts, exports=exports, slides=slides, runs=[("", run)])
-    parts += [
-        Part("asked", functools.partial(_show_pickers, study, state)),
-        Part("ranked", pick_ranked),
-        *([Part("other", ask_other)] if choice.ranked == "put" else []),
-    ]
+    parts.append(Part("asked", functools.partial(_show_pickers, study, state)))
+    first = isinstance(study.number, ShownNumber) and study.number.is_first
+    if not first:
+        parts.append(Part("ranked", functools.partial(pick_ranked, study.words is not None)))
+        parts += [Part("other", ask_other)] if choice.ranked == "put" else []
     if isinstance(study.number, ShownNumber):
         number, wrote = study.number, _wrote(study, state)
         exports = functools.partial(exports, first=functools.partial(offer_rows, run.trace, number.found))
@@ -219,6 +242,8 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     elif study.number is not None:
         parts.append(Part("picture", functools.partial(raise_again, study.number)))
     parts.append(Part("beneath", lambda: functools.partial(_show_beneath, study, state)))
+    if first:
+        parts.append(Part("board", lambda: functools.partial(_explain_first, study, state)))
     if isinstance(study.number, ShownNumber) and study.number.largest:
         # Last, since it takes the longest for a long text.
         parts.append(Part("board", lambda: functools.partial(_silence, study, state, choice)))
@@ -258,7 +283,7 @@ def _show_pickers(study: WhyStudy, state: State) -> None:
         pickers.switch("Which number", ASKED, WHY_CHOICES, "why")
     if study.words is not None:
         pick_words(study.words, study.run, state)
-    elif not _asks_word(study.run, state, visit.chosen(WHY_CHOICES)):
+    elif not (isinstance(study.number, ShownNumber) and study.number.is_first):
         pick_side()
 
 
@@ -285,6 +310,20 @@ def _show_number(study: WhyStudy, number: ShownNumber, state: State, choice: Why
 def _show_beneath(study: WhyStudy, state: State) -> None:
     with study.slots["beneath"]:
         show_beneath(study.run, state)
+
+
+def _explain_first(study: WhyStudy, state: State) -> None:
+    """Send a first layer's score with other words, and the findings that heads did write."""
+    number, run = study.number, study.run
+    assert isinstance(number, ShownNumber) and isinstance(number.asked.of, Score)
+    name, place, of = name_of(number.packed), number.place, number.asked.of
+    with study.slots["board"]:
+        if not _no_words(run, of):
+            try:
+                tell_exchanged(name, place, exchange(run, state.request, of, typed_words(name)))
+            except AttentionVizError as error:
+                tell_exchanged(name, place, Exchanged((), as_sentence(str(error))))
+        tell_prepared(name, place, run, prepared(run, state.request))
 
 
 def _silence(study: WhyStudy, state: State, choice: WhyChoice) -> None:
