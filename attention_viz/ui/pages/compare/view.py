@@ -1,7 +1,6 @@
 """The Compare page's parts."""
 
 import functools
-import html
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,8 +17,9 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
-from attention_viz.ui.pages.compare.heads import follow_difference, show_heads
+from attention_viz.ui.pages.compare.heads import follow_difference
 from attention_viz.ui.pages.compare.page import HEIGHT
+from attention_viz.ui.pages.compare.rows import show_next_words, show_rows
 from attention_viz.ui.pages.compare.sides import (
     ShownSide,
     can_choose,
@@ -35,8 +35,6 @@ from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
     called_words,
-    cell_claim,
-    claim,
     far_words,
     moved_words,
     side_words,
@@ -115,9 +113,10 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
         parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
     if first is None or second is None or not isinstance(comparison, Comparison):
         return Parts(parts, runs=_badged(first, second))
+    parts.append(Part("below", functools.partial(_show_fold, choice, first, second, in_shares(comparison))))
     if not (comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
-    parts.append(Part("below", functools.partial(show_heads, choice, comparison)))
+    parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
     pair = places_of_pair(comparison, first)
     slides = functools.partial(present_comparison, comparison, pair, called_words(choice, state))
     return Parts(
@@ -142,16 +141,14 @@ def _badged(first: ShownSide | None, second: ShownSide | None) -> list[tuple[str
 
 
 def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
-    """Return both heads and their difference; if incomparable, the available heads."""
+    """Return a row of both heads; if incomparable, the available heads."""
     first, second = study.first, study.second
     if first is not None and second is not None and isinstance(study.comparison, Comparison):
-        comparison = in_shares(study.comparison)
-        claims = functools.partial(_show_claim, choice, comparison, places_of_pair(comparison, first))
-        return [Part("claim", claims), *_three(choice, first, second, comparison)]
+        return [Part("rows", functools.partial(show_rows, choice, in_shares(study.comparison), first, second))]
     said = functools.partial(st.caption, "The difference appears once both sides can be shown.")
     if isinstance(study.comparison, AttentionVizError):
         said = functools.partial(raise_again, study.comparison)
-    parts = [Part("difference", said)]
+    parts = [Part("below", said)]
     for side, slot in ((first, "one"), (second, "other")):
         if side is not None:
             parts.append(Part(slot, functools.partial(_show_alone, choice, side, slot)))
@@ -163,37 +160,30 @@ def _take_cell(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) 
         take_pair(*pair)
 
 
-def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None) -> None:
-    pieces = [
-        f'<bdi dir="ltr" class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
-        for text, role in claim(choice, comparison, pair)
-    ]
-    st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')
+def _show_fold(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> None:
+    """Draw the three matrices once they are unfolded."""
+    opened = st.expander("All rows", key="compare-all", on_change="rerun")
+    if not opened.open:
+        return
+    with opened:
+        for column, part in zip(st.columns(3), _KEYS, strict=True):
+            with column:
+                _show_matrix(choice, first, second, comparison, part)
+        st.caption(plain(f"{token_words(comparison)} {moved_words(comparison)} {apart_words(comparison)}".strip()))
 
 
-def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> list[Part]:
-    titles = {
+def _show_matrix(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison, part: str) -> None:
+    title = {
         "one": side_words(choice, first.state, first.stream, second=False, where=first.where),
         "other": side_words(choice, second.state, second.stream, second=True, where=second.where),
         "difference": far_words(comparison),
-    }
-    tokens, moved = token_words(comparison), moved_words(comparison)
-    blocks = block_words(comparison, _MOST_CELLS)
-    captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
-    marked = cell_claim(comparison, places_of_pair(comparison, first))
-
+    }[part]
     pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
     draw = functools.partial(_pressable, comparison, first) if pressed else _chart
-
-    def show(part: str) -> None:
-        figure = views.compare(comparison, part=part, cells=marked.get(part, ()), most=_MOST_CELLS, theme=theme_name())
-        # An empty slot holds one element: a container with all of it.
-        with st.container():
-            draw(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
-            if captions[part]:
-                st.caption(plain(captions[part]))
-
-    return [Part(part, functools.partial(show, part)) for part in titles]
+    figure = views.compare(comparison, part=part, most=_MOST_CELLS, theme=theme_name())
+    draw(figure, title, _KEYS[part], title)
+    if blocks := block_words(comparison, _MOST_CELLS):
+        st.caption(plain(blocks))
 
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:

@@ -1,0 +1,25 @@
+// Both texts in full, the words marked that differ.
+
+import {element} from "../parts/element.js";
+
+/** What marks a changed word, for those who don't see its colour.
+ * @type {Record<string, string>} */
+const CHANGES = {swapped: "replaced", alone: "only here"};
+
+/** @param {{name: string, text: [text: string, change?: string, number?: string][]}[]} sides */
+export function textLines(sides) {
+  return sides.map(({name, text}) => {
+    const words = element("span", {class: "av-whole", dir: "auto"}, ...text.map(textPiece));
+    return element("li", {}, element("b", {}, name), ...(text.length ? [words] : []));
+  });
+}
+
+/** @param {[text: string, change?: string, number?: string]} piece */
+function textPiece([text, change = "", number = ""]) {
+  if (!change && !number) return text;
+  const written = element("bdi", {}, text);
+  written.removeAttribute("dir");
+  const inner = [written, ...(number ? [element("sub", {"aria-hidden": "true"}, number)] : [])];
+  if (!change) return element("span", {}, ...inner);
+  return element("mark", {class: `av-${change}`, title: CHANGES[change]}, ...inner);
+}
