@@ -2,14 +2,13 @@
 // heads. All rows are here, so that another query is shown at once; its sentence comes with it, written in Python.
 
 import {createDistances} from "./distances.js";
-import {createPairs} from "./pairs.js";
+import {PairStrip} from "./pairs.js";
 import {textLines} from "./lines.js";
 import {element} from "../parts/element.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {numbersAt, readPayload} from "../data/payload.js";
 
 /** @import {Distances} from "./distances.js"
- * @import {Pairs} from "./pairs.js"
  * @import {Place} from "../data/payload.js"
  * @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js" */
@@ -43,7 +42,7 @@ import {numbersAt, readPayload} from "../data/payload.js";
  * pointed at; `said` is the page's own sentence of it.
  * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null,
  *   said: {phrase: Phrase, keys: KeyPlaces} | null, next: HTMLElement, texts: HTMLElement, claim: HTMLElement,
- *   aside: HTMLElement, pairs: Pairs, distances: Distances}} Compare */
+ *   aside: HTMLElement, pairs: PairStrip, distances: Distances}} Compare */
 
 /** @param {Mounting} mounting */
 export default function compareComponent(mounting) {
@@ -56,13 +55,11 @@ function createCompare(base) {
   const texts = element("ol", {class: "av-texts"});
   const claim = element("h1", {class: "av-turn", "data-testid": "compare-claim", "aria-live": "polite"});
   const aside = element("p", {class: "av-rank"});
-  const pairs = createPairs({
-    point: (query) => {
-      compare.pointed = query;
-      drawRow(compare);
-    },
-    choose: (query) => chooseQuery(compare, query),
-  });
+  const point = (/** @type {number | null} */ query) => {
+    compare.pointed = query;
+    drawRow(compare);
+  };
+  const pairs = new PairStrip({point, choose: (query) => chooseQuery(compare, query)}, base.signal);
   const distances = createDistances((layer, head) => chooseHead(compare, layer, head));
   /** @type {Compare} */
   const compare = {

@@ -17,9 +17,7 @@ export function textLines(sides) {
 /** @param {[text: string, change?: string, number?: string]} piece */
 function textPiece([text, change = "", number = ""]) {
   if (!change && !number) return text;
-  const written = element("bdi", {}, text);
-  written.removeAttribute("dir");
-  const inner = [written, ...(number ? [element("sub", {"aria-hidden": "true"}, number)] : [])];
+  const inner = [text, ...(number ? [element("span", {class: "av-quiet", "aria-hidden": "true"}, number)] : [])];
   if (!change) return element("span", {}, ...inner);
   return element("mark", {class: `av-${change}`, title: CHANGES[change]}, ...inner);
 }

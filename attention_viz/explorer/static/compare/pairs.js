@@ -1,7 +1,7 @@
 // A query's row in two heads over the paired tokens: bars up for the first, down for the second. A press on a token makes
 // it the query, pointing at one shows its row meanwhile.
 
-import {element, focusOne, listener, placeByKey, within} from "../parts/element.js";
+import {element, listener, placeByKey, within} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 
 /** @import {CompareHeader, KeyPlaces, Paired} from "./compare.js" */
@@ -15,82 +15,89 @@ import {weightText} from "../data/scale.js";
 /** A token's column. @typedef {{node: HTMLElement, words: HTMLElement, change: HTMLElement, sides: PairSide[]}} PairColumn */
 /** @typedef {{bar: HTMLElement, number: HTMLElement, word: HTMLElement | null}} PairSide */
 
+/** @type {Record<string, string>} */
+const TURNED_KEYS = {ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft"};
 // From how much a change is written beside its bars; no bar is as long as the track for less than this.
 const [WRITTEN_CHANGE, LEAST_TRACK] = [0.05, 0.2];
 
-/** The strip of pairs. @typedef {ReturnType<typeof createPairs>} Pairs */
+/** The strip of paired tokens, below a line of queries where those are other tokens. */
+export class PairStrip {
+  /** @param {PairHearing} hearing @param {AbortSignal} signal */
+  constructor(hearing, signal) {
+    this.hearing = hearing;
+    this.line = element("div", {class: "av-asking", role: "group", "aria-label": "Queries", hidden: true});
+    this.strip = element("div", {class: "av-pairs", role: "group", "aria-label": "The query\u2019s row in both heads"});
+    this.frame = element("div", {class: "av-pairs-frame"}, this.strip);
+    this.node = element("section", {class: "av-row", "data-testid": "compare-row"}, this.line, this.frame);
+    /** @type {PairColumn[]} */
+    this.columns = [];
+    /** @type {HTMLElement[]} */
+    this.queries = [];
+    this.turned = false;
+    const hear = listener(this.node, signal);
+    hear("click", (event) => {
+      const place = queryAt(event);
+      if (place !== null) hearing.choose(place);
+    });
+    hear("pointerover", (event) => {
+      if (event.pointerType !== "touch") hearing.point(queryAt(event, "[data-query]:is(.av-names, .av-asks)"));
+    });
+    hear("pointerleave", () => hearing.point(null));
+    hear("keydown", (event) => this.walk(event));
+  }
 
-/** @param {PairHearing} hearing */
-export function createPairs(hearing) {
-  const line = element("div", {class: "av-asking", role: "group", "aria-label": "Queries", hidden: true});
-  const strip = element("div", {class: "av-pairs", role: "group", "aria-label": "The query\u2019s row in both heads"});
-  const frame = element("div", {class: "av-pairs-frame"}, strip);
-  const node = element("section", {class: "av-row", "data-testid": "compare-row"}, line, frame);
-  /** @type {PairColumn[]} */
-  let columns = [];
-  /** @type {HTMLElement[]} */
-  let queries = [];
-  /** @type {CompareHeader | null} */
-  let header = null;
-  const hear = listener(node, new AbortController().signal);
-  const placeAt = (/** @type {Event} */ event, selector = "[data-query]") => {
-    const found = within(event, selector);
-    return found ? Number(found.dataset["query"]) : null;
-  };
-  hear("click", (event) => {
-    const place = placeAt(event);
-    if (place !== null) hearing.choose(place);
-  });
-  hear("pointerover", (event) => {
-    if (event.pointerType !== "touch") hearing.point(placeAt(event, ".av-names[data-query], .av-asks[data-query]"));
-  });
-  hear("pointerleave", () => hearing.point(null));
-  hear("keydown", (event) => {
-    const place = placeAt(event);
-    if (place === null || !header) return;
-    const turned = header.turned && {ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft"}[event.key];
-    const to = placeByKey(turned || event.key, place, queries.length);
-    if (event.key === "Enter" || event.key === " ") hearing.choose(place);
+  /** @param {KeyboardEvent} event */
+  walk(event) {
+    const place = queryAt(event);
+    if (place === null) return;
+    const back = this.turned ? TURNED_KEYS[event.key] : undefined;
+    const to = placeByKey(back ?? event.key, place, this.queries.length);
+    if (event.key === "Enter" || event.key === " ") this.hearing.choose(place);
     else if (to === null) return;
-    else if (queries[to]) {
-      focusOne(queries, queries[to]);
-      hearing.choose(to);
+    else if (this.queries[to]) {
+      this.queries[to].focus();
+      this.hearing.choose(to);
     }
     event.preventDefault();
-  });
-  return {
-    node,
-    /** @param {CompareHeader} taken */
-    build(taken) {
-      header = taken;
-      strip.dir = line.dir = taken.turned ? "rtl" : "ltr";
-      columns = taken.keys.map((pair, place) => pairColumn(pair, taken.queries ? null : place));
-      strip.replaceChildren(sideNames(), ...columns.map((column) => column.node));
-      queries = taken.queries ? taken.queries.map(askingWord) : columns.map(({words}) => words);
-      line.replaceChildren(...(taken.queries ? queries : []));
-      line.hidden = !taken.queries;
-      frame.scrollLeft = 0;
-    },
-    /** @param {PairRow} row */
-    draw(row) {
-      const full = Math.max(LEAST_TRACK, ...lengths(row.one), ...lengths(row.other));
-      columns.forEach((column, place) => drawPair(column, place, row, full));
-      queries.forEach((word, place) => {
-        word.classList.toggle("av-asked", place === row.query);
-        word.setAttribute("aria-pressed", String(place === row.shown));
-        word.tabIndex = place === row.shown ? 0 : -1;
-      });
-    },
-    /** Scroll a token into the strip's middle. @param {number} place */
-    reveal(place) {
-      const column = columns[place]?.node;
-      if (!column || frame.scrollWidth <= frame.clientWidth) return;
-      const middle = column.offsetLeft + column.offsetWidth / 2;
-      frame.scrollLeft = header?.turned
-        ? middle - frame.scrollWidth + frame.clientWidth / 2
-        : middle - frame.clientWidth / 2;
-    },
-  };
+  }
+
+  /** @param {CompareHeader} header */
+  build({queries, keys, turned}) {
+    this.turned = turned;
+    this.strip.dir = this.line.dir = turned ? "rtl" : "ltr";
+    this.columns = keys.map((pair, place) => pairColumn(pair, queries ? null : place));
+    this.strip.replaceChildren(sideNames(), ...this.columns.map(({node}) => node));
+    this.queries = queries ? queries.map(askingWord) : this.columns.map(({words}) => words);
+    this.line.replaceChildren(...(queries ? this.queries : []));
+    this.line.hidden = !queries;
+    this.frame.scrollLeft = 0;
+  }
+
+  /** @param {PairRow} row */
+  draw(row) {
+    const full = Math.max(LEAST_TRACK, ...lengths(row.one), ...lengths(row.other));
+    this.columns.forEach((column, place) => drawPair(column, place, row, full));
+    this.queries.forEach((word, place) => {
+      word.classList.toggle("av-asked", place === row.query);
+      word.setAttribute("aria-pressed", String(place === row.shown));
+      word.tabIndex = place === row.shown ? 0 : -1;
+    });
+  }
+
+  /** Scroll a token into the strip's middle. @param {number} place */
+  reveal(place) {
+    const {columns, frame, turned} = this;
+    const column = columns[place]?.node;
+    if (!column || frame.scrollWidth <= frame.clientWidth) return;
+    const middle = column.offsetLeft + (column.offsetWidth - frame.clientWidth) / 2;
+    frame.scrollLeft = turned ? middle - (frame.scrollWidth - frame.clientWidth) : middle;
+  }
+}
+
+/** The query whose word an event happened in. @param {Event} event */
+function queryAt(event, selector = "[data-query]") {
+  const found = within(event, selector);
+  return found ? Number(found.dataset["query"]) : null;
 }
 
 function sideNames() {

@@ -91,15 +91,19 @@ class RowClaims:
         return any(side.mixes for side in self._sides)
 
     def opening(self) -> int:
-        """Return the query to open on: the word whose row changes most, best one that both texts have."""
+        """Return the query to open on: its row changes most, and it is best a meaningful word of both texts."""
         (queries, keys), axis = self._is_word, self.comparison.queries
-        words = [at for at in axis.both if queries[at]]
         change = self.comparison.difference.nan_to_num().abs()
-        for places in ([at for at in words if at not in axis.substituted], words):
-            found = change[places][:, keys] if places and any(keys) else change[:0]
-            if found.numel() and float(found.max()) >= TELLING:
-                return places[int(found.max(dim=1).values.argmax())]
-        return int(change.max(dim=1).values.argmax()) if change.numel() else 0
+        most = change[:, keys].amax(dim=1).tolist() if any(keys) else [0.0] * len(axis)
+        kinds = words_of(_tokens(self._sides[0], "query"))
+        words = [at for at in axis.both if queries[at]]
+        kept = [at for at in words if at not in axis.substituted]
+        content = [at for at in kept if kinds.kinds[kinds.of_position[axis.one[at] or 0]] == "content"]
+        least = max(TELLING, max((most[at] for at in words), default=0.0) / 2)
+        for places in (content, kept, words):
+            if best := [at for at in places if most[at] >= least]:
+                return max(best, key=lambda at: most[at])
+        return int(change.amax(dim=1).argmax()) if change.numel() else 0
 
     def pair(self, query: int, key: int) -> RowClaim:
         """Return the sentence about a pair: the row's own if it names the key."""
@@ -146,7 +150,10 @@ class RowClaims:
         if query in self.comparison.shared:
             return [*start, (". It can’t differ: both texts begin alike", "")], (first, first)
         if first != second and max(abs(change[first]), abs(change[second])) >= TELLING:
-            end = [(f". {self._with}{self._turns}", ""), *self._key(second, 1), (": ", ""), self._number(other[second])]
+            key = self._key(second, 1)
+            # The sentence names the new word just before.
+            key = [("that word", "key")] if self._with == f"With {key[-1][0]}" else key
+            end = [(f". {self._with}{self._turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
         if first == second and first in self.comparison.keys.substituted:
             return [*start, *self._in_place(query, second)], (first, second)
