@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from attention_viz.explorer.packet import Packet
 from attention_viz.trace.spelling import set_apart
@@ -56,7 +56,7 @@ def pack_compare(
 ) -> bytes:
     """Pack the rows at these places with their sentences; equal inputs give equal bytes."""
     packet = Packet()
-    planes = [packet.add_numbers(_rows(comparison, which)[list(rows)]) for which in (0, 1)]
+    planes = [packet.add_numbers(_rows(comparison, which, rows)) for which in (0, 1)]
     queries, keys = (_names(comparison, role) for role in ("query", "key"))
     one = comparison.one
     mixes = one.mixes or comparison.other.mixes
@@ -85,24 +85,32 @@ def rows_sent(comparison: "Comparison", wanted: Sequence[int]) -> list[int]:
     return sorted([*dict.fromkeys([*wanted, *order])][:most])
 
 
-def _rows(comparison: "Comparison", which: int) -> Float[numpy.ndarray, "query key"]:
+def blocked_cells(comparison: "Comparison", which: int) -> Bool[numpy.ndarray, "query key"]:
+    """Return a side's blocked cells on the common axes, 0 for the first side."""
     side = (comparison.one, comparison.other)[which]
-    axes = comparison.queries, comparison.keys
-    places = [axis.other if which else axis.one for axis in axes]
-    weights = (comparison.other_weights if which else comparison.weights).float().numpy().copy()
-    there = numpy.ix_(*([at is not None for at in axis] for axis in places))
-    shut = numpy.zeros(weights.shape, dtype=bool)
-    shut[there] = side.blocked.numpy()
-    weights[shut] = numpy.inf
-    return weights
+    places = [axis.other if which else axis.one for axis in (comparison.queries, comparison.keys)]
+    blocked = numpy.zeros(tuple(map(len, places)), dtype=bool)
+    blocked[numpy.ix_(*([at is not None for at in axis] for axis in places))] = side.blocked.numpy()
+    return blocked
+
+
+def _rows(comparison: "Comparison", which: int, rows: Sequence[int]) -> Float[numpy.ndarray, "row key"]:
+    weights = (comparison.other_weights if which else comparison.weights).float().numpy()
+    return numpy.where(blocked_cells(comparison, which), numpy.float32(numpy.inf), weights)[list(rows)]
 
 
 def _names(comparison: "Comparison", role: str) -> list[list[str | None]]:
     """Return each place's token in both texts, None if missing, repeated ones numbered."""
     axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
     names = [_numbered(_tokens(side, role)) for side in (comparison.one, comparison.other)]
-    pairs = zip(axis.one, axis.other, strict=True)
-    return [[None if at is None else own[at] for own, at in zip(names, pair, strict=True)] for pair in pairs]
+    found = list[list[str | None]]()
+    for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
+        named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
+        if None not in pair and place not in axis.substituted:
+            # One word; only one of the texts may have it again.
+            named = [max(named, key=lambda name: len(name or ""))] * 2
+        found.append(named)
+    return found
 
 
 def _tokens(side: "Side", role: str) -> "Tokens":

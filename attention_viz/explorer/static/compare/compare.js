@@ -44,6 +44,9 @@ import {numbersAt, readPayload} from "../data/payload.js";
  *   said: {phrase: Phrase, keys: KeyPlaces} | null, next: HTMLElement, texts: HTMLElement, claim: HTMLElement,
  *   aside: HTMLElement, pairs: PairStrip, distances: Distances}} Compare */
 
+// How large the sentence may be, in pixels: the first that fits.
+const CLAIM_SIZES = [28, 25, 22, 19, 17, 15, 13];
+
 /** @param {Mounting} mounting */
 export default function compareComponent(mounting) {
   return mountComponent(mounting, {selector: ".av-compare", create: createCompare, load, draw: drawRow, hear: follow});
@@ -67,7 +70,10 @@ function createCompare(base) {
     ...{next, texts, claim, aside, pairs, distances},
   };
   base.root.replaceChildren(next, texts, claim, aside, pairs.node, distances.node);
-  watchSize(compare, () => distances.fit());
+  watchSize(compare, () => {
+    fitClaim(claim);
+    distances.fit();
+  });
   return compare;
 }
 
@@ -124,7 +130,16 @@ function drawRow({header, rows, shown, pointed, said, claim, pairs}) {
   const width = header.keys.length;
   const [one, other] = rows.map((row) => row.subarray(at * width, (at + 1) * width));
   writePhrase(claim, own.phrase);
+  fitClaim(claim);
   pairs.draw({one, other, query, shown, keys: own.keys});
+}
+
+/** Fit a sentence into its place, so that nothing below it moves. @param {HTMLElement} claim */
+function fitClaim(claim) {
+  for (const size of CLAIM_SIZES) {
+    claim.style.fontSize = `${size}px`;
+    if (claim.scrollHeight <= claim.clientHeight) return;
+  }
 }
 
 /** @param {HTMLElement} node @param {Phrase} phrase */

@@ -72,6 +72,8 @@ class RowClaims:
                 return "After the change"
             case "snapshots":
                 return f"After {self.choice.other_moment} steps"
+            case _:
+                pass
         if self.comparison.one.trace.seen.tensors:
             return "In the second image"
         return changed_words(self.state.text, second.text)
@@ -94,7 +96,7 @@ class RowClaims:
         """Return the query to open on: its row changes most, and it is best a meaningful word of both texts."""
         (queries, keys), axis = self._is_word, self.comparison.queries
         change = self.comparison.difference.nan_to_num().abs()
-        most = change[:, keys].amax(dim=1).tolist() if any(keys) else [0.0] * len(axis)
+        most: list[float] = change[:, keys].amax(dim=1).tolist() if any(keys) else [0.0] * len(axis)
         kinds = words_of(_tokens(self._sides[0], "query"))
         words = [at for at in axis.both if queries[at]]
         kept = [at for at in words if at not in axis.substituted]
@@ -102,7 +104,7 @@ class RowClaims:
         least = max(TELLING, max((most[at] for at in words), default=0.0) / 2)
         for places in (content, kept, words):
             if best := [at for at in places if most[at] >= least]:
-                return max(best, key=lambda at: most[at])
+                return max(best, key=most.__getitem__)
         return int(change.amax(dim=1).argmax()) if change.numel() else 0
 
     def pair(self, query: int, key: int) -> RowClaim:

@@ -2,9 +2,7 @@
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz import views
@@ -15,16 +13,14 @@ from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
-from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.heads import follow_difference
+from attention_viz.ui.pages.compare.matrices import show_all_rows, show_alone
 from attention_viz.ui.pages.compare.page import HEIGHT
 from attention_viz.ui.pages.compare.rows import show_next_words, show_rows
 from attention_viz.ui.pages.compare.sides import (
     ShownSide,
-    can_choose,
     compared,
-    pair_at,
     places_of_pair,
     run_first,
     run_second,
@@ -32,32 +28,15 @@ from attention_viz.ui.pages.compare.sides import (
 )
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
-    apart_words,
-    block_words,
     called_words,
-    far_words,
-    moved_words,
-    side_words,
-    token_words,
 )
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.drawing import arrive
 from attention_viz.ui.parts.exports import show_figure_exports, show_link
-from attention_viz.ui.parts.layout import theme_name
-from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.readings import heatmap, show_reading
-from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import Selection
-from attention_viz.views.style.axes import lower
-from attention_viz.views.style.wording import escaped
-
-# With more cells, each is too small to click.
-_MOST_PRESSED = 1600
-# Three matrices share the width: more cells would be a few pixels wide each, so blocks are drawn.
-_MOST_CELLS = 4_900
-_KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +92,7 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
         parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
     if first is None or second is None or not isinstance(comparison, Comparison):
         return Parts(parts, runs=_badged(first, second))
-    parts.append(Part("below", functools.partial(_show_fold, choice, first, second, in_shares(comparison))))
+    parts.append(Part("below", functools.partial(show_all_rows, choice, first, second, in_shares(comparison))))
     if not (comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
     parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
@@ -151,39 +130,8 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
     parts = [Part("below", said)]
     for side, slot in ((first, "one"), (second, "other")):
         if side is not None:
-            parts.append(Part(slot, functools.partial(_show_alone, choice, side, slot)))
+            parts.append(Part(slot, functools.partial(show_alone, choice, side, slot)))
     return parts
-
-
-def _take_cell(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> None:
-    if (pair := pair_at(comparison, first, cell)) is not None:
-        take_pair(*pair)
-
-
-def _show_fold(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> None:
-    """Draw the three matrices once they are unfolded."""
-    opened = st.expander("All rows", key="compare-all", on_change="rerun")
-    if not opened.open:
-        return
-    with opened:
-        for column, part in zip(st.columns(3), _KEYS, strict=True):
-            with column:
-                _show_matrix(choice, first, second, comparison, part)
-        st.caption(plain(f"{token_words(comparison)} {moved_words(comparison)} {apart_words(comparison)}".strip()))
-
-
-def _show_matrix(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison, part: str) -> None:
-    title = {
-        "one": side_words(choice, first.state, first.stream, second=False, where=first.where),
-        "other": side_words(choice, second.state, second.stream, second=True, where=second.where),
-        "difference": far_words(comparison),
-    }[part]
-    pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
-    draw = functools.partial(_pressable, comparison, first) if pressed else _chart
-    figure = views.compare(comparison, part=part, most=_MOST_CELLS, theme=theme_name())
-    draw(figure, title, _KEYS[part], title)
-    if blocks := block_words(comparison, _MOST_CELLS):
-        st.caption(plain(blocks))
 
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
@@ -197,29 +145,3 @@ def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
             other=comparison.other.trace,
         )
         show_link()
-
-
-def _show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
-    with st.container():
-        layer, head = side.place
-        shown = replace(side.state, layer=layer, head=head) if side.where else side.state
-        figure = heatmap(side.shown.trace, shown, side.stream, theme_name())
-        title = side_words(choice, side.state, side.stream, second=part == "other", where=side.where)
-        _chart(figure, title, _KEYS[part], f"{title}, alone")
-
-
-def _pressable(comparison: Comparison, first: ShownSide, figure: go.Figure, title: str, key: str, alt: str) -> None:
-    cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
-    run: Any = figure.data[0]
-    texts = [str(run.hovertext[row][column]) for row, column in cells]
-    add_targets(figure, cells)
-    points: Any = figure.data[-1]
-    # The points cover the cells, so they show the cells' hover text.
-    points.update(hoverinfo="text", hovertext=texts)
-    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
-    show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))
-
-
-def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:
-    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
-    show_picture(figure, key, alt)
