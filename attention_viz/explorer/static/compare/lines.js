@@ -8,9 +8,9 @@ const CHANGES = {swapped: "replaced", alone: "only here"};
 
 /** @param {{name: string, text: [text: string, change?: string, number?: string][]}[]} sides */
 export function textLines(sides) {
-  return sides.map(({name, text}) => {
-    const words = element("span", {class: "av-whole", dir: "auto"}, ...text.map(textPiece));
-    return element("li", {}, element("b", {}, name), ...(text.length ? [words] : []));
+  return sides.map(({name, text}, side) => {
+    const words = text.length ? element("span", {class: "av-whole", dir: "auto"}, ...text.map(textPiece)) : name;
+    return element("li", {}, element("b", {}, String(side + 1)), words);
   });
 }
 

@@ -102,10 +102,12 @@ class RowClaims:
         kept = [at for at in words if at not in axis.substituted]
         content = [at for at in kept if kinds.kinds[kinds.of_position[axis.one[at] or 0]] == "content"]
         least = max(TELLING, max((most[at] for at in words), default=0.0) / 2)
-        for places in (content, kept, words):
+        # A decoder's last word is the one that the next word is read from.
+        last = words[-1:] if self.comparison.one.stream == "decoder" else []
+        for places in (last, content, kept, words):
             if best := [at for at in places if most[at] >= least]:
                 return max(best, key=most.__getitem__)
-        return int(change.amax(dim=1).argmax()) if change.numel() else 0
+        return max(words, key=most.__getitem__, default=0)
 
     def pair(self, query: int, key: int) -> RowClaim:
         """Return the sentence about a pair: the row's own if it names the key."""
@@ -145,26 +147,26 @@ class RowClaims:
 
     def _told(self, query: int, first: int, second: int, most: int) -> tuple[Phrase, tuple[int, int]]:
         one, other = self._rows[0][query], self._rows[1][query]
-        change = {at: _or_0(other[at]) - _or_0(one[at]) for at in (first, second, most)}
+        change = {at: abs(_or_0(other[at])) - abs(_or_0(one[at])) for at in (first, second, most)}
         start = self._start(query, first, one[first])
         if query in self.comparison.queries.substituted:
             return [*start, *self._swapped(query, second)], (first, second)
         if query in self.comparison.shared:
             return [*start, (". It can’t differ: both texts begin alike", "")], (first, first)
-        if first != second and max(abs(change[first]), abs(change[second])) >= TELLING:
+        if first != second and change[second] >= TELLING:
             key = self._key(second, 1)
             # The sentence names the new word just before.
             key = [("that word", "key")] if self._with == f"With {key[-1][0]}" else key
             end = [(f". {self._with}{self._turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
-        if first == second and first in self.comparison.keys.substituted:
-            return [*start, *self._in_place(query, second)], (first, second)
         if abs(change[first]) < TELLING <= abs(change[most]):
             first = most
             if math.isnan(one[most]):
                 end = [(f". {self._with} also to ", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
                 return [*start, *end], (second, most)
             start = self._start(query, most, one[most])
+        if first in self.comparison.keys.substituted and first in (second, most):
+            return [*start, *self._in_place(query, first)], (first, first)
         if math.isnan(other[first]):
             end = [(". Without it most goes to ", ""), *self._key(second, 1), (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)

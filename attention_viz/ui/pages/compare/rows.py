@@ -65,7 +65,7 @@ def _sides(choice: CompareChoice, first: ShownSide, second: ShownSide) -> tuple[
     texts = first.run.trace.provenance.text, second.run.trace.provenance.text
     if choice.what == "sentences" and None not in texts and not first.run.trace.seen.tensors:
         one, other = text_changes(texts[0] or "", texts[1] or "")
-        return ComparedSide("1", one), ComparedSide("2", other)
+        return ComparedSide("", one), ComparedSide("", other)
     names = [
         side_words(choice, side.state, side.stream, second=side is second, where=side.where) for side in (first, second)
     ]
