@@ -3,7 +3,7 @@
 
 import {createDistances} from "./distances.js";
 import {PairStrip} from "./pairs.js";
-import {textLines} from "./lines.js";
+import {showChanges, textLines} from "./lines.js";
 import {element} from "../parts/element.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {numbersAt, readPayload} from "../data/payload.js";
@@ -87,6 +87,7 @@ function load(compare, bytes) {
   compare.next.hidden = !header.predicts;
   compare.next.textContent = "next word: …";
   compare.texts.replaceChildren(...textLines(header.sides));
+  showChanges(compare.texts);
   compare.pairs.build(header);
   compare.distances.build(header.map);
   compare.root.removeAttribute("data-waits");

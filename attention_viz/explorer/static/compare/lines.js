@@ -6,12 +6,24 @@ import {element} from "../parts/element.js";
  * @type {Record<string, string>} */
 const CHANGES = {swapped: "replaced", alone: "only here"};
 
+// A text of more pieces is small, and its words have no numbers.
+const LONG = 120;
+
 /** @param {{name: string, text: [text: string, change?: string, number?: string][]}[]} sides */
 export function textLines(sides) {
   return sides.map(({name, text}, side) => {
     const words = text.length ? element("span", {class: "av-whole", dir: "auto"}, ...text.map(textPiece)) : name;
-    return element("li", {}, element("b", {}, String(side + 1)), words);
+    const isLong = text.length > LONG;
+    return element("li", {class: isLong ? "av-long" : null}, element("b", {}, String(side + 1)), words);
   });
+}
+
+/** Scroll each text to its first change. @param {HTMLElement} list */
+export function showChanges(list) {
+  for (const line of list.children) {
+    const change = /** @type {HTMLElement | null} */ (line.querySelector("mark"));
+    if (change) line.scrollTop = change.offsetTop - change.offsetHeight;
+  }
 }
 
 /** @param {[text: string, change?: string, number?: string]} piece */

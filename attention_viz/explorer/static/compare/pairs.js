@@ -19,6 +19,8 @@ import {weightText} from "../data/scale.js";
 const TURNED_KEYS = {ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft"};
 // From how much a change is written beside its bars; no bar is as long as the track for less than this.
 const [WRITTEN_CHANGE, LEAST_TRACK] = [0.05, 0.2];
+// A smaller weight is as good as none.
+const FAINT = 0.005;
 
 /** The strip of paired tokens, below a line of queries where those are other tokens. */
 export class PairStrip {
@@ -140,6 +142,7 @@ function drawPair({node, change, sides}, place, {one, other, keys}, full) {
     bar.classList.toggle("av-named", keys[side] === place);
     number.textContent = there ? weightText(weight) : "";
     number.title = there ? String(weight) : "";
+    number.classList.toggle("av-faint", Math.abs(weight) < FAINT);
   });
   node.classList.toggle(
     "av-blocked",
