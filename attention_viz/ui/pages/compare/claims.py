@@ -177,7 +177,8 @@ class RowClaims:
 
     def _alike(self, query: int, key: int) -> Phrase:
         one, other = (self._number(rows[query][key]) for rows in self._rows)
-        start = [*self._query(query, 0), (self._verb, ""), *self._key(key, 0), (" in both: ", ""), one]
+        both = " in both, share of size " if self._mixes else " in both: "
+        start = [*self._query(query, 0), (self._verb, ""), *self._key(key, 0), (both, ""), one]
         return start if one == other else [*start, (" and ", ""), other]
 
     def _alone(self, query: int) -> RowClaim:
@@ -196,7 +197,8 @@ class RowClaims:
         which = int(math.isnan(weight))
         where = f" in {self.comparison.one.layer}·{self.comparison.one.head}" if self.choice.what == "heads" else ""
         number = self._number(self._rows[which][query][key])
-        return [*self._query(query, 0), (self._verb, ""), *self._key(key, which), (f"{where}: ", ""), number]
+        size = ", share of size " if self._mixes else ": "
+        return [*self._query(query, 0), (self._verb, ""), *self._key(key, which), (f"{where}{size}", ""), number]
 
     def _swapped(self, query: int, key: int) -> Phrase:
         """Describe the row of the word in the query's place, so that neither word reads as the other's key."""

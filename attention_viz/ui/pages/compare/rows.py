@@ -21,6 +21,7 @@ from attention_viz.ui.parts.selection import take_pair
 from attention_viz.views.style.wording import weight_text
 
 _KEY = "compare-rows"
+_SAME = "Both sentences are the same: type another one, or change a word."
 _compare = widgets.component("compare", *compare_source())
 
 
@@ -42,7 +43,13 @@ def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, s
     take = functools.partial(_take, choice, comparison, first)
     _compare(key=_KEY, data=packed, on_choice_change=take)
     shown = said[query] if pair is None else claims.pair(*pair)
-    show_channel(_KEY, **_message(choice, comparison, second, query, shown.phrase, shown.keys))
+    phrase = [(_SAME, "")] if _is_same_text(choice, first, second) else shown.phrase
+    show_channel(_KEY, **_message(choice, comparison, second, query, phrase, shown.keys))
+
+
+def _is_same_text(choice: CompareChoice, first: ShownSide, second: ShownSide) -> bool:
+    texts = [side.run.trace.provenance.text for side in (first, second)]
+    return choice.what == "sentences" and texts[0] == texts[1] and not first.run.trace.seen.tensors
 
 
 def _message(
