@@ -39,6 +39,7 @@ __all__ = [
     "behind_source",
     "channel_source",
     "chart_source",
+    "compare_source",
     "component_source",
     "masks_source",
     "packet_source",
@@ -100,6 +101,12 @@ def masks_source() -> tuple[str, str, str]:
     """Return the mask's component, for `pack_board`."""
     html = '<div class="av-explorer av-masks" data-testid="masks"></div>\n'
     return html, style_sheet() + _read("masks/masks.css"), script("masks/masks.js")
+
+
+def compare_source() -> tuple[str, str, str]:
+    """Return the Compare page's component, for `pack_compare`."""
+    html = '<div class="av-explorer av-compare" data-testid="compare"></div>\n'
+    return html, style_sheet() + _read("compare/compare.css"), script("compare/compare.js")
 
 
 def why_source() -> tuple[str, str, str]:

@@ -154,6 +154,17 @@ class Screen:
         (found,) = [one.proto.bytes for one in self.all("bidi_component") if one.proto.id.endswith("-explorer")]
         return read_packet(found)[0]
 
+    def compared(self) -> tuple[dict[str, Any], bytes]:
+        """What stands before the rows in the bytes that the Compare page gets, and the bytes behind it."""
+        (found,) = [one.proto.bytes for one in self.all("bidi_component") if one.proto.id.endswith("-compare-rows")]
+        return read_packet(found)
+
+    def compared_rows(self) -> list[numpy.ndarray]:
+        """Both heads' rows on the Compare page: NaN for what a text lacks, infinity for blocked cells."""
+        header, body = self.compared()
+        shape = len(header["rows"]), len(header["keys"])
+        return [numpy.frombuffer(body[at : at + size], "<f4").reshape(shape) for at, size in header["planes"]]
+
     def picker(self, label: str) -> Any:
         """A widget by its label."""
         found = [one for one in self.all(*WIDGETS) if one.label == label]

@@ -61,7 +61,7 @@ def test_chips_can_be_taken_off_on_a_phone_where_the_row_is_opened(stay: OpenPag
 def test_chips_stand_beside_what_is_said_and_cover_none_of_it(stay: OpenPage) -> None:
     for address, said in (
         ("/heads?special=off&words=on", ".st-key-heads-claim h3"),
-        ("/compare?special=off&words=on", ".compare-claim"),
+        ("/compare?special=off&words=on", "[data-testid=compare-claim]"),
         ("/why?model=induction&text=moon+ring+moon&special=off", "[data-testid=why] .av-question"),
     ):
         page = stay(address)

@@ -29,7 +29,7 @@ class Badge:
 
     def wait(self) -> None:
         """Show progress; writing also ends a departed visitor's run."""
-        self._place.badge("Comparing with the model's own …", color="gray")
+        self._place.badge("Verifying …", color="gray")
 
     def show(self, trace: "Trace", *, from_file: bool, switched: bool = False) -> None:
         """Show the fidelity; for a trace file, that nothing was compared."""

@@ -30,7 +30,8 @@ def test_a_patch_is_called_by_its_row_and_column_on_every_page(screen: Screen, a
     page, choices = address.split("?")
     screen.open(f"{page}?model=dinov2-small&{choices}")
     offered = [one for picker in screen.all("selectbox") for one in picker.options]
-    said = "\n".join([screen.words, *screen.written, *offered])
+    claim = "".join(text for text, _ in screen.channel("compare-rows").get("phrase", ()))
+    said = "\n".join([screen.words, *screen.written, *offered, claim])
     said = re.sub(r"<[^>]*>", "", said)
     assert words in said
     assert not [one for one in said.splitlines() if _BARE.search(one)]

@@ -149,7 +149,7 @@ PICTURES = {
     "/masks": ".av-sheet",
     "/heads": ".av-atlas .av-cells",
     "/cross": ".av-arcs",
-    "/compare": ".stPlotlyChart",
+    "/compare": ".av-texts",
     "/why": ".av-sentence",
     "/learn": "[class*=st-key-learn-bars]",
 }

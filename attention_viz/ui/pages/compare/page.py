@@ -232,17 +232,16 @@ def _offer_trained(state: State) -> None:
 
 def _layout(_state: State, row: ControlRow) -> Slots:
     assert row.own is not None
-    trained = visit.chosen(COMPARE_CHOICES).what == "snapshots"
     named = {"controls": row.own, "changes": st.container(), "notes": st.container()}
-    named["claim"] = st.container(key="compare-claim")
-    with st.container(key="compare-views"):
-        columns = st.columns(4 if trained else 3)
-        if trained:
-            with columns[0]:
-                _show_moments()
-                named["curve"] = st.empty()
-        one, other, difference = (column.empty() for column in columns[-3:])
-    named |= {"one": one, "other": other, "difference": difference, "below": st.container()}
+    # Of both sides what is wrong with them, and their places while they run.
+    with st.container(key="compare-sides"):
+        one, other = (column.empty() for column in st.columns(2))
+    named |= {"one": one, "other": other, "rows": st.container(key="compare-view"), "next": st.container()}
+    if visit.chosen(COMPARE_CHOICES).what == "snapshots":
+        with st.container(key="compare-training"):
+            _show_moments()
+            named["curve"] = st.empty()
+    named["below"] = st.container()
     return Slots(PicturePlace(one, stays=False), HEIGHT, named)
 
 

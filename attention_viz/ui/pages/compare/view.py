@@ -1,11 +1,8 @@
 """The Compare page's parts."""
 
 import functools
-import html
 from dataclasses import dataclass, replace
-from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz import views
@@ -16,15 +13,14 @@ from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
-from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
-from attention_viz.ui.pages.compare.heads import follow_difference, show_heads
+from attention_viz.ui.pages.compare.heads import follow_difference
+from attention_viz.ui.pages.compare.matrices import show_all_rows, show_alone
 from attention_viz.ui.pages.compare.page import HEIGHT
+from attention_viz.ui.pages.compare.rows import show_next_words, show_rows
 from attention_viz.ui.pages.compare.sides import (
     ShownSide,
-    can_choose,
     compared,
-    pair_at,
     places_of_pair,
     run_first,
     run_second,
@@ -32,34 +28,15 @@ from attention_viz.ui.pages.compare.sides import (
 )
 from attention_viz.ui.pages.compare.training import show_curve
 from attention_viz.ui.pages.compare.words import (
-    apart_words,
-    block_words,
     called_words,
-    cell_claim,
-    claim,
-    far_words,
-    moved_words,
-    side_words,
-    token_words,
 )
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.parts.drawing import arrive
 from attention_viz.ui.parts.exports import show_figure_exports, show_link
-from attention_viz.ui.parts.layout import theme_name
-from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.readings import heatmap, show_reading
-from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import Selection
-from attention_viz.views.style.axes import lower
-from attention_viz.views.style.wording import escaped
-
-# With more cells, each is too small to click.
-_MOST_PRESSED = 1600
-# Three matrices share the width: more cells would be a few pixels wide each, so blocks are drawn.
-_MOST_CELLS = 4_900
-_KEYS = {"one": "compare-left", "other": "compare-right", "difference": "compare-difference"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +92,10 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
         parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
     if first is None or second is None or not isinstance(comparison, Comparison):
         return Parts(parts, runs=_badged(first, second))
+    parts.append(Part("below", functools.partial(show_all_rows, choice, first, second, in_shares(comparison))))
     if not (comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
-    parts.append(Part("below", functools.partial(show_heads, choice, comparison)))
+    parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
     pair = places_of_pair(comparison, first)
     slides = functools.partial(present_comparison, comparison, pair, called_words(choice, state))
     return Parts(
@@ -142,58 +120,18 @@ def _badged(first: ShownSide | None, second: ShownSide | None) -> list[tuple[str
 
 
 def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
-    """Return both heads and their difference; if incomparable, the available heads."""
+    """Return a row of both heads; if incomparable, the available heads."""
     first, second = study.first, study.second
     if first is not None and second is not None and isinstance(study.comparison, Comparison):
-        comparison = in_shares(study.comparison)
-        claims = functools.partial(_show_claim, choice, comparison, places_of_pair(comparison, first))
-        return [Part("claim", claims), *_three(choice, first, second, comparison)]
+        return [Part("rows", functools.partial(show_rows, choice, in_shares(study.comparison), first, second))]
     said = functools.partial(st.caption, "The difference appears once both sides can be shown.")
     if isinstance(study.comparison, AttentionVizError):
         said = functools.partial(raise_again, study.comparison)
-    parts = [Part("difference", said)]
+    parts = [Part("below", said)]
     for side, slot in ((first, "one"), (second, "other")):
         if side is not None:
-            parts.append(Part(slot, functools.partial(_show_alone, choice, side, slot)))
+            parts.append(Part(slot, functools.partial(show_alone, choice, side, slot)))
     return parts
-
-
-def _take_cell(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> None:
-    if (pair := pair_at(comparison, first, cell)) is not None:
-        take_pair(*pair)
-
-
-def _show_claim(choice: CompareChoice, comparison: Comparison, pair: tuple[int, int] | None) -> None:
-    pieces = [
-        f'<bdi dir="ltr" class="compare-{role}">{html.escape(text)}</bdi>' if role else html.escape(text)
-        for text, role in claim(choice, comparison, pair)
-    ]
-    st.html(f'<p class="compare-claim" data-testid="compare-claim">{"".join(pieces)}</p>')
-
-
-def _three(choice: CompareChoice, first: ShownSide, second: ShownSide, comparison: Comparison) -> list[Part]:
-    titles = {
-        "one": side_words(choice, first.state, first.stream, second=False, where=first.where),
-        "other": side_words(choice, second.state, second.stream, second=True, where=second.where),
-        "difference": far_words(comparison),
-    }
-    tokens, moved = token_words(comparison), moved_words(comparison)
-    blocks = block_words(comparison, _MOST_CELLS)
-    captions = {"one": tokens, "other": moved, "difference": f"{blocks} {apart_words(comparison)}".strip()}
-    marked = cell_claim(comparison, places_of_pair(comparison, first))
-
-    pressed = can_choose(comparison, first) and len(comparison.queries) * len(comparison.keys) <= _MOST_PRESSED
-    draw = functools.partial(_pressable, comparison, first) if pressed else _chart
-
-    def show(part: str) -> None:
-        figure = views.compare(comparison, part=part, cells=marked.get(part, ()), most=_MOST_CELLS, theme=theme_name())
-        # An empty slot holds one element: a container with all of it.
-        with st.container():
-            draw(figure, titles[part], _KEYS[part], f"{titles[part]}. {moved} {tokens}")
-            if captions[part]:
-                st.caption(plain(captions[part]))
-
-    return [Part(part, functools.partial(show, part)) for part in titles]
 
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
@@ -207,29 +145,3 @@ def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:
             other=comparison.other.trace,
         )
         show_link()
-
-
-def _show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
-    with st.container():
-        layer, head = side.place
-        shown = replace(side.state, layer=layer, head=head) if side.where else side.state
-        figure = heatmap(side.shown.trace, shown, side.stream, theme_name())
-        title = side_words(choice, side.state, side.stream, second=part == "other", where=side.where)
-        _chart(figure, title, _KEYS[part], f"{title}, alone")
-
-
-def _pressable(comparison: Comparison, first: ShownSide, figure: go.Figure, title: str, key: str, alt: str) -> None:
-    cells = [(row, column) for row in range(len(comparison.queries)) for column in range(len(comparison.keys))]
-    run: Any = figure.data[0]
-    texts = [str(run.hovertext[row][column]) for row, column in cells]
-    add_targets(figure, cells)
-    points: Any = figure.data[-1]
-    # The points cover the cells, so they show the cells' hover text.
-    points.update(hoverinfo="text", hovertext=texts)
-    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
-    show_to_click(figure, key, alt, functools.partial(_take_cell, comparison, first))
-
-
-def _chart(figure: go.Figure, title: str, key: str, alt: str) -> None:
-    lower(figure, HEIGHT).update_layout(title_text=escaped(title))
-    show_picture(figure, key, alt)

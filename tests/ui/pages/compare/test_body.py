@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from urllib.parse import urlencode
 
+import numpy
 import pytest
 
 import attention_viz as av
@@ -24,13 +25,26 @@ def screen() -> Screen:
 
 
 def expect_numbers(screen: Screen, found: Comparison) -> None:
-    """The difference's title, the sentence below it, and every cell are the comparison's."""
-    title = screen.figure("compare-difference")["layout"]["title"]["text"]
-    assert title == f"{found.mean:.3f} bits apart: second − first"
-    assert f"rows that both have: {found.mean:.3f} bits" in screen.words
-    for key, matrix in (("left", found.weights), ("right", found.other_weights)):
-        there = ~matrix.isnan().numpy()
-        assert screen.matrix(f"compare-{key}")[there] == pytest.approx(matrix.numpy()[there], abs=1e-6)
+    """Every weight in the rows is the comparison's."""
+    header, _ = screen.compared()
+    assert header["rows"] == list(range(len(found.queries)))
+    for drawn, matrix, side, axes in zip(
+        screen.compared_rows(),
+        (found.weights, found.other_weights),
+        (found.one, found.other),
+        ((found.queries.one, found.keys.one), (found.queries.other, found.keys.other)),
+        strict=True,
+    ):
+        wanted = matrix.float().numpy().copy()
+        for row, query in enumerate(axes[0]):
+            for column, key in enumerate(axes[1]):
+                if query is not None and key is not None and side.blocked[query, key]:
+                    wanted[row, column] = numpy.inf
+        assert drawn == pytest.approx(wanted, abs=1e-6, nan_ok=True)
+
+
+def claim_of(screen: Screen) -> str:
+    return "".join(text for text, _ in screen.channel("compare-rows")["phrase"])
 
 
 def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(screen: Screen) -> None:
@@ -43,7 +57,8 @@ def test_two_models_are_compared_and_an_address_edited_by_hand_is_answered(scree
     assert screen.address["other_head"] == "3"
     expect_numbers(screen, av.compare(one, other, 1, 1, other_layer=1, other_head=3))
     apart = divergences(one, other, head=(1, 1))
-    assert screen.matrix("compare-heads") == pytest.approx(apart.numpy(), abs=1e-6)
+    bits = [[numpy.nan if one is None else one for one in row] for row in screen.compared()[0]["map"]["bits"]]
+    assert numpy.array(bits) == pytest.approx(apart.numpy(), abs=1e-6)
 
 
 def test_of_a_second_model_it_is_said_which_layers_do_not_attend(models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +68,7 @@ def test_of_a_second_model_it_is_said_which_layers_do_not_attend(models: Path, m
     parts = {"what": "models", "text": "the bank", "other_layer": 1, "other_head": 0}
     second = Screen().open(f"/compare?{urlencode({**parts, 'model': 'scratch', 'other_model': hybrid})}")
     assert f"On the second side: l{alone}; they mix tokens in another way" in second.words
-    assert second.figure("compare-right")["layout"]["title"]["text"] == "hybrid: layer 1, head 0"
+    assert second.compared()[0]["sides"][1]["name"] == "hybrid: layer 1, head 0"
     # One model on both sides says it once, and is named as the folder's picker names it.
     texts = {"model": hybrid, "text": "the bank", "other": "the river", "layer": 1, "head": 0}
     both = Screen().open(f"/compare?{urlencode(texts)}")
@@ -105,7 +120,7 @@ def test_a_model_without_checkpoints_is_offered_the_one_with_them(screen: Screen
     (button,) = [one for one in screen.all("button") if one.label == "Show induction"]
     screen.press(button.label)
     assert screen.address["model"] == "induction"
-    assert screen.figure("compare-difference")["data"]
+    assert screen.compared()[0]["rows"]
 
 
 def test_a_pair_of_pieces_is_told_as_the_pair_of_their_words_in_both_texts(screen: Screen) -> None:
@@ -118,10 +133,8 @@ def test_a_pair_of_pieces_is_told_as_the_pair_of_their_words_in_both_texts(scree
     address = f"/compare?model=all-MiniLM-L6-v2&text={one.replace(' ', '+')}&other={other.replace(' ', '+')}&words=on"
     screen.back_to(f"{address}&layer=0&head=4&query={query}&key={key}")
     first, second = (float(trace.weights(0, 4)[1, 4]) for trace in traces)
-    told = re.sub("<[^>]*>", "", screen.part("compare-claim"))
-    assert (
-        told == f"“zoologists” looks at “river” {first:.2f} in the first sentence; at “city” {second:.2f} in the second"
-    )
+    assert claim_of(screen).startswith(f"“zoologists” attends to “river”: {first:.2f}. The word in its place, “city”, ")
+    assert claim_of(screen).endswith(f"gets {second:.2f}")
 
 
 def test_two_new_sentences_open_on_the_head_that_differs_most_unless_somebody_chose_one() -> None:
@@ -135,6 +148,40 @@ def test_two_new_sentences_open_on_the_head_that_differs_most_unless_somebody_ch
     chosen = (str(1 - farthest[0]), "1")
     link = f"/compare?{asked}&layer={chosen[0]}&head={chosen[1]}"
     assert (Screen().open(link).address["layer"], Screen().open(link).address["head"]) == chosen
-    # A text that another page has opened already keeps the head that it has there.
-    walked = Screen().open(f"/?{asked}").open(f"/compare?{asked}").address
-    assert (walked["layer"], walked["head"]) != tuple(map(str, farthest))
+    # Nobody chose the head that another page opened the text on, so it doesn't hold here.
+    walked = Screen().open(f"/?{asked}").open(f"/compare?{asked}")
+    assert (walked.address["layer"], walked.address["head"]) == tuple(map(str, farthest))
+    assert walked.channel("compare-rows")["largest"] is None
+
+
+def test_a_models_example_opens_on_the_head_that_differs_most_and_a_chosen_one_knows_the_way_there() -> None:
+    model = av.load("all-MiniLM-L6-v2")
+    apart = av.head_divergences(model.trace(RIVER), model.trace("The bank of the city was flooded"))
+    opened = Screen().open("/compare")
+    assert (int(opened.address["layer"]), int(opened.address["head"])) == apart.index[0]
+    assert opened.channel("compare-rows")["aside"].startswith("layer 5, head 2, differs most of 72: 0.14 bits")
+    chosen = Screen().open(f"/compare?{BANK}&layer=0&head=4").channel("compare-rows")
+    rank = apart.index.get_loc((0, 4)) + 1
+    assert f", the {rank}th most different of 72: " in chosen["aside"] and chosen["largest"] == [5, 2]
+
+
+def test_the_matrices_wait_folded_and_no_chart_of_plotly_is_on_the_first_screen(screen: Screen) -> None:
+    screen.back_to(f"/compare?{BANK}")
+    assert not screen.all("plotly_chart")
+    assert not [one for one in screen.all("bidi_component") if one.proto.id.endswith("-compare-left")]
+    (fold,) = [one for one in screen.all("expander") if one.label == "All rows"]
+    assert not fold.proto.expanded
+
+
+def test_the_same_sentence_twice_says_so(screen: Screen) -> None:
+    screen.back_to(f"/compare?{BANK}&other={RIVER.replace(' ', '+')}")
+    assert claim_of(screen) == "Both sentences are the same: type another one, or change a word."
+
+
+def test_a_decoders_next_words_are_its_likeliest() -> None:
+    screen = Screen().open("/compare?model=induction&text=moon+ring+moon&other=ring+moon+ring")
+    model = av.load("induction")
+    likely = [model.candidates(model.trace(text), count=1).iloc[0] for text in ("moon ring moon", "ring moon ring")]
+    said = "".join(text for text, _ in screen.channel("compare-rows", "next")["phrase"])
+    one, other = (f"{one.written} {one.probability:.2f}" for one in likely)
+    assert said == f"next word: {one} → {other}"

@@ -25,14 +25,11 @@ from attention_viz.ui.pages.compare.choice import (
 from attention_viz.ui.pages.compare.words import (
     apart_words,
     block_words,
-    cell_claim,
-    claim,
     far_words,
-    heads_words,
     moved_words,
     token_words,
 )
-from tests.shipped import MINILM, SMOLLM2, shipped
+from tests.shipped import MINILM, SMOLLM2
 
 STATE = State()
 
@@ -150,71 +147,3 @@ def test_the_words_say_what_changed_most_and_what_only_one_text_has() -> None:
     assert block_words(found, 4_900) == ""
     assert "2 × 2 cells" in block_words(found, 4)
     assert far_words(nothing) == "No token in common" and "no token in common" in apart_words(nothing)
-
-
-def test_the_words_name_the_farthest_and_the_nearest_head() -> None:
-    import torch
-
-    apart = torch.tensor([[0.1, 0.5], [float("nan"), 0.3]], dtype=torch.float64)
-    said = heads_words(apart, (1, 1), (0, 1))
-    assert "Layer 3, head 1 is number 2 of 3" in heads_words(apart, (3, 1), (1, 3))
-    assert said.startswith("Farthest apart: layer 0, head 1, 0.500 bits; nearest: layer 0, head 0, 0.100.")
-    assert "Layer 1, head 1 is number 2 of 3: 0.300." in said
-    assert (
-        heads_words(torch.zeros(2, 2, dtype=torch.float64), (1, 1), (0, 1))
-        == "No head differs by as much as 0.0005 bits."
-    )
-    assert "no token in common" in heads_words(torch.full((1, 1), torch.nan, dtype=torch.float64), (0, 0), (0,))
-
-
-def test_the_claim_tells_what_differs_most_between_two_words() -> None:
-    model = shipped(MINILM)
-    one, other = (model.trace(text) for text in ("The bank of the river was flooded", CompareChoice().other))
-    weight = float(one.weights(0, 4)[2, 5]), float(other.weights(0, 4)[2, 5])
-    told = claim(CompareChoice(), av.compare(one, other, 0, 4))
-    words = f"“bank” looks at “river” 0.58 in the first sentence; at “city” {weight[1]:.2f} in the second"
-    assert "".join(text for text, _ in told) == words
-    assert [text for text, role in told if role == "number"] == ["0.58", f"{weight[1]:.2f}"]
-    told = claim(CompareChoice(), av.compare(one, other, 0, 4, align="token"))
-    words = "“bank” looks at “river” 0.58 in the first sentence; in the second, without it, most at “flooded” 0.37"
-    assert "".join(text for text, _ in told) == words
-    moved = [av.scratch(text, d_model=12, heads=3) for text in ("the cat sat", "cat the sat")]
-    assert [text for text, _ in claim(CompareChoice(), av.compare(*moved, 0, 1))][5:8] == [
-        " in the first sentence; in the second, ",
-        "where it moved, most at ",
-        "“sat”",
-    ]
-    back = claim(CompareChoice(), av.compare(other, one, 0, 4, align="token"))
-    assert "".join(text for text, _ in back).startswith(
-        "“bank” looks at “river” 0.58 in the second; in the first sentence, "
-    )
-    heads = claim(CompareChoice("heads"), av.compare(one, one, 0, 4, other_head=10))
-    assert "".join(text for text, _ in heads).count(" in the first head, ") == 1
-    chosen = claim(CompareChoice(), (found := av.compare(one, other, 0, 4)), (2, found.keys.place_of(5)))
-    assert "".join(text for text, _ in chosen) == (
-        f"“bank” looks at “river” 0.58 in the first sentence; at “city” {weight[1]:.2f} in the second"
-    )
-    for found in (av.compare(one, other, 0, 4), av.compare(other, one, 0, 4, align="token"), av.compare(*moved, 0, 1)):
-        cells, sides = cell_claim(found), (found.weights, found.other_weights)
-        # The cells that are marked hold the numbers that are told.
-        marked = [f"{float(side[cells[part][0]]):.2f}" for part, side in zip(("one", "other"), sides, strict=True)]
-        told = [text for text, role in claim(CompareChoice(), found) if role == "number"]
-        assert sorted(marked) == sorted(told)
-        assert cells["difference"] == tuple(dict.fromkeys((*cells["one"], *cells["other"])))
-    assert cell_claim(av.compare(one, one, 0, 4)) == {}
-    assert claim(CompareChoice(), av.compare(one, one, 0, 4)) == [
-        ("Both sentences are the same: type another one, or change a word.", "")
-    ]
-    assert claim(CompareChoice("models"), av.compare(one, one, 0, 4)) == [
-        ("No word’s weight on another changes by 0.005 or more.", "")
-    ]
-
-
-def test_a_query_that_another_text_has_in_its_place_is_never_read_as_what_is_looked_at() -> None:
-    model = shipped(MINILM)
-    one, other = (model.trace(f"{name} walks to the river") for name in ("John", "Mary"))
-    found = av.compare(one, other, 0, 4)
-    (row,) = found.queries.substituted
-    for pair in ((row, 4), (row, row)):
-        words = "".join(text for text, _ in claim(CompareChoice(), found, pair))
-        assert " in the first sentence; “mary” looks at “" in words and words.startswith("“john” looks at “")

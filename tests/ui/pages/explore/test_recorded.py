@@ -47,7 +47,7 @@ def waiting(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_shown_and_called_recorded_at_the_head_that_is_asked_for(waiting: None) -> None:
     screen = Screen().open("/?layer=2&head=7")
     assert RECORDED in screen.words
-    assert "Comparing with the model's own" in screen.words
+    assert "Verifying …" in screen.words
     assert "Verified" not in screen.words
     told = screen.channel("explorer")
     assert (told["layer"], told["head"], told["stream"]) == (2, 7, "encoder")

@@ -1,0 +1,149 @@
+"""Two heads on common axes for the Compare page: all rows, both texts, and how far every head is apart.
+
+The arrays are rows of float32, (row, key) per side: NaN for a token that this text lacks, infinity for a blocked cell.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from jaxtyping import Bool, Float
+
+from attention_viz.explorer.packet import Packet
+from attention_viz.trace.spelling import set_apart
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from attention_viz.analysis.comparison.align import AlignedAxis
+    from attention_viz.analysis.comparison.compare import Comparison, Side
+    from attention_viz.analysis.comparison.texts import TextPiece
+    from attention_viz.trace.tokens import Tokens
+
+# More weights than these of a side, and only some rows are sent.
+MOST_WEIGHTS = 600_000
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+@dataclass(frozen=True)
+class ComparedSide:
+    """A side's line: its name, and its text if the two differ."""
+
+    name: str
+    text: "Sequence[TextPiece]" = ()
+
+
+@dataclass(frozen=True)
+class HeadDistances:
+    """How far heads are apart, in bits, with the heading; `rows` are the layers' numbers."""
+
+    title: str
+    bits: "Float[Tensor, 'layer head']"
+    rows: Sequence[int]
+    labels: Sequence[str]
+
+
+def pack_compare(
+    comparison: "Comparison",
+    rows: Sequence[int],
+    claims: Mapping[int, tuple[Sequence[tuple[str, str]], tuple[int | None, int | None]]],
+    sides: tuple[ComparedSide, ComparedSide],
+    *,
+    predicts: bool = False,
+    distances: HeadDistances | None = None,
+) -> bytes:
+    """Pack the rows at these places with their sentences; equal inputs give equal bytes."""
+    packet = Packet()
+    planes = [packet.add_numbers(_rows(comparison, which, rows)) for which in (0, 1)]
+    queries, keys = (_names(comparison, role) for role in ("query", "key"))
+    one = comparison.one
+    mixes = one.mixes or comparison.other.mixes
+    header = {
+        "sides": [{"name": side.name, "text": [_piece(piece) for piece in side.text]} for side in sides],
+        "queries": None if queries == keys and one.stream != "cross" else queries,
+        "keys": keys,
+        "rows": list(rows),
+        "claims": [{"parts": claims[at][0], "keys": claims[at][1]} for at in rows],
+        "planes": planes,
+        "signed": mixes,
+        "turned": _is_turned(comparison),
+        "predicts": predicts,
+        "map": None if distances is None else _map(distances),
+    }
+    return packet.pack(header)
+
+
+def rows_sent(comparison: "Comparison", wanted: Sequence[int]) -> list[int]:
+    """Return the rows to send: all, or of long texts the wanted ones and those that differ most."""
+    count, width = len(comparison.queries), max(1, len(comparison.keys))
+    most = max(len(wanted), MOST_WEIGHTS // width)
+    if count <= most:
+        return list(range(count))
+    order = comparison.divergence.nan_to_num(-1.0).argsort(descending=True, stable=True).tolist()
+    return sorted([*dict.fromkeys([*wanted, *order])][:most])
+
+
+def blocked_cells(comparison: "Comparison", which: int) -> Bool[numpy.ndarray, "query key"]:
+    """Return a side's blocked cells on the common axes, 0 for the first side."""
+    side = (comparison.one, comparison.other)[which]
+    places = [axis.other if which else axis.one for axis in (comparison.queries, comparison.keys)]
+    blocked = numpy.zeros(tuple(map(len, places)), dtype=bool)
+    blocked[numpy.ix_(*([at is not None for at in axis] for axis in places))] = side.blocked.numpy()
+    return blocked
+
+
+def _rows(comparison: "Comparison", which: int, rows: Sequence[int]) -> Float[numpy.ndarray, "row key"]:
+    weights = (comparison.other_weights if which else comparison.weights).float().numpy()
+    return numpy.where(blocked_cells(comparison, which), numpy.float32(numpy.inf), weights)[list(rows)]
+
+
+def _names(comparison: "Comparison", role: str) -> list[list[str | None]]:
+    """Return each place's token in both texts, None if missing, repeated ones numbered."""
+    axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
+    names = [_numbered(_tokens(side, role)) for side in (comparison.one, comparison.other)]
+    found = list[list[str | None]]()
+    for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
+        named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
+        if None not in pair and place not in axis.substituted:
+            # One word; only one of the texts may have it again.
+            named = [max(named, key=lambda name: len(name or ""))] * 2
+        found.append(named)
+    return found
+
+
+def _tokens(side: "Side", role: str) -> "Tokens":
+    return side.trace.query_tokens(side.stream) if role == "query" else side.trace.key_tokens(side.stream)
+
+
+def _numbered(tokens: "Tokens") -> list[str]:
+    said = [text.removeprefix("·") or text for text in tokens.said]
+    folded = [text.casefold() for text in said]
+    totals, seen, found = Counter(folded), Counter[str](), list[str]()
+    for at, (text, word) in enumerate(zip(said, folded, strict=True)):
+        seen[word] += 1
+        repeated = totals[word] > 1 and not (tokens.special[at] or tokens.padding[at])
+        found.append(set_apart(text) + (str(seen[word]).translate(_SUBSCRIPTS) if repeated else ""))
+    return found
+
+
+def _piece(piece: "TextPiece") -> list[str]:
+    number = str(piece.occurrence).translate(_SUBSCRIPTS) if piece.occurrence else ""
+    return [piece.text, piece.change, number] if piece.change or number else [piece.text]
+
+
+def _is_turned(comparison: "Comparison") -> bool:
+    """Return whether the first text runs from right to left."""
+    keys = _tokens(comparison.one, "key")
+    turned = sum(set_apart(text) != text for text in keys.texts)
+    return 2 * turned > len(keys.counted)
+
+
+def _map(distances: HeadDistances) -> dict[str, Any]:
+    bits = [[None if one != one else round(one, 6) for one in row] for row in distances.bits.tolist()]
+    layers = [
+        {"number": number, "label": label, "heads": len(row)}
+        for number, label, row in zip(distances.rows, distances.labels, bits, strict=True)
+    ]
+    return {"title": distances.title, "layers": layers, "bits": bits}

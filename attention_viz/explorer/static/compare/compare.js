@@ -1,0 +1,170 @@
+// Two heads in a Streamlit page: both texts, a query's row up for the one and down for the other, and the map of all
+// heads. All rows are here, so that another query is shown at once; its sentence comes with it, written in Python.
+
+import {createDistances} from "./distances.js";
+import {PairStrip} from "./pairs.js";
+import {showChanges, textLines} from "./lines.js";
+import {element} from "../parts/element.js";
+import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
+import {numbersAt, readPayload} from "../data/payload.js";
+
+/** @import {Distances} from "./distances.js"
+ * @import {Place} from "../data/payload.js"
+ * @import {Mounted} from "../hosts/component.js"
+ * @import {Message, Mounting} from "../hosts/hosting.js" */
+
+/** A sentence in pieces with their roles. @typedef {[text: string, role: string][]} Phrase */
+/** Two keys, of the first text and of the second, by their places; null for none.
+ * @typedef {[one: number | null, other: number | null]} KeyPlaces */
+/** A token in both texts, null in one that lacks it. @typedef {[one: string | null, other: string | null]} Paired */
+
+/**
+ * What stands before the rows, as `pack_compare` in compare_payload.py writes it.
+ * @typedef {object} CompareHeader
+ * @property {{name: string, text: [text: string, change?: string, number?: string][]}[]} sides
+ * @property {Paired[] | null} queries  null where they are the keys
+ * @property {Paired[]} keys
+ * @property {number[]} rows  the places of the queries whose rows are here
+ * @property {{parts: Phrase, keys: KeyPlaces}[]} claims  a row's sentence
+ * @property {[one: Place, other: Place]} planes
+ * @property {boolean} signed  whether weights have signs
+ * @property {boolean} turned  whether the text runs from right to left
+ * @property {boolean} predicts  whether a next word comes
+ * @property {import("./distances.js").PackedDistances | null} map
+ */
+
+/** @typedef {Message & {phrase?: Phrase, keys?: KeyPlaces, aside?: string,
+ *   largest?: [layer: number, head: number] | null}} CompareMessage */
+
+/** The rows of both heads, one behind the other. @typedef {[one: Float32Array, other: Float32Array]} Rows */
+
+/** What is on the page: `shown` is the query that the page was told of or the reader chose, `pointed` one that is only
+ * pointed at; `said` is the page's own sentence of it.
+ * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null,
+ *   said: {phrase: Phrase, keys: KeyPlaces} | null, next: HTMLElement, texts: HTMLElement, claim: HTMLElement,
+ *   aside: HTMLElement, pairs: PairStrip, distances: Distances}} Compare */
+
+// How large the sentence may be, in pixels: the first that fits.
+const CLAIM_SIZES = [28, 25, 22, 19, 17, 15, 13];
+
+/** @param {Mounting} mounting */
+export default function compareComponent(mounting) {
+  return mountComponent(mounting, {selector: ".av-compare", create: createCompare, load, draw: drawRow, hear: follow});
+}
+
+/** @param {Mounted} base @returns {Compare} */
+function createCompare(base) {
+  const next = element("p", {class: "av-nextword", "data-testid": "compare-next", hidden: true});
+  const texts = element("ol", {class: "av-texts"});
+  const claim = element("h1", {class: "av-turn", "data-testid": "compare-claim", "aria-live": "polite"});
+  const aside = element("p", {class: "av-rank"});
+  const point = (/** @type {number | null} */ query) => {
+    compare.pointed = query;
+    drawRow(compare);
+  };
+  const pairs = new PairStrip({point, choose: (query) => chooseQuery(compare, query)}, base.signal);
+  const distances = createDistances((layer, head) => chooseHead(compare, layer, head));
+  /** @type {Compare} */
+  const compare = {
+    ...{...base, header: null, rows: [new Float32Array(0), new Float32Array(0)], shown: 0, pointed: null, said: null},
+    ...{next, texts, claim, aside, pairs, distances},
+  };
+  base.root.replaceChildren(next, texts, claim, aside, pairs.node, distances.node);
+  watchSize(compare, () => {
+    fitClaim(claim);
+    distances.fit();
+  });
+  return compare;
+}
+
+/** @param {Compare} compare @param {Uint8Array} bytes */
+function load(compare, bytes) {
+  /** @type {import("../data/payload.js").Payload<CompareHeader>} */
+  const payload = readPayload(bytes);
+  const {header} = payload;
+  const [one, other] = header.planes.map((place) => numbersAt(payload, place, Float32Array));
+  Object.assign(compare, {header, rows: [one, other], pointed: null, said: null});
+  compare.next.hidden = !header.predicts;
+  compare.next.textContent = "next word: …";
+  compare.texts.replaceChildren(...textLines(header.sides));
+  showChanges(compare.texts);
+  compare.pairs.build(header);
+  compare.distances.build(header.map);
+  compare.root.removeAttribute("data-waits");
+  hearLatest(compare, follow);
+  hearLatest(compare, follow, "next");
+}
+
+/** @param {Compare} compare @param {Message} heard */
+function follow(compare, heard) {
+  const message = /** @type {CompareMessage} */ (heard);
+  const {about, phrase = [], query, keys = [null, null], layer, head} = message;
+  if (!compare.header) return;
+  if (about === "next") {
+    writePhrase(compare.next, phrase);
+    compare.next.hidden = !phrase.length;
+    return;
+  }
+  if (!takesChoice(compare, message)) return;
+  const moved = query !== compare.shown || !compare.said;
+  Object.assign(compare, {shown: query ?? 0, said: {phrase, keys}});
+  writeAside(compare, message);
+  compare.distances.mark(layer, head);
+  drawRow(compare);
+  if (moved) compare.pairs.reveal(keys[0] ?? keys[1] ?? compare.shown);
+}
+
+/** @param {Compare} compare @param {CompareMessage} message */
+function writeAside(compare, {aside = "", largest}) {
+  const press = () => largest && chooseHead(compare, ...largest);
+  const button = element("button", {type: "button", onclick: press}, largest ? largest.join("\u00b7") : "");
+  compare.aside.replaceChildren(aside, ...(largest ? [" \u00b7 largest: ", button] : []));
+}
+
+/** Show the row of the query that is pointed at, else of the chosen one. @param {Compare} compare */
+function drawRow({header, rows, shown, pointed, said, claim, pairs}) {
+  if (!header) return;
+  const query = pointed ?? shown;
+  const at = header.rows.indexOf(query);
+  if (at < 0) return;
+  const own = query === shown && said ? said : {phrase: header.claims[at].parts, keys: header.claims[at].keys};
+  const width = header.keys.length;
+  const [one, other] = rows.map((row) => row.subarray(at * width, (at + 1) * width));
+  writePhrase(claim, own.phrase);
+  fitClaim(claim);
+  pairs.draw({one, other, query, shown, keys: own.keys});
+}
+
+/** Fit a sentence into its place, so that nothing below it moves. @param {HTMLElement} claim */
+function fitClaim(claim) {
+  for (const size of CLAIM_SIZES) {
+    claim.style.fontSize = `${size}px`;
+    if (claim.scrollHeight <= claim.clientHeight) return;
+  }
+}
+
+/** @param {HTMLElement} node @param {Phrase} phrase */
+function writePhrase(node, phrase) {
+  node.replaceChildren(
+    ...phrase.map(([text, role]) => (role ? element("bdi", {class: `av-said-${role}`}, text) : text)),
+  );
+}
+
+/** @param {Compare} compare @param {number} query */
+function chooseQuery(compare, query) {
+  const {header} = compare;
+  if (!header) return;
+  const at = header.rows.indexOf(query);
+  Object.assign(compare, {pointed: null, ...(at < 0 ? {} : {shown: query, said: null})});
+  drawRow(compare);
+  const [one, other] = at < 0 ? [null, null] : header.claims[at].keys;
+  sendChoice(compare, {query, key: one ?? other ?? 0});
+}
+
+/** @param {Compare} compare @param {number} layer @param {number} head */
+function chooseHead(compare, layer, head) {
+  compare.aside.textContent = `Reading layer ${layer}, head ${head} …`;
+  compare.root.toggleAttribute("data-waits", true);
+  compare.distances.mark(layer, head);
+  sendChoice(compare, {layer, head});
+}

@@ -1,0 +1,69 @@
+// The map of all heads by how far each is from its counterpart.
+
+import {HeadGrid} from "../heads/cells.js";
+import {element} from "../parts/element.js";
+import {readStyle} from "../parts/style.js";
+import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
+
+/** @import {HeadCell, HeadLayer} from "../heads/cells.js" */
+
+/** Bits of each layer's heads, null for those that can't be compared.
+ * @typedef {{title: string, layers: HeadLayer[], bits: (number | null)[][]}} PackedDistances */
+/** @typedef {ReturnType<typeof createDistances>} Distances */
+/** @typedef {HeadCell & {number: HTMLElement}} DistanceCell */
+
+// How high the map may be, and from how wide a cell its number is written in it, in pixels.
+const [MAP_HEIGHT, WRITES] = [300, 34];
+
+/** @param {(layer: number, head: number) => void} choose */
+export function createDistances(choose) {
+  const title = element("h2", {});
+  const legend = element("span", {class: "av-quiet"});
+  /** @type {HeadGrid<DistanceCell>} */
+  const grid = new HeadGrid("Heads by how much they differ", {press: ({layer, head}) => choose(layer, head)});
+  const node = element(
+    "section",
+    {class: "av-distances", hidden: true},
+    element("header", {}, title, legend),
+    grid.table,
+  );
+  /** @type {PackedDistances | null} */
+  let packed = null;
+  const paint = () => {
+    if (!packed || !node.isConnected || !node.clientWidth) return;
+    const layout = grid.lay({width: node.clientWidth, height: MAP_HEIGHT});
+    const {ramp} = readStyle(node).colours;
+    const full = Math.max(1e-9, ...packed.bits.flat().map((one) => one ?? 0));
+    for (const {node: cell, row, head, number} of grid.cells.values()) {
+      const bits = packed.bits[row][head];
+      const colour = bits === null ? null : onRamp(ramp, bits / full);
+      Object.assign(cell.style, {background: colour ? rgb(colour) : "", color: colour ? inkOn(colour) : ""});
+      number.textContent = bits !== null && layout.width >= WRITES ? weightText(bits) : "";
+    }
+  };
+  return {
+    node,
+    /** @param {PackedDistances | null} taken */
+    build(taken) {
+      packed = taken;
+      node.hidden = !taken;
+      if (!taken) return;
+      title.textContent = taken.title;
+      const most = Math.max(0, ...taken.bits.flat().map((one) => one ?? 0));
+      legend.textContent = `bits, 0 to ${weightText(most)}: 0 same, 1 nothing in common`;
+      grid.build(taken.layers, (cell) => {
+        const number = element("span", {"aria-hidden": "true"});
+        const bits = taken.bits[cell.row][cell.head];
+        const words = `${cell.layer}\u00b7${cell.head}: ${bits === null ? "can\u2019t be compared" : `${bits} bits`}`;
+        cell.node.append(number);
+        cell.node.title = words;
+        cell.node.setAttribute("aria-label", words);
+        return {...cell, number};
+      });
+      paint();
+    },
+    fit: paint,
+    /** @param {number} layer @param {number} head */
+    mark: (layer, head) => grid.mark({layer, head}),
+  };
+}

@@ -1,0 +1,143 @@
+"""The Compare page's component: both texts, a query's row in both heads, and the map of all heads."""
+
+import functools
+from typing import Any
+
+from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.texts import text_changes
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer import compare_source
+from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, pack_compare, rows_sent
+from attention_viz.serving.runs import candidates, reads_on
+from attention_viz.ui import widgets
+from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.claims import Phrase, RowClaims
+from attention_viz.ui.pages.compare.heads import distances
+from attention_viz.ui.pages.compare.page import take_head
+from attention_viz.ui.pages.compare.sides import ShownSide, can_choose, pair_at, places_of_pair
+from attention_viz.ui.pages.compare.words import rank_words, side_words
+from attention_viz.ui.parts.explorer import show_channel
+from attention_viz.ui.parts.selection import take_pair
+from attention_viz.views.style.wording import weight_text
+
+_KEY = "compare-rows"
+_SAME = "Both sentences are the same: type another one, or change a word."
+_compare = widgets.component("compare", *compare_source())
+
+
+def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, second: ShownSide) -> None:
+    """Show the component, and what is chosen in it."""
+    claims = RowClaims(choice, first.state, comparison)
+    pair = places_of_pair(comparison, first)
+    query = claims.opening() if pair is None else pair[0]
+    rows = rows_sent(comparison, [query])
+    said = {place: claims.row(place) for place in rows}
+    packed = pack_compare(
+        comparison,
+        rows,
+        {place: (one.phrase, one.keys) for place, one in said.items()},
+        _sides(choice, first, second),
+        predicts=_predicts(first) or _predicts(second),
+        distances=_distances(choice, comparison),
+    )
+    take = functools.partial(_take, choice, comparison, first)
+    _compare(key=_KEY, data=packed, on_choice_change=take)
+    shown = said[query] if pair is None else claims.pair(*pair)
+    phrase = [(_SAME, "")] if _is_same_text(choice, first, second) else shown.phrase
+    show_channel(_KEY, **_message(choice, comparison, second, query, phrase, shown.keys))
+
+
+def _is_same_text(choice: CompareChoice, first: ShownSide, second: ShownSide) -> bool:
+    texts = [side.run.trace.provenance.text for side in (first, second)]
+    return choice.what == "sentences" and texts[0] == texts[1] and not first.run.trace.seen.tensors
+
+
+def _message(
+    choice: CompareChoice, comparison: Comparison, second: ShownSide, query: int, phrase: Any, keys: Any
+) -> dict[str, Any]:
+    own_heads = choice.what in ("models", "heads")
+    one, other = comparison.one, comparison.other
+    layer, head = other.layer, other.head
+    message = {"layer": layer, "head": head, "query": query, "seen": widgets.serial(_KEY)}
+    message |= {"phrase": phrase, "keys": keys}
+    apart = distances(choice, comparison)
+    if isinstance(apart, AttentionVizError):
+        return {**message, "aside": side_words(choice, second.state, second.stream, second=True, where=second.where)}
+    beside = f"{one.layer}·{one.head}" if own_heads else ""
+    aside, largest = rank_words(apart, (layer, head), other.trace.layer_numbers(other.stream), beside)
+    return {**message, "aside": aside, "largest": largest}
+
+
+def _sides(choice: CompareChoice, first: ShownSide, second: ShownSide) -> tuple[ComparedSide, ComparedSide]:
+    texts = first.run.trace.provenance.text, second.run.trace.provenance.text
+    if choice.what == "sentences" and None not in texts and not first.run.trace.seen.tensors:
+        one, other = text_changes(texts[0] or "", texts[1] or "")
+        return ComparedSide("", one), ComparedSide("", other)
+    names = [
+        side_words(choice, side.state, side.stream, second=side is second, where=side.where) for side in (first, second)
+    ]
+    return ComparedSide(names[0]), ComparedSide(names[1])
+
+
+def _distances(choice: CompareChoice, comparison: Comparison) -> HeadDistances | None:
+    bits, other = distances(choice, comparison), comparison.other
+    if isinstance(bits, AttentionVizError):
+        return None
+    numbers = other.trace.layer_numbers(other.stream)
+    title = "Which heads differ?"
+    if choice.what in ("models", "heads"):
+        second = " (second model)" * (choice.what == "models")
+        title = f"Distance from {comparison.one.layer}·{comparison.one.head}{second}"
+    return HeadDistances(title, bits, numbers, [other.trace.label(at, other.stream) for at in numbers])
+
+
+def _predicts(side: ShownSide) -> bool:
+    facts = side.state.facts
+    can = facts.predicts and not facts.is_encoder_decoder and not side.state.shown
+    return can and not side.from_file and reads_on(side.run.trace)
+
+
+def show_next_words(comparison: Comparison, first: ShownSide, second: ShownSide) -> None:
+    """Send both sides' next words, last: a model may have to be loaded for them."""
+    if not (_predicts(first) or _predicts(second)):
+        return
+    words = [_next_word(side) for side in (first, second)]
+    other = comparison.other
+    show_channel(_KEY, "next", layer=other.layer, head=other.head, about="next", phrase=next_words(*words))
+
+
+def next_words(one: tuple[str, float] | None, other: tuple[str, float] | None) -> Phrase:
+    """Write both next words with their probabilities; the second only if it is another."""
+    if one is None and other is None:
+        return []
+    phrase: Phrase = [("next word: ", "")]
+    for which, word in enumerate((one, other)):
+        phrase += [(" → ", "")] * which
+        if word is None:
+            phrase.append(("none", ""))
+            continue
+        if not which or one is None or word[0] != one[0]:
+            phrase += [(word[0], "next"), (" ", "")]
+        phrase.append((weight_text(word[1]), "number"))
+    return phrase
+
+
+def _next_word(side: ShownSide) -> tuple[str, float] | None:
+    if not _predicts(side):
+        return None
+    try:
+        found = candidates(side.state.request, side.run.trace, 1)
+    except AttentionVizError:
+        return None
+    return next(((one.written[0].removeprefix("·"), float(one.probability[0])) for one in found.values()), None)
+
+
+def _take(choice: CompareChoice, comparison: Comparison, first: ShownSide) -> None:
+    if (head := widgets.sent_pair(_KEY, "choice")) is not None:
+        take_head(choice, head)
+        return
+    pair = widgets.sent_pair(_KEY, "choice", ("query", "key"))
+    if pair is None or pair[0] >= len(comparison.queries) or pair[1] >= len(comparison.keys):
+        return
+    if can_choose(comparison, first) and (chosen := pair_at(comparison, first, pair)) is not None:
+        take_pair(*chosen)
