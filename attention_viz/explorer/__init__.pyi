@@ -14,6 +14,7 @@ from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source
 from .source import prediction_source as prediction_source
 from .source import present_source as present_source
+from .source import rest_source as rest_source
 from .source import script as script
 from .source import style_sheet as style_sheet
 from .source import why_source as why_source

@@ -45,6 +45,7 @@ __all__ = [
     "pipeline_source",
     "prediction_source",
     "present_source",
+    "rest_source",
     "script",
     "style_sheet",
     "why_source",
@@ -92,6 +93,11 @@ def pipeline_source() -> tuple[str, str, str]:
     """Return the pipeline's component, for `pack_pipeline`."""
     html = '<div class="av-explorer av-pipeline" data-testid="pipeline"></div>\n'
     return html, style_sheet() + _read("pipeline/pipeline.css"), script("pipeline/pipeline.js")
+
+
+def rest_source() -> tuple[str, str, str]:
+    """Return the component for the rest of the pipeline's layer, for `pack_rest`."""
+    return _unseen("pipeline/handed.js")
 
 
 def masks_source() -> tuple[str, str, str]:

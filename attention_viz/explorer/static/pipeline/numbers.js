@@ -24,6 +24,7 @@ import {readAxis} from "../data/tokens.js";
  * @property {[name: string, label: string][]} steps
  * @property {PackedAxis[]} axes
  * @property {{query: number, key: number}} axis
+ * @property {string} rest  what the rest of the layer has to be called
  * @property {boolean} whole  whether every row and every key is there
  * @property {number[]} queries  the rows that are there
  * @property {number[]} keys  the keys whose vectors are there

@@ -93,7 +93,7 @@ def _layout(_state: State, row: ControlRow) -> Slots:
     with st.container(key="steps-picture", gap=None):
         # A slot apart, as an empty one loses its content whenever the page runs, and with it the focus.
         picture, named["pipeline"] = st.empty(), st.container()
-    named["below"] = st.container()
+    named["below"], named["rest"] = st.container(), st.container(key="steps-rest-slot")
     return Slots(PicturePlace(picture, stays=False), _HEIGHT, named, apart=True)
 
 

@@ -40,6 +40,7 @@ from attention_viz.ui.pages.steps.mixing import (
     show_mixer_step,
 )
 from attention_viz.ui.pages.steps.page import STEP_CHOICES, Possible, StepChoice, is_pipeline
+from attention_viz.ui.pages.steps.rest import show_rest
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.explorer import show_channel
@@ -169,6 +170,8 @@ def view(study: StepsStudy, selection: Selection) -> Parts:
     ]
     if not whole:
         parts.append(Part("picture", functools.partial(show, opened, as_run, choice, state, own=own)))
+    else:
+        parts.append(Part("rest", functools.partial(show_rest, study.run, opened, choice.query)))
     # For our own module, export the shown variant; for any other model, the whole run.
     exported = as_run.trace if state.own else study.run.trace
     return Parts(
