@@ -197,10 +197,3 @@ export function share(weight) {
   if (weight === 0) return "0";
   return weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }
-
-/** A weight in words: neither nothing nor everything is said of what is only near it. @param {number} weight */
-export function percent(weight) {
-  if (weight === 0) return "nothing";
-  if (weight < 0.01) return "less than 1 %";
-  return weight > 0.99 && weight < 0.99995 ? "more than 99 %" : `${Math.round(weight * 100)} %`;
-}

@@ -26,7 +26,7 @@ import {weightText} from "../data/scale.js";
 /** One line of the column. @typedef {{kind: "strip" | "block" | "gap", at: number, height: number}} RestLine */
 
 const [STRIP_LINE, BLOCK_LINE, BAR_LINE, REST_STRIP] = [36, 40, 20, 12];
-const REST_FONT = "12.5px system-ui, sans-serif";
+const REST_FONT = "11.5px system-ui, sans-serif";
 const MLPS = new Set(["MLP", "mixture of experts"]);
 
 /** @param {Uint8Array} bytes @returns {Rest} */
@@ -52,16 +52,16 @@ export function drawRest(scene, opened, pair, places, rest) {
   const {x, top, width} = places.rest;
   const row = rest && !rest.header.note ? rest.header.queries.indexOf(pair.query) : -1;
   const order = row < 0 || !rest ? "" : rest.header.order;
-  scene.title("", "The rest", x, places.narrow ? top - 40 : 16, {below: row < 0 ? "" : `${order} · length right`});
+  scene.title("", "The rest", x, places.narrow ? top - 40 : 16, {below: row < 0 ? "" : `${order}, lengths`});
   if (!rest || row < 0) {
     const note = rest?.header.note ?? "Running the layer again…";
     const lines = wrapped(note, width);
     for (const [at, line] of lines.entries())
-      scene.add("rest", label(x, top + 14 + at * 18, rest?.header.note ? "av-muted" : "av-muted av-awaited", line));
+      scene.add("rest", label(x, top + 14 + at * 18, "av-small av-muted", line));
     return;
   }
   const end = drawStream(scene, rest, row, places);
-  drawEnd(scene, opened, rest, row, places, end);
+  drawEnd(scene, opened, pair, rest, row, places, end);
 }
 
 /** The residual stream from the layer's input to its output; gives where it ends.
@@ -147,9 +147,9 @@ function drawBlock(scene, kind, box, order) {
 }
 
 /** The layers that follow, and how the run ends.
- * @param {Scene} scene @param {Opened} opened @param {Rest} rest @param {number} row @param {Places} places
- * @param {number} y  where the stream ends */
-function drawEnd(scene, {header}, rest, row, {rest: {x, width}}, y) {
+ * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Rest} rest @param {number} row
+ * @param {Places} places @param {number} y  where the stream ends */
+function drawEnd(scene, {queries}, pair, rest, row, {rest: {x, width}}, y) {
   const {after, end} = rest.header;
   const [first, last] = [after[0], after[after.length - 1]];
   const rests = after.length > 1 ? `layers ${first} … ${last} go on` : after.length ? `layer ${first} goes on` : "";
@@ -163,16 +163,20 @@ function drawEnd(scene, {header}, rest, row, {rest: {x, width}}, y) {
     return;
   }
   const title = {"next words": "Next word", words: "Word here", sentence: "Sentence vector", token: "Token’s vector"};
+  const isNext = end.kind === "next words";
   scene.title("", title[end.kind], x, top);
-  if (end.kind === "next words" || end.kind === "words") drawWords(scene, end.words[row], {x, y: top + 8, width});
+  const name = isNext ? fitted(`after ${queries.names[pair.query]}`, width - 72) : "";
+  if (name) scene.add("rest end", label(x + width, top, "av-small av-muted", name, "end"));
+  if (isNext || end.kind === "words") drawWords(scene, end.words[row], {x, y: top + 8, width});
   else {
     const vector = restRow(rest, "end", end.kind === "sentence" ? 0 : row);
     const box = {x, y: top + 8, width, height: 16};
     scene.add("rest end", acrossOf(vector, box, "av-more", fullOf(vector)));
     const made = end.kind === "sentence" ? end.made : "after the last layer";
-    scene.add("rest end", label(x, top + 40, "av-small av-muted", fitted(made, width)));
+    for (const [at, line] of wrapped(made, width).entries())
+      scene.add("rest end", label(x, top + 40 + at * 17, "av-small av-muted", line));
     const told = /** @type {Said[]} */ ([`${made}: ${rest.header.width} numbers`]);
-    scene.hit(box, {group: "end", tags: ["end"], told, from: "the last layer", to: header.stream});
+    scene.hit(box, {group: "end", tags: ["end"], told, from: "the last layer", to: "the output"});
   }
 }
 

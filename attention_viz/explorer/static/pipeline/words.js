@@ -1,9 +1,7 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
-import {percent} from "./numbers.js";
-import {setApart} from "../data/spelling.js";
-import {placeInWords} from "../data/tokens.js";
+import {weightText} from "../data/scale.js";
 import {tidy} from "./scene.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
@@ -18,17 +16,12 @@ const LABEL = 52;
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
-  return [from, ` takes ${percent(weight)} of its weighted average from `, to, "."];
+  return [from, ` takes ${weightText(weight)} of its weighted average from `, to, "."];
 }
 
-/** A word in its role's colour, with its position where the text has it several times.
- * @param {Axis} axis @param {number} at @param {string} role */
-function wordAt(axis, at, role) {
-  const {spellings, names} = axis;
-  const placed = placeInWords(axis, at);
-  if (placed !== null) return element("bdi", {class: `${role} av-mono`}, placed);
-  const text = setApart(spellings[at].text);
-  return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
+/** A word in its role's colour, told apart from its repeats. @param {Axis} axis @param {number} at @param {string} role */
+function wordAt({names}, at, role) {
+  return element("bdi", {class: `${role} av-mono`}, names[at]);
 }
 
 /** Both rows of words, each of which scrolls by itself, and lines between them as thick as the weights.
