@@ -69,9 +69,7 @@ def _strips(flow: LayerFlow, rows: list[int]) -> list[_Strip]:
 
 
 def _sums(strips: Sequence[_Strip]) -> list[tuple[Tensor, Tensor, Tensor]]:
-    return [
-        (strips[at - 2].rows, strips[at - 1].rows, one.rows) for at, one in enumerate(strips) if one.kind == "sum"
-    ]
+    return [(strips[at - 2].rows, strips[at - 1].rows, one.rows) for at, one in enumerate(strips) if one.kind == "sum"]
 
 
 def _most(before: Tensor, added: Tensor, after: Tensor) -> Float[Tensor, "row 4"]:

@@ -40,6 +40,7 @@ __all__ = [
     "channel_source",
     "chart_source",
     "component_source",
+    "drawer_source",
     "masks_source",
     "packet_source",
     "page_source",
@@ -102,6 +103,11 @@ def rest_source() -> tuple[str, str, str]:
     return _unseen("pipeline/handed.js")
 
 
+def drawer_source() -> tuple[str, str, str]:
+    """Return the component that places the pipeline's drawer and closes it."""
+    return _unseen("pipeline/drawer.js")
+
+
 def masks_source() -> tuple[str, str, str]:
     """Return the mask's component, for `pack_board`."""
     html = '<div class="av-explorer av-masks" data-testid="masks"></div>\n'
@@ -143,7 +149,7 @@ def page_source() -> str:
 
 
 def _unseen(name: str) -> tuple[str, str, str]:
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script(name)
+    return '<span class="av-unseen" hidden></span>\n', ":host {\n  display: none;\n}\n", script(name)
 
 
 @functools.cache

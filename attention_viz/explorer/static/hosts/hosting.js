@@ -10,8 +10,9 @@
 
 /** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
  * that comes. So does the packet component with the last head of a long text that was handed over, and that of the
- * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array, behind: HTMLElement | null}} Channel */
+ * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one. `drawer` is the
+ * step that the drawer over the pipeline shows, `pressed` the one whose button was pressed.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array, drawer?: string | null, pressed?: string, behind: HTMLElement | null}} Channel */
 
 /** What Streamlit hands to a component.
  * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,

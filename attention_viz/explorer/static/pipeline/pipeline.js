@@ -9,6 +9,7 @@ import {drawMixture} from "./mixture.js";
 import {hasPair, openPair, readOpened} from "./numbers.js";
 import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
+import {hearDrawer, openDrawer} from "./opening.js";
 import {drawRest, readRest} from "./rest.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
@@ -28,7 +29,7 @@ import {arrowStep, element, focusOne, focused, listener, svg, within} from "../p
 
 /** A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the
  * screen.
- * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string, rest: Rest | null, handed?: Uint8Array}} Pipeline */
+ * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, waiting: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string, rest: Rest | null, handed?: Uint8Array}} Pipeline */
 
 /** @param {Mounting} mounting */
 export default function pipelineComponent(mounting) {
@@ -51,11 +52,12 @@ function create(base) {
     svg("svg", {class: "av-flowchart", role: "group", "aria-label": "From two words to one head\u2019s output"})
   );
   const reading = element("div", {class: "av-reading", role: "status", "data-testid": "pipeline-reading"});
-  base.root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
+  const waiting = element("aside", {class: "av-drawer-wait", "aria-live": "polite", hidden: true});
+  base.root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading, waiting);
   /** @type {Pipeline} */
   const pipeline = {
     ...base,
-    ...{claim, strip, stage, reading, opened: null, chosen: null, terms: 6},
+    ...{claim, strip, stage, reading, waiting, opened: null, chosen: null, terms: 6},
     ...{scene: null, pair: null, told: null, drawn: "", rest: null},
   };
   attend(pipeline);
@@ -137,6 +139,7 @@ function paint(pipeline, opened, pair, width) {
   Object.assign(pipeline, {scene, pair, told: null});
   stage.classList.remove("av-pointed");
   tellWay(pipeline);
+  if (openChannel().drawer) hearDrawer(pipeline);
   const again = [...stage.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === before);
   if (again instanceof SVGElement) again.focus({preventScroll: true});
 }
@@ -163,7 +166,7 @@ function point(pipeline, node) {
 function press(pipeline, event) {
   const opens = within(event, "[data-open]");
   if (opens) {
-    pipeline.setTriggerValue("open", opens.dataset["open"]);
+    openDrawer(pipeline, opens);
     return;
   }
   const hit = pipeline.scene?.hits.get(/** @type {Element} */ (event.target));
@@ -182,6 +185,7 @@ function attend(pipeline) {
   watchSize(pipeline, () => show(pipeline));
   const arrived = () => show(Object.assign(pipeline, {drawn: ""}));
   openChannel().target.addEventListener("rest", arrived, {signal: pipeline.signal});
+  openChannel().target.addEventListener("drawer", () => hearDrawer(pipeline), {signal: pipeline.signal});
 }
 
 /** Arrow keys go to the next place of the same group; Enter and Space press.
