@@ -267,7 +267,7 @@ def open_behind(model: "AttentionModel", trace: Trace) -> tuple[ModelRun, Opened
 
 def open_alone(trace: Trace) -> tuple[ModelRun, OpenedRun]:
     """Open a trace's run without its model."""
-    run = _run(trace)
+    run = run_of(trace)
     with _lock:
         return run, _reproducible_run(trace, run)
 
@@ -301,7 +301,7 @@ def _forget(gone: object) -> None:
 def run_behind(model: "AttentionModel", trace: Trace) -> ModelRun:
     """Return the run behind a trace."""
     check_model(model, trace)
-    return _run(trace)
+    return run_of(trace)
 
 
 def check_model(model: "AttentionModel", trace: Trace) -> None:
@@ -311,7 +311,8 @@ def check_model(model: "AttentionModel", trace: Trace) -> None:
         raise TraceError(f"{model.name} accepts only its own traces; got one of {trace.provenance.model}")
 
 
-def _run(trace: Trace) -> ModelRun:
+def run_of(trace: Trace) -> ModelRun:
+    """Return the run behind a trace, without its model."""
     run = behind(trace).run
     if not isinstance(run, ModelRun):
         raise TraceError(

@@ -11,11 +11,13 @@ from .source import channel_source as channel_source
 from .source import chart_source as chart_source
 from .source import compare_source as compare_source
 from .source import component_source as component_source
+from .source import drawer_source as drawer_source
 from .source import masks_source as masks_source
 from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source
 from .source import prediction_source as prediction_source
 from .source import present_source as present_source
+from .source import rest_source as rest_source
 from .source import script as script
 from .source import sight_source as sight_source
 from .source import style_sheet as style_sheet

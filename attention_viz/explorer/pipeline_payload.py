@@ -4,6 +4,7 @@ Numbers are float32; `arrays` in the header has each matrix's offset and shape. 
 the chosen row and its lanes' keys.
 """
 
+import zlib
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +33,8 @@ _ROWS = ("scores", "scaled", "softcapped", "biased")
 def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
     """Pack a head at a pair; equal heads and rows give equal bytes."""
     call = opened.attention
-    count, keys = call.shape
-    wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + opened.heads * call.value.shape[-1] + 4 * STRIP
-    whole = count * wide <= MOST_NUMBERS
-    queries = list(range(count)) if whole else [query]
+    keys, queries = call.shape[-1], rows_shown(opened, query)
+    whole = len(queries) == call.shape[0]
     part = opened if whole else replace(opened, queries=slice(query, query + 1))
     shown = list(range(keys)) if whole else shown_keys(part.weights[0], key)
     arrays = _arrays(part, queries, shown)
@@ -43,8 +42,23 @@ def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
         others = torch.ones(keys, dtype=torch.bool)
         others[shown] = False
         arrays["rest"] = part.weights[:, others].float() @ call.value[others].float()
-    header = _header(opened) | {"whole": whole, "queries": queries, "keys": shown}
-    return _packed(header, arrays)
+    header = _header(opened) | {"whole": whole, "queries": queries, "keys": shown, "rest": rest_id(opened)}
+    return packed(header, arrays)
+
+
+def rows_shown(opened: OpenHead, query: int) -> list[int]:
+    """Return the rows that are sent: a short text's all, else the chosen one."""
+    count, keys = opened.attention.shape
+    wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + 4 * STRIP
+    wide += opened.heads * opened.attention.value.shape[-1]
+    return list(range(count)) if count * wide <= MOST_NUMBERS else [query]
+
+
+def rest_id(opened: OpenHead) -> str:
+    """Return a name for what follows a layer's attention, equal for all of its heads."""
+    numbers = opened.entry.attention.query.detach().float().cpu().numpy()
+    edits = ", ".join(opened.trace.provenance.edits)
+    return f"{opened.stream} {opened.layer} {zlib.crc32(numbers.tobytes())} {edits}"
 
 
 def shown_keys(weights: Float[Tensor, " key"], key: int) -> list[int]:
@@ -96,10 +110,10 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
         "weights": opened.weights,
         "output": call.output,
         "heads": side_by_side(all_heads.output),
-        "embeddings": None if entry.embeddings is None else _pooled(entry.embeddings[queries]),
-        "entering": None if entering is None else _pooled(entering[keys]),
-        "joined": None if joined is None else _pooled(joined),
-        "adds": None if joined is None or adds is None else _pooled(adds),
+        "embeddings": None if entry.embeddings is None else pooled(entry.embeddings[queries]),
+        "entering": None if entering is None else pooled(entering[keys]),
+        "joined": None if joined is None else pooled(joined),
+        "adds": None if joined is None or adds is None else pooled(adds),
         "adding": None if joined is None or adds is None else _adding(adds, joined),
     }
 
@@ -111,7 +125,7 @@ def _adding(adds: Float[Tensor, "row d_model"], joined: Float[Tensor, "row d_mod
     return torch.stack([one.norm(dim=-1), whole.norm(dim=-1), along], dim=-1)
 
 
-def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
+def pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
     """Return at most `STRIP` numbers per row, each its part's furthest from 0."""
     width = rows.shape[-1]
     starts = [part * width // STRIP for part in range(STRIP)] if width > STRIP else list(range(width))
@@ -120,7 +134,8 @@ def _pooled(rows: Float[Tensor, "row width"]) -> Float[Tensor, "row part"]:
     return torch.from_numpy(numpy.where(high >= -low, high, low))
 
 
-def _packed(header: dict[str, Any], arrays: dict[str, Tensor | None]) -> bytes:
+def packed(header: dict[str, Any], arrays: dict[str, Tensor | None]) -> bytes:
+    """Pack a header and arrays; the header has each one's place, rows and columns."""
     packet, entries = Packet(), dict[str, list[Any]]()
     for name, tensor in arrays.items():
         if tensor is not None:

@@ -41,12 +41,14 @@ __all__ = [
     "chart_source",
     "compare_source",
     "component_source",
+    "drawer_source",
     "masks_source",
     "packet_source",
     "page_source",
     "pipeline_source",
     "prediction_source",
     "present_source",
+    "rest_source",
     "script",
     "sight_source",
     "style_sheet",
@@ -97,6 +99,16 @@ def pipeline_source() -> tuple[str, str, str]:
     return html, style_sheet() + _read("pipeline/pipeline.css"), script("pipeline/pipeline.js")
 
 
+def rest_source() -> tuple[str, str, str]:
+    """Return the component for the rest of the pipeline's layer, for `pack_rest`."""
+    return _unseen("pipeline/handed.js")
+
+
+def drawer_source() -> tuple[str, str, str]:
+    """Return the component that places the pipeline's drawer and closes it."""
+    return _unseen("pipeline/drawer.js")
+
+
 def masks_source() -> tuple[str, str, str]:
     """Return the mask's component, for `pack_board`."""
     html = '<div class="av-explorer av-masks" data-testid="masks"></div>\n'
@@ -144,7 +156,7 @@ def page_source() -> str:
 
 
 def _unseen(name: str) -> tuple[str, str, str]:
-    return "<span hidden></span>\n", ":host {\n  display: none;\n}\n", script(name)
+    return '<span class="av-unseen" hidden></span>\n', ":host {\n  display: none;\n}\n", script(name)
 
 
 @functools.cache

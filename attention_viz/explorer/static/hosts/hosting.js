@@ -10,9 +10,10 @@
  * @typedef {{explorer: string, layer: number, head: number, query?: number | null, key?: number | null, arrived?: boolean, single?: boolean, seen?: number, stream?: string, ranking?: Ranking, outcome?: Outcome, about?: string}} Message */
 
 /** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
- * that comes. So does the packet component with the last head of a long text that was handed over. `behind` is the
- * place behind the chosen head, where a page has one.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, behind: HTMLElement | null}} Channel */
+ * that comes. So does the packet component with the last head of a long text that was handed over, and that of the
+ * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one. `drawer` is the
+ * step that the drawer over the pipeline shows, `pressed` the one whose button was pressed.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array, drawer?: string | null, pressed?: string, behind: HTMLElement | null}} Channel */
 
 /** What Streamlit hands to a component.
  * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,

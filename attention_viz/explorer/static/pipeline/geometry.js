@@ -13,6 +13,7 @@
  * @property {Column} row  the row before and after the softmax
  * @property {Column} values
  * @property {Span & {top: number, room: number}} joined
+ * @property {Span & {top: number, room: number}} rest  what follows the attention
  * @property {number} lane  how high a lane is
  * @property {number} term  how high a term of the sum is */
 
@@ -20,13 +21,15 @@
 /** @typedef {Span & {top: number}} Column */
 
 // The width for which the columns are drawn; they grow with the screen.
-const DRAWN = 1280;
+const DRAWN = 1312;
 const NARROW = 1180;
 // What stands above and below the drawing on the first screen; the same numbers are in pipeline.css.
 export const AROUND = 326;
 const [LEAST, MOST, BELOW] = [536, 760, 34];
 // On a narrow screen the vectors' titles stand below that of what enters.
 const [TOP, TOP_BELOW] = [40, 60];
+// How high the rest of the layer is on a narrow screen.
+const REST_BELOW = 560;
 
 /** What has to fit: lanes, terms of the sum, and how high each step of the score is.
  * @typedef {{lanes: number, terms: number, steps: number[]}} Counts */
@@ -48,11 +51,12 @@ function beside(width, screen, {lanes, terms, steps}) {
   return {
     ...{narrow: false, width, height: TOP + room + BELOW, top: TOP, room},
     entering: {x: 0, width: 46},
-    factors: span(138, 294),
-    sum: span(484, 172),
-    row: span(698, 312),
-    values: span(1024, 148),
-    joined: {x: 1210 * scale, width: width - 1210 * scale, top: TOP, room},
+    factors: span(128, 246),
+    sum: span(412, 154),
+    row: span(598, 290),
+    values: span(904, 124),
+    joined: {...span(1060, 88), room},
+    rest: {x: 1176 * scale, width: width - 1176 * scale, top: TOP, room},
     lane: Math.min(highest, (room - 116) / lanes),
     term: Math.max(20, Math.min(54, (room - total(steps) - 52) / terms)),
   };
@@ -64,14 +68,16 @@ function below(width, {d_k: count}, {lanes, terms, steps}) {
   const sum = TOP_BELOW + room + 104;
   const row = sum + terms * term + 34 + total(steps) + 126;
   const values = row + lanes * lane + 106;
+  const rest = values + lanes * lane + 124 + 92;
   return {
-    ...{narrow: true, width, height: values + lanes * lane + 124, top: TOP_BELOW, room, lane, term},
+    ...{narrow: true, width, height: rest + REST_BELOW, top: TOP_BELOW, room, lane, term},
     entering: {x: 0, width: 38},
     factors: {x: 62, width: width - 66},
     sum: {x: 4, width: width - 8, top: sum},
     row: {x: 0, width, top: row},
     values: {x: 0, width: width - 104, top: values},
     joined: {x: width - 74, width: 74, top: values, room: lanes * lane + 100},
+    rest: {x: 0, width, top: rest, room: REST_BELOW - 20},
   };
 }
 

@@ -24,6 +24,7 @@ import {readAxis} from "../data/tokens.js";
  * @property {[name: string, label: string][]} steps
  * @property {PackedAxis[]} axes
  * @property {{query: number, key: number}} axis
+ * @property {string} rest  what the rest of the layer has to be called
  * @property {boolean} whole  whether every row and every key is there
  * @property {number[]} queries  the rows that are there
  * @property {number[]} keys  the keys whose vectors are there
@@ -195,11 +196,4 @@ export function signed(number) {
 export function share(weight) {
   if (weight === 0) return "0";
   return weight < 0.0005 ? "<0.001" : weight.toFixed(3);
-}
-
-/** A weight in words: neither nothing nor everything is said of what is only near it. @param {number} weight */
-export function percent(weight) {
-  if (weight === 0) return "nothing";
-  if (weight < 0.01) return "less than 1 %";
-  return weight > 0.99 && weight < 0.99995 ? "more than 99 %" : `${Math.round(weight * 100)} %`;
 }

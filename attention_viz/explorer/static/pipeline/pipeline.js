@@ -9,23 +9,27 @@ import {drawMixture} from "./mixture.js";
 import {hasPair, openPair, readOpened} from "./numbers.js";
 import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
+import {hearDrawer, openDrawer} from "./opening.js";
+import {drawRest, readRest} from "./rest.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
 import {createScene, drawDescent, finish} from "./scene.js";
+import {openChannel} from "../hosts/hosting.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {arrowStep, element, focusOne, focused, listener, svg, within} from "../parts/element.js";
 
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Opened, Pair} from "./numbers.js"
+ * @import {Rest} from "./rest.js"
  * @import {Scene} from "./scene.js" */
 
 /** @typedef {Message & {terms: number}} PipelineMessage */
 
 /** A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the
  * screen.
- * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string}} Pipeline */
+ * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, waiting: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string, rest: Rest | null, handed?: Uint8Array}} Pipeline */
 
 /** @param {Mounting} mounting */
 export default function pipelineComponent(mounting) {
@@ -48,12 +52,13 @@ function create(base) {
     svg("svg", {class: "av-flowchart", role: "group", "aria-label": "From two words to one head\u2019s output"})
   );
   const reading = element("div", {class: "av-reading", role: "status", "data-testid": "pipeline-reading"});
-  base.root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading);
+  const waiting = element("aside", {class: "av-drawer-wait", "aria-live": "polite", hidden: true});
+  base.root.replaceChildren(element("div", {class: "av-top"}, claim, strip), stage, reading, waiting);
   /** @type {Pipeline} */
   const pipeline = {
     ...base,
-    ...{claim, strip, stage, reading, opened: null, chosen: null, terms: 6},
-    ...{scene: null, pair: null, told: null, drawn: ""},
+    ...{claim, strip, stage, reading, waiting, opened: null, chosen: null, terms: 6},
+    ...{scene: null, pair: null, told: null, drawn: "", rest: null},
   };
   attend(pipeline);
   return pipeline;
@@ -95,6 +100,13 @@ function show(pipeline) {
   pipeline.drawn = state;
 }
 
+/** The rest of the layer that is shown; null while it is awaited. @param {Pipeline} pipeline @param {Opened} opened */
+function restOf(pipeline, {header}) {
+  const bytes = openChannel().rest;
+  if (bytes && pipeline.handed !== bytes) Object.assign(pipeline, {handed: bytes, rest: readRest(bytes)});
+  return pipeline.rest?.header.of === header.rest ? pipeline.rest : null;
+}
+
 /** @param {Pipeline} pipeline @param {Opened} opened @param {Pair} pair @param {number} width */
 function paint(pipeline, opened, pair, width) {
   const {stage} = pipeline;
@@ -121,11 +133,13 @@ function paint(pipeline, opened, pair, width) {
   const score = drawSum(scene, opened, pair, places, product);
   drawRow(scene, opened, pair, places, score);
   drawMixture(scene, opened, pair, places);
+  drawRest(scene, opened, pair, places, restOf(pipeline, opened));
   if (places.narrow) drawDescent(scene, places);
   finish(scene, opened.header.steps);
   Object.assign(pipeline, {scene, pair, told: null});
   stage.classList.remove("av-pointed");
   tellWay(pipeline);
+  if (openChannel().drawer) hearDrawer(pipeline);
   const again = [...stage.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === before);
   if (again instanceof SVGElement) again.focus({preventScroll: true});
 }
@@ -152,7 +166,7 @@ function point(pipeline, node) {
 function press(pipeline, event) {
   const opens = within(event, "[data-open]");
   if (opens) {
-    pipeline.setTriggerValue("open", opens.dataset["open"]);
+    openDrawer(pipeline, opens);
     return;
   }
   const hit = pipeline.scene?.hits.get(/** @type {Element} */ (event.target));
@@ -169,6 +183,9 @@ function attend(pipeline) {
   on("click", (event) => press(pipeline, event));
   on("keydown", (event) => walkHits(pipeline, event));
   watchSize(pipeline, () => show(pipeline));
+  const arrived = () => show(Object.assign(pipeline, {drawn: ""}));
+  openChannel().target.addEventListener("rest", arrived, {signal: pipeline.signal});
+  openChannel().target.addEventListener("drawer", () => hearDrawer(pipeline), {signal: pipeline.signal});
 }
 
 /** Arrow keys go to the next place of the same group; Enter and Space press.

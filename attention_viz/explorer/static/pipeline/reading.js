@@ -2,7 +2,8 @@
 
 import {chainOf} from "./chain.js";
 import {element} from "../parts/element.js";
-import {share, written} from "./numbers.js";
+import {written} from "./numbers.js";
+import {weightText} from "../data/scale.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
  * @import {Said} from "./scene.js" */
@@ -21,7 +22,7 @@ export function tellWay({opened, pair, reading}) {
     const step = did[name] ?? how.split(" = ")[0];
     parts.push(name === "scores" ? ` = ${written(value)}` : ` \u2192 ${step} = ${written(value)}`);
   }
-  parts.push(" \u2192 softmax = ", [share(pair.weight), "av-strong"], " \u2192 \u00d7 ", ["v", "av-v"]);
+  parts.push(" \u2192 softmax = ", [weightText(pair.weight), "av-strong"], " \u2192 \u00d7 ", ["v", "av-v"]);
   reading.replaceChildren(element("p", {}, ...saidNodes(parts)));
 }
 

@@ -1,8 +1,9 @@
 // The chosen query's row: a lane for each key, from what enters the softmax to what comes out of it.
 
-import {bar, cut, flow, label, tidy} from "./scene.js";
+import {bar, cut, flow, label, tidy, widthOf} from "./scene.js";
 import {svg} from "../parts/element.js";
-import {share, written} from "./numbers.js";
+import {written} from "./numbers.js";
+import {weightText} from "../data/scale.js";
 import {entryTold, exponentials, weightTold} from "./told.js";
 
 /** @import {Places} from "./geometry.js"
@@ -171,12 +172,17 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
   scene.add(tags, bar(zero, y - thick / 2, low, thick, `av-solid ${isChosen ? "av-k" : "av-less av-middling"}`));
   const words = written(one.entry);
   const length = Math.abs(low);
-  const inside = length > 42;
-  const fits = low < 0 ? zero + 36 < spans.scores + spans.full + 8 : zero + length + 36 < spans.scores + spans.full + 8;
-  const end = low < 0 ? zero - length : zero + length;
-  const x = inside ? (low < 0 ? end + 4 : end - 4) : fits ? (low < 0 ? zero : end) + 4 : (low < 0 ? end : zero) - 4;
-  const anchor = inside ? (low < 0 ? "start" : "end") : fits ? "start" : "end";
-  scene.add(tags, label(x, y + 4, `av-small ${inside && isChosen ? "av-on-chip" : ""}`, words, anchor));
+  const wide = widthOf(words, "11.5px system-ui, sans-serif") + 4;
+  const inside = length > wide + 8;
+  const end = zero + low;
+  // Right of the bar and of 0, and short of the softmax; else left of it, and short of the words; else over the bar.
+  const right = Math.max(zero, end);
+  const fits = right + wide < spans.scores + spans.full + 4;
+  const before = Math.min(zero, end) - wide > spans.scores - 6;
+  const x = inside || !(fits || before) ? (low < 0 ? end + 4 : end - 4) : fits ? right + 4 : Math.min(zero, end) - 4;
+  const anchor = inside || !(fits || before) ? (low < 0 ? "start" : "end") : fits ? "start" : "end";
+  const kind = inside ? (isChosen ? "av-on-chip" : "") : "av-over-bars";
+  scene.add(tags, label(x, y + 4, `av-small ${kind}`, words, anchor));
 }
 
 /** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
@@ -206,7 +212,7 @@ function drawWeight(scene, one, isChosen, {y, lane, spans}) {
       spans.weights + (inside ? length - 5 : length + 5),
       y + 4.5,
       kind,
-      share(one.weight),
+      blocked ? "0" : weightText(one.weight),
       inside ? "end" : "start",
     ),
   );

@@ -1,9 +1,7 @@
 // The claim, and the two rows of words in which the pair is chosen.
 
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
-import {percent} from "./numbers.js";
-import {setApart} from "../data/spelling.js";
-import {placeInWords} from "../data/tokens.js";
+import {weightText} from "../data/scale.js";
 import {tidy} from "./scene.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
@@ -11,77 +9,140 @@ import {tidy} from "./scene.js";
 
 // Of a very long text so many words stand on each side of the chosen one.
 const AROUND_WORD = 200;
-// How wide the name of a row is, before its words.
-const LABEL = 52;
+// How wide the name of a row is, before its words; what is apart between words; and what stands for folded ones.
+const [LABEL, APART, FOLDED] = [52, 4, 40];
+// Words that are further apart are never measured: those between them are folded first.
+const FAR = 80;
+
+/** The words that are folded, from the first to the last. @typedef {[from: number, to: number]} Fold */
 
 /** What the pair says, in a sentence. @param {Opened} opened @param {Pair} pair @returns {(Node | string)[]} */
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
-  return [from, ` takes ${percent(weight)} of its weighted average from `, to, "."];
+  return [from, ` takes ${weightText(weight)} of its weighted average from `, to, "."];
 }
 
-/** A word in its role's colour, with its position where the text has it several times.
- * @param {Axis} axis @param {number} at @param {string} role */
-function wordAt(axis, at, role) {
-  const {spellings, names} = axis;
-  const placed = placeInWords(axis, at);
-  if (placed !== null) return element("bdi", {class: `${role} av-mono`}, placed);
-  const text = setApart(spellings[at].text);
-  return element("bdi", {class: `${role} av-mono`}, text, text === names[at] ? null : element("sub", {}, String(at)));
+/** A word in its role's colour, told apart from its repeats. @param {Axis} axis @param {number} at @param {string} role */
+function wordAt({names}, at, role) {
+  return element("bdi", {class: `${role} av-mono`}, names[at]);
 }
 
-/** Both rows of words, each of which scrolls by itself, and lines between them as thick as the weights.
+/** Both rows of words, which scroll together, and lines between them as thick as the weights. What lies between two
+ * chosen words that are too far apart to be seen at once is folded, in both rows alike.
  * @param {HTMLElement} strip @param {Opened} opened @param {Pair} pair
  * @param {(query: number, key: number) => void} choose */
 export function writeWords(strip, {queries, keys}, pair, choose) {
-  const scrolled = [...strip.querySelectorAll(".av-words")].map((row) => row.scrollLeft);
+  const before = strip.scrollLeft;
   const reached = focused(strip)?.getAttribute("data-word") ?? "";
-  const lines = svg("svg", {class: "av-between", "aria-hidden": "true", height: 30});
-  const above = wordRow("query", queries, pair.query, null, (at) => choose(at, pair.key));
-  const under = wordRow("key", keys, pair.key, pair, (at) => choose(pair.query, at));
-  strip.replaceChildren(above, lines, under);
-  for (const [number, row] of [above, under].entries()) {
-    row.scrollLeft = scrolled[number] ?? 0;
-    showChosen(row);
-    row.onscroll = () => drawBetween(lines, above, under, pair);
+  const [low, high] = [Math.min(pair.query, pair.key), Math.max(pair.query, pair.key)];
+  const isOne = queries.labels.join("\n") === keys.labels.join("\n");
+  /** @type {Fold | null} */
+  let fold = isOne && high - low > FAR ? [low + FAR / 2, high - FAR / 2] : null;
+  const write = () => {
+    const lines = svg("svg", {class: "av-between", "aria-hidden": "true", height: 30});
+    const above = wordRow("query", queries, pair.query, null, fold, (at) => choose(at, pair.key));
+    const under = wordRow("key", keys, pair.key, pair, fold, (at) => choose(pair.query, at));
+    strip.replaceChildren(above, element("div", {class: "av-between-rows"}, lines, element("i", {})), under);
+    return {lines, above, under};
+  };
+  let rows = write();
+  const room = strip.clientWidth - LABEL - 12;
+  const span = isOne && room > 0 ? spanOf(rows.above, low, high) : null;
+  if (span && span.reduce((sum, one) => sum + one, 0) > room) {
+    fold = foldOf(span, low, room);
+    rows = write();
   }
+  if (!isOne) alignRows(rows.above, rows.under);
+  strip.scrollLeft = before;
+  showChosen(strip, [...strip.querySelectorAll("[aria-pressed=true]")]);
   /** @type {HTMLElement | null} */
   const again = reached ? strip.querySelector(`[data-word="${reached}"]`) : null;
   again?.focus({preventScroll: true});
-  drawBetween(lines, above, under, pair);
+  drawBetween(rows.lines, rows.above, rows.under, pair);
+}
+
+/** How wide each word of a row is from one position to another, with what is apart between them.
+ * @param {HTMLElement} row @param {number} low @param {number} high */
+function spanOf(row, low, high) {
+  const widths = new Array(high - low + 1).fill(0);
+  for (const node of /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-at]"))) {
+    const at = Number(node.dataset["at"]);
+    if (at >= low && at <= high) widths[at - low] = node.offsetWidth + APART;
+  }
+  return widths;
+}
+
+/** Which words between two are folded, so that both are seen at once: the ends' neighbours stay while there is room.
+ * @param {number[]} widths  from one to the other, both included @param {number} low  the first one's position
+ * @param {number} room @returns {Fold} */
+export function foldOf(widths, low, room) {
+  const last = widths.length - 1;
+  let left = room - widths[0] - widths[last] - FOLDED;
+  let [from, to] = [1, last - 1];
+  while (from < to) {
+    const isLeft = from <= last - to;
+    const next = widths[isLeft ? from : to];
+    // What is folded already has no width.
+    if (next > left || next === 0) break;
+    left -= next;
+    if (isLeft) from += 1;
+    else to -= 1;
+  }
+  return [low + from, low + to];
+}
+
+/** Of two texts, bring the chosen words under each other. @param {HTMLElement} above @param {HTMLElement} under */
+function alignRows(above, under) {
+  const middles = [above, under].map((row) => {
+    const chosen = /** @type {HTMLElement | null} */ (row.querySelector("[aria-pressed=true]"));
+    return chosen ? chosen.offsetLeft + chosen.offsetWidth / 2 : 0;
+  });
+  const most = Math.max(...middles);
+  for (const [number, row] of [above, under].entries())
+    /** @type {HTMLElement} */ (row.firstElementChild).style.marginRight = `${Math.round(most - middles[number])}px`;
 }
 
 /** @param {"query" | "key"} side @param {Axis} axis @param {number} chosen
  * @param {Pair | null} pair  of keys: which of them may be looked at
- * @param {(at: number) => void} choose */
-function wordRow(side, axis, chosen, pair, choose) {
-  const [first, last] = [Math.max(0, chosen - AROUND_WORD), Math.min(axis.count, chosen + AROUND_WORD + 1)];
-  const buttons = Array.from({length: last - first}, (_, number) => {
-    const at = first + number;
-    const blocked = pair?.row[at] === -Infinity;
-    const {mark, text} = axis.spellings[at];
-    const spoken = `${side} ${axis.spoken[at]}${blocked ? ", blocked" : ""}`;
-    const looks = {
-      class: `${blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
-      "aria-pressed": at === chosen,
-      "aria-label": spoken,
-    };
-    const node = element(
-      "button",
-      {type: "button", ...looks, "data-at": at, "data-word": `${side}-${at}`, tabindex: at === chosen ? 0 : -1},
-      mark ? element("s", {}, mark) : null,
-      text,
-    );
-    node.setAttribute("aria-pressed", String(at === chosen));
-    node.onclick = () => choose(at);
-    return node;
-  });
+ * @param {Fold | null} fold @param {(at: number) => void} choose */
+function wordRow(side, axis, chosen, pair, fold, choose) {
+  const [low, high] = fold ? [fold[0], fold[1]] : [chosen, chosen];
+  const [first, last] = [Math.max(0, low - AROUND_WORD), Math.min(axis.count, high + AROUND_WORD + 1)];
+  const shown = Array.from({length: last - first}, (_, number) => first + number);
+  const buttons = shown
+    .filter((at) => !fold || at < fold[0] || at > fold[1])
+    .map((at) => {
+      const blocked = pair?.row[at] === -Infinity;
+      const {mark, text} = axis.spellings[at];
+      const spoken = `${side} ${axis.spoken[at]}${blocked ? ", blocked" : ""}`;
+      const looks = {
+        class: `${blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
+        "aria-pressed": at === chosen,
+        "aria-label": spoken,
+      };
+      const node = element(
+        "button",
+        {type: "button", ...looks, "data-at": at, "data-word": `${side}-${at}`, tabindex: at === chosen ? 0 : -1},
+        mark ? element("s", {}, mark) : null,
+        text,
+      );
+      node.setAttribute("aria-pressed", String(at === chosen));
+      node.onclick = () => choose(at);
+      return node;
+    });
+  /** @type {HTMLElement[]} */
+  const nodes = [...buttons];
+  if (fold) {
+    const words = `${fold[1] - fold[0] + 1} words`;
+    const after = buttons.findIndex((node) => Number(node.dataset["at"]) > fold[1]);
+    nodes.splice(after < 0 ? nodes.length : after, 0, element("span", {class: "av-folded", title: words}, "\u22ef"));
+  }
   const row = element(
     "div",
     {class: `av-words av-${side}-words`, role: "group", "aria-label": side},
     element("i", {}, side),
-    ...buttons,
+    ...nodes,
   );
   row.onkeydown = (event) => walk(event, buttons);
   return row;
@@ -100,31 +161,31 @@ function walk(event, buttons) {
 /** @param {SVGElement} lines @param {HTMLElement} above @param {HTMLElement} under @param {Pair} pair */
 function drawBetween(lines, above, under, {query, key, weights, row}) {
   lines.replaceChildren();
+  lines.setAttribute("width", String(Math.max(above.scrollWidth, under.scrollWidth)));
   const from = /** @type {HTMLElement | null} */ (above.querySelector(`[data-at="${query}"]`));
   if (!from) return;
-  const start = tidy(middleIn(above, from));
+  const start = tidy(middleOf(from));
   for (const node of /** @type {NodeListOf<HTMLElement>} */ (under.querySelectorAll("[data-at]"))) {
     const at = Number(node.dataset["at"]);
     if (row[at] === -Infinity || (weights[at] < 0.01 && at !== key && weights.length > 60)) continue;
-    const end = tidy(middleIn(under, node));
+    const end = tidy(middleOf(node));
     const width = tidy(Math.max(0.5, weights[at] * 9));
     const kind = at === key ? "av-link av-told" : "av-link";
     lines.append(svg("path", {d: `M${start} 1C${start} 16 ${end} 14 ${end} 29`, class: kind, "stroke-width": width}));
   }
 }
 
-/** Where the middle of a word is seen in its row; one that is scrolled out of sight, at the row's edge.
- * @param {HTMLElement} row @param {HTMLElement} word */
-function middleIn(row, word) {
-  return Math.min(row.clientWidth, Math.max(LABEL, word.offsetLeft + word.offsetWidth / 2 - row.scrollLeft));
+/** Where the middle of a word is, from its row's beginning. @param {HTMLElement} word */
+function middleOf(word) {
+  return word.offsetLeft + word.offsetWidth / 2;
 }
 
-/** Bring a row's chosen word into sight. @param {HTMLElement} row */
-function showChosen(row) {
-  /** @type {HTMLElement | null} */
-  const chosen = row.querySelector("[aria-pressed=true]");
-  if (!chosen) return;
-  const [left, right] = [chosen.offsetLeft, chosen.offsetLeft + chosen.offsetWidth];
-  const isSeen = left >= row.scrollLeft + LABEL && right <= row.scrollLeft + row.clientWidth;
-  if (!isSeen) row.scrollLeft = Math.max(0, (left + right + LABEL - row.clientWidth) / 2 - LABEL);
+/** Bring the chosen words into sight. @param {HTMLElement} strip @param {Element[]} chosen */
+function showChosen(strip, chosen) {
+  const words = /** @type {HTMLElement[]} */ (chosen);
+  if (!words.length) return;
+  const left = Math.min(...words.map((one) => one.offsetLeft));
+  const right = Math.max(...words.map((one) => one.offsetLeft + one.offsetWidth));
+  const isSeen = left >= strip.scrollLeft + LABEL && right <= strip.scrollLeft + strip.clientWidth;
+  if (!isSeen) strip.scrollLeft = Math.max(0, (left + right + LABEL - strip.clientWidth) / 2 - LABEL);
 }

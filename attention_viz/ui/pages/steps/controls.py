@@ -69,7 +69,7 @@ def as_the_model(as_run: OpenHead) -> dict[str, str]:
 
 
 def show_step_list(steps: dict[str, Step]) -> None:
-    """List the steps, with buttons forward and back."""
+    """List the steps."""
     names = [PIPELINE, *steps]
     with st.container(key="steps-walk", horizontal=True, vertical_alignment="center", gap="small"):
         widgets.show(
@@ -82,21 +82,6 @@ def show_step_list(steps: dict[str, Step]) -> None:
             wrap=True,
             label_visibility="collapsed",
         )
-        _show_walk(names)
-
-
-def _show_walk(names: list[str]) -> None:
-    place = names.index(visit.chosen(STEP_CHOICES).step)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
-        for label, other in (("Back", place - 1), ("Next", place + 1)):
-            inside = 0 <= other < len(names)
-            st.button(
-                label,
-                key=f"steps-{label.lower()}",
-                disabled=not inside,
-                on_click=_go_to,
-                args=(names[other] if inside else names[place],),
-            )
         widgets.show_switch("All at once", STEP_CHOICES, "all", "steps-all-at-once")
 
 
@@ -209,10 +194,6 @@ def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:
 def _share_pair() -> None:
     choice = visit.chosen(STEP_CHOICES)
     take_pair(choice.query, choice.key)
-
-
-def _go_to(step: str) -> None:
-    visit.pick(STEP_CHOICES, step=step)
 
 
 def _take_width(heads: int) -> None:

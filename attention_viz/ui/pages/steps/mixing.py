@@ -5,6 +5,7 @@ import html
 from collections.abc import Sequence
 
 import streamlit as st
+import torch
 from torch import Tensor
 
 from attention_viz.errors import ShapeError
@@ -15,28 +16,26 @@ from attention_viz.steps.mixing import MixerHead, open_mixer
 from attention_viz.steps.pair import PAIR_STEPS, MixerPair, arriving, erasers, open_pair, pair_steps
 from attention_viz.trace.export import to_safetensors
 from attention_viz.ui.address import State
-from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
-from attention_viz.ui.pages.steps.controls import chosen_cell, show_keys, show_picker, show_step_list, take_cell
+from attention_viz.ui.pages.steps.controls import chosen_cell, show_keys, show_picker, take_cell
+from attention_viz.ui.pages.steps.grids import Numbers, show_numbers
 from attention_viz.ui.pages.steps.numbers import (
     cell_html,
     label_of,
     number_html,
     show_arithmetic,
-    show_window,
     table_html,
 )
-from attention_viz.ui.pages.steps.page import PIPELINE, Possible, StepChoice, is_pipeline
+from attention_viz.ui.pages.steps.page import PIPELINE, Possible, StepChoice
 from attention_viz.ui.parts.badge import power_of_ten
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.views.figures.mixer_steps import mixer_step
 from attention_viz.views.style.theme import palette
 
 # A text of so many keys has a line for each; of a longer one the largest have one, and the rest share one.
 _LINES, _LARGEST = 25, 12
 _ERASERS = 8
-_MOST_TARGETS = 1600
+_OF_A_PAIR = ("query", "key")
 
 
 def mixes(run: Run, state: State) -> bool:
@@ -76,15 +75,6 @@ def known_choices(opened: MixerHead) -> Possible:
     return Possible({"step": steps, "query": range(queries), "key": range(keys), "dimension": range(widest), **only})
 
 
-def show_mixer_controls(opened: MixerHead, choice: StepChoice) -> None:
-    """Draw the list of steps and the cell's pickers."""
-    show_step_list(mixer_steps_of(opened))
-    if choice.all == "yes":
-        return
-    if not is_pipeline(choice):
-        _show_pickers(opened, MIXER_STEPS[choice.step].axes, _matrix(opened, choice.step).shape)
-
-
 def _show_pickers(opened: MixerHead, axes: tuple[str, ...], shape: Sequence[int]) -> None:
     with st.container(key="steps-switches", horizontal=True, vertical_alignment="bottom", gap="small"):
         for axis, count in zip(axes, shape, strict=True):
@@ -121,27 +111,30 @@ def show_mixer_step(opened: MixerHead, choice: StepChoice) -> None:
         for name in mixer_steps_of(opened):
             left, right = st.columns([5, 7], gap="medium")
             with left:
+                st.markdown(f"##### {MIXER_STEPS[name].label}")
                 _show_words(opened, name)
             with right:
-                show_picture(
-                    mixer_step(opened, name, theme=theme_name()), f"steps-picture-{name}", MIXER_STEPS[name].label
-                )
+                show_numbers(opened, _numbers(opened, name), f"steps-picture-{name}")
         return
     name, step, matrix = choice.step, MIXER_STEPS[choice.step], _matrix(opened, choice.step)
     row, column = (min(at, count - 1) for at, count in zip(chosen_cell(step), matrix.shape, strict=True))
     cell = (row, 0 if step.axes[1] == "one" else column)
     _show_words(opened, name)
-    left, right = st.columns([7, 5], gap="medium")
-    with left:
-        figure = mixer_step(opened, name, cell=cell, theme=theme_name())
-        if matrix.numel() <= _MOST_TARGETS:
-            rows, columns = matrix.shape
-            add_targets(figure, [(i, j) for i in range(rows) for j in range(columns)], turned=False, named=True)
-        take = functools.partial(take_cell, step.axes)
-        show_to_click(figure, f"steps-picture-{name}", f"{step.label} as a matrix of colours", take)
-        show_window(opened, step, matrix, cell, turned=False)
-    with right:
-        show_arithmetic(opened, step, cell, open_mixer_cell(opened, name, *cell), "rows")
+    take = functools.partial(take_cell, step.axes)
+    show_numbers(opened, _numbers(opened, name), f"steps-picture-{name}", cell, take)
+    # The pair is chosen in the pipeline, which stays in sight.
+    if step.axes[1] not in _OF_A_PAIR:
+        _show_pickers(opened, step.axes[1:], matrix.shape[1:])
+    show_arithmetic(opened, step, cell, open_mixer_cell(opened, name, *cell), "rows")
+
+
+def _numbers(opened: MixerHead, name: str) -> Numbers:
+    """Return a step's matrix; from later tokens nothing arrives."""
+    step, matrix = MIXER_STEPS[name], _matrix(opened, name)
+    later = None
+    if opened.mixer.is_causal and step.axes == ("query", "key"):
+        later = torch.ones_like(matrix, dtype=torch.bool).triu(1)
+    return Numbers(step.label, matrix, step.axes, blocked=later)
 
 
 def _matrix(opened: MixerHead, name: str) -> Tensor:
@@ -153,7 +146,7 @@ def _matrix(opened: MixerHead, name: str) -> Tensor:
 
 def _show_words(opened: MixerHead, name: str) -> None:
     step = MIXER_STEPS[name]
-    st.markdown(f"##### {step.label}\n{step.explanation} {plain(step.change(opened))}")
+    st.markdown(f"{step.explanation} {plain(step.change(opened))}")
 
 
 def show_mixer_pipeline(opened: MixerHead, choice: StepChoice) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 import streamlit as st
-from torch import Tensor
 
 from attention_viz.steps.arithmetic import Arithmetic
 from attention_viz.steps.head import OpenHead, row_statistics
@@ -14,10 +13,6 @@ from attention_viz.steps.mixing import MixerHead
 from attention_viz.steps.steps import Step, transposed
 from attention_viz.views.style.wording import shortened
 
-# Rows and columns on each side of the chosen cell.
-_AROUND = 4
-# On a phone, columns further than this from the chosen one are left out of the window.
-_NEAR = 2
 # A table with more lines than this scrolls.
 _WHOLE = 17
 
@@ -37,30 +32,6 @@ def in_notation(words: str, step: Step, notation: str) -> str:
 
 def _column(found: re.Match[str]) -> str:
     return f"{'C' if found[1] == 'R' else 'c'}olumn{found[2]}"
-
-
-def show_window(
-    opened: OpenHead | MixerHead, step: Step, matrix: Tensor, cell: tuple[int, int], *, turned: bool
-) -> None:
-    """Show numbers around the chosen cell; a small matrix whole."""
-    rows, columns = (_near(place, count) for place, count in zip(cell, matrix.shape, strict=True))
-    down, across = [(step.axes[0], rows), (step.axes[1], columns)]
-    values = matrix[rows.start : rows.stop, columns.start : columns.stop].tolist()
-    at = (cell[0] - rows.start, cell[1] - columns.start)
-    if turned:
-        (down, across), values, at = (across, down), [list(line) for line in zip(*values, strict=True)], at[::-1]
-    names = [[label_of(opened, axis, place) for place in places] for axis, places in (down, across)]
-    whole = tuple(matrix.shape) == (len(rows), len(columns))
-    caption = "All numbers" if whole else f"Numbers around the chosen cell, of {matrix.numel():,}"
-    st.caption(caption)
-    near = _near(at[1], len(names[1]), _NEAR)
-    far = ["" if place in near else "far" for place in range(len(names[1]))]
-    lines = [
-        [cell_html(name, "th"), *(number_html(value, (i, j) == at, 3, far[j]) for j, value in enumerate(line))]
-        for i, (name, line) in enumerate(zip(names[0], values, strict=True))
-    ]
-    head = [cell_html("", "th"), *(cell_html(name, "th", far[j]) for j, name in enumerate(names[1]))]
-    _show_table(head, lines, "window")
 
 
 def show_arithmetic(
@@ -135,11 +106,6 @@ def show_statistics(opened: OpenHead, as_run: OpenHead, step: Step, row: int, no
         f"{math.log(opened.weights.shape[-1]):.2f} (even over all keys). Gradient: how much the weights respond to a "
         "change of the scores, $\\lVert \\mathrm{diag}(p) - pp^\\top \\rVert$; near 0, learning stops."
     )
-
-
-def _near(place: int, count: int, around: int = _AROUND) -> range:
-    start = max(0, min(place - around, count - 2 * around - 1))
-    return range(start, min(count, start + 2 * around + 1))
 
 
 def rounded(number: float, digits: int = 5) -> str:

@@ -89,11 +89,11 @@ _HEIGHT = 750
 
 
 def _layout(_state: State, row: ControlRow) -> Slots:
-    named = {"options": row.options, "controls": st.container(), "notes": st.container()}
+    named = {"options": row.options, "notes": st.container()}
     with st.container(key="steps-picture", gap=None):
         # A slot apart, as an empty one loses its content whenever the page runs, and with it the focus.
-        picture, named["pipeline"] = st.empty(), st.container()
-    named["below"] = st.container()
+        picture, named["pipeline"], named["drawer"] = st.empty(), st.container(), st.container()
+    named["below"], named["rest"] = st.container(), st.container(key="steps-rest-slot")
     return Slots(PicturePlace(picture, stays=False), _HEIGHT, named, apart=True)
 
 

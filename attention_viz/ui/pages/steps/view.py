@@ -15,6 +15,7 @@ from attention_viz.serving.own import run_own
 from attention_viz.serving.run import OwnModule
 from attention_viz.serving.runs import Run, projections
 from attention_viz.steps.head import OpenHead, open_head
+from attention_viz.steps.mixer_steps import mixer_steps_of
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
 from attention_viz.trace.export import to_safetensors
 from attention_viz.trace.trace import Trace
@@ -23,23 +24,23 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.controls import (
     as_the_model,
     possible,
-    show_cell_pickers,
     show_step_list,
     show_switches,
     variants,
 )
-from attention_viz.ui.pages.steps.matrix import show_all_steps, show_step
+from attention_viz.ui.pages.steps.drawer import show_drawer
+from attention_viz.ui.pages.steps.matrix import show_all_steps, show_saturation, show_step
 from attention_viz.ui.pages.steps.mixing import (
     head_of,
     known_choices,
     mixes,
     pair_in,
-    show_mixer_controls,
     show_mixer_exports,
     show_mixer_pipeline,
     show_mixer_step,
 )
 from attention_viz.ui.pages.steps.page import STEP_CHOICES, Possible, StepChoice, is_pipeline
+from attention_viz.ui.pages.steps.rest import show_rest
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.explorer import show_channel
@@ -157,18 +158,22 @@ def view(study: StepsStudy, selection: Selection) -> Parts:
         return Parts([notes, Part("picture", functools.partial(raise_again, study.opens))])
     as_run = study.opens.head(state)
     opened = study.opens.head(state, choice.scale, None if choice.precision == "model" else choice.precision)
-    whole = is_pipeline(choice)
-    show = show_all_steps if choice.all == "yes" else show_step
     own = study.own(state)
     parts = [
         notes,
         Part("notes", functools.partial(_show_notes, opened, choice, state)),
-        Part("below" if whole else "controls", functools.partial(_show_controls, as_run)),
+        Part("below", functools.partial(show_step_list, steps_of(as_run))),
         Part("options", functools.partial(show_switches, possible(as_run), as_run, state, own=own)),
-        Part("pipeline", functools.partial(_show_pipeline, opened, choice) if whole else st.empty),
+        Part("pipeline", functools.partial(_show_pipeline, opened, choice)),
     ]
-    if not whole:
-        parts.append(Part("picture", functools.partial(show, opened, as_run, choice, state, own=own)))
+    if not is_pipeline(choice):
+        show = functools.partial(show_step, opened, as_run, choice)
+        if choice.all == "yes":
+            show = functools.partial(show_all_steps, opened, choice)
+        parts.append(Part("drawer", functools.partial(show_drawer, steps_of(as_run), show)))
+    if own and choice.step in ("scaled", "weights") and choice.variant == "multi":
+        parts.append(Part("below", functools.partial(show_saturation, opened, state)))
+    parts.append(Part("rest", functools.partial(show_rest, study.run, opened, choice.query)))
     # For our own module, export the shown variant; for any other model, the whole run.
     exported = as_run.trace if state.own else study.run.trace
     return Parts(
@@ -182,14 +187,17 @@ def view(study: StepsStudy, selection: Selection) -> Parts:
 
 def _view_mixer(study: StepsStudy, state: State, choice: StepChoice) -> Parts:
     """Return a layer's parts that has no softmax; its head has no scale or precision to change."""
-    opened, whole = head_of(study.run, state), is_pipeline(choice)
+    opened = head_of(study.run, state)
+    steps = mixer_steps_of(opened)
     parts = [
         Part("notes", functools.partial(show_notes, study.run, state)),
-        Part("below" if whole else "controls", functools.partial(show_mixer_controls, opened, choice)),
-        Part("pipeline", functools.partial(show_mixer_pipeline, opened, choice) if whole else st.empty),
+        Part("below", functools.partial(show_step_list, steps)),
+        Part("pipeline", functools.partial(show_mixer_pipeline, opened, choice)),
     ]
-    if not whole:
-        parts.append(Part("picture", functools.partial(show_mixer_step, opened, choice)))
+    if not is_pipeline(choice):
+        parts.append(
+            Part("drawer", functools.partial(show_drawer, steps, functools.partial(show_mixer_step, opened, choice)))
+        )
     slides = functools.partial(present_mixer_steps, opened, choice.query, choice.key)
     return Parts(parts, exports=functools.partial(show_mixer_exports, opened), slides=slides, runs=[("", study.run)])
 
@@ -202,11 +210,6 @@ def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:
         )
     if opened.head != state.head:
         tell(f"This variant has only head {opened.head}, so the Head picker has no effect.")
-
-
-def _show_controls(as_run: OpenHead) -> None:
-    show_step_list(steps_of(as_run))
-    show_cell_pickers(as_run)
 
 
 def _show_pipeline(opened: OpenHead, choice: StepChoice) -> None:

@@ -1,0 +1,295 @@
+"""Follow the residual stream through one layer: what attention adds, then the MLP, and what the layer outputs.
+
+Modules are found by their numbers, never by name: each addition is compared bit by bit with a later module's input or
+with the layer's output. It reads pre-norm, post-norm and parallel layers, and refuses any other.
+
+Sources: Vaswani et al. 2017, section 3.1 (post-norm); Xiong et al. 2020, "On Layer Normalization in the Transformer
+Architecture" (pre-norm); Wang & Komatsuzaki 2021, "GPT-J-6B" (parallel).
+"""
+
+import contextlib
+import itertools
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attention_viz.circuits.opened import run_of
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.attention import without_autocast
+from attention_viz.operation.numerics import REPEATED, close
+from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.outputs.returned import output_of
+from attention_viz.recording.recorder import Recorder, RunEnded
+from attention_viz.recording.weights.unchanged import changed
+from attention_viz.recording.wiring import entering, hooked, rows
+from attention_viz.trace.kept import LayerNumber
+from attention_viz.trace.trace import Trace
+
+# So many layers of a run are remembered, and so many additions to the stream are looked for in one layer.
+_MOST, _MOST_PARTS = 4, 4
+_EXPERTS = ("expert", "moe", "router", "mixture")
+
+
+@dataclass(frozen=True, eq=False)
+class StreamPart:
+    """One addition to the residual stream.
+
+    Attributes:
+        kind: "attention" for the trace's own call, else "other attention", "MLP" or "mixture of experts".
+        added: what is added, (position, d_model).
+        total: the stream after the addition.
+        left: in a post-norm layer the total after its norm, else the total.
+    """
+
+    kind: str
+    added: Float[Tensor, "position d_model"]
+    total: Float[Tensor, "position d_model"]
+    left: Float[Tensor, "position d_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerFlow:
+    """One layer's residual stream.
+
+    Attributes:
+        entered: the layer's input.
+        parts: its additions in order; in a parallel layer, both are added to the input.
+        left: the layer's output.
+        order: "pre-norm", "post-norm", or "parallel" if attention and MLP read the same input.
+    """
+
+    entered: Float[Tensor, "position d_model"]
+    parts: tuple[StreamPart, ...]
+    left: Float[Tensor, "position d_model"]
+    order: str
+
+    @property
+    def own(self) -> int:
+        """The place of the trace's own attention call among the parts."""
+        return [part.kind for part in self.parts].index("attention")
+
+
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """A module's rows in a run; `calls` attention calls had ended by then."""
+
+    module: nn.Module
+    entered: Tensor | None
+    left: Tensor
+    calls: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """A whole layer's turn, and those of the modules within."""
+
+    entered: Tensor
+    left: Tensor
+    turns: Sequence[_Turn]
+
+
+@dataclass(frozen=True, eq=False)
+class _Addition:
+    """Turns whose outputs are added to the stream at once, and the stream after that."""
+
+    turns: tuple[_Turn, ...]
+    total: Tensor
+    left: Tensor
+
+
+@dataclass(eq=False)
+class _Listener:
+    """Hears the modules around one attention call, of `count` rows.
+
+    Attributes:
+        own: all calls of its stream.
+        began: for each open module, how many calls and turns had ended before it.
+    """
+
+    recorder: Recorder
+    number: int
+    own: frozenset[int]
+    count: int
+    turns: list[_Turn] = field(default_factory=list[_Turn])
+    began: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    block: _Block | None = None
+
+    def enter(self, _module: nn.Module, _inputs: object) -> None:
+        """Note where a module begins."""
+        self.began.append((self.recorder.count, len(self.turns)))
+
+    def leave(self, module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        """Keep a module's rows; the largest module around this call alone is the layer."""
+        first, start = self.began.pop()
+        before = max((one for one in self.own if one < self.number), default=-1)
+        output = output[0] if isinstance(output, tuple) and output else output
+        left = rows(output, self.count) if isinstance(output, Tensor) else None
+        if left is None or not left.is_floating_point() or self.recorder.count <= before:
+            return
+        found = rows(entering(inputs, named), self.count)
+        entered = None if found is None else found.detach().clone()
+        left = left.detach().clone()
+        if self.own.intersection(range(first, self.recorder.count)) == {self.number} and _alike(entered, left):
+            self.block = _Block(entered, left, self.turns[start:])
+        self.turns.append(_Turn(module, entered, left, self.recorder.count))
+
+
+_lock = threading.Lock()
+_known = weakref.WeakKeyDictionary[Trace, "OrderedDict[tuple[str, int], LayerFlow | str]"]()
+
+
+@without_autocast()
+def layer_flow(trace: Trace, layer: int, stream: str | None = None) -> LayerFlow:
+    """Return a layer's residual stream, from another run with the trace's edits; the last few are remembered.
+
+    Raises:
+        TraceError: the trace comes from a file or from another trace, or the model has changed since.
+        UnsupportedModel: the layer isn't a sum of its input, its attention and an MLP as this module knows them.
+    """
+    stream = trace.attention_stream(stream)
+    run = run_of(trace)
+    with _lock:
+        known = _known.setdefault(trace, OrderedDict())
+        if (stream, layer) not in known:
+            while len(known) >= _MOST:
+                known.popitem(last=False)
+            known[stream, layer] = _flow(run, trace, layer, stream)
+        found = known[stream, layer]
+    if isinstance(found, str):
+        raise UnsupportedModel(f"this model's layer isn't read here: {found}")
+    return found
+
+
+def _flow(run: ModelRun, trace: Trace, layer: int, stream: str) -> LayerFlow | str:
+    """Return the stream, or why it isn't read."""
+    number = run.anatomy.call(stream, LayerNumber(layer))
+    block = _heard(run, trace, number, stream)
+    if block is None:
+        return f"no module of {run.name} is layer {layer} alone, from one vector per token to one"
+    ways = _ways(block, block.entered, 0, number)
+    found = next((way for way in ways if _calls_first(way, number)), None)
+    if found is None:
+        return f"layer {layer} of {run.name} isn't its input plus what its attention and its MLP output"
+    parts = tuple(itertools.chain.from_iterable(_parts(found, block, number)))
+    own = next(part for part in parts if part.kind == "attention")
+    parallel = any(len(one.turns) > 1 for one in found)
+    order = "parallel" if parallel else "pre-norm" if own.left is own.total else "post-norm"
+    return LayerFlow(block.entered, parts, block.left, order)
+
+
+def _heard(run: ModelRun, trace: Trace, number: int, stream: str) -> _Block | None:
+    """Run a copy as far as the next layer's attention; return the layer's turn."""
+    twin = run.runner.twin(frozen=True)
+    own = frozenset(at for at, one in enumerate(run.anatomy.streams) if one == stream)
+    after = min((one for one in own if one > number), default=None)
+    recorder = Recorder(run.edits, run.anatomy.places, frozenset(), last=after)
+    listener = _Listener(recorder, number, own, len(trace.query_tokens(stream)))
+
+    def leave(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
+        listener.leave(module, inputs, named, output)
+
+    def enter(module: nn.Module, inputs: object) -> None:
+        listener.enter(module, inputs)
+
+    with (
+        contextlib.suppress(RunEnded),
+        hooked(twin.model.modules(), leave, enter),
+        twin.recorded(recorder, run.name),
+    ):
+        output_of(twin.model(**run.inputs, **twin.settings))
+    joins = run.anatomy.wirings[number].output
+    joined = trace.layer(run.anatomy.numbers[number], stream).joined
+    for turn in () if joins is None or joined is None else listener.turns:
+        if twin.original[turn.module] is joins and turn.calls == number + 1:
+            if not close(turn.left.float().cpu(), joined.float().cpu(), REPEATED):
+                raise changed(run.name)
+            break
+    return listener.block
+
+
+def _ways(block: _Block, stream: Tensor, start: int, number: int, depth: int = 0) -> Iterator[tuple[_Addition, ...]]:
+    """Yield ways from the stream to the layer's output, each bit by bit the run's own."""
+    if depth == _MOST_PARTS:
+        return
+    for at, turn in enumerate(block.turns[start:], start):
+        if turn.left.shape != stream.shape:
+            continue
+        for one in _after(block, (turn,), at, (_sum(stream, turn.left),)):
+            if _equal(one.left, block.left):
+                yield (one,)
+            else:
+                yield from ((one, *way) for way in _ways(block, one.left, at + 1, number, depth + 1))
+    if depth == 0:
+        yield from _parallel(block, stream, number)
+
+
+def _parallel(block: _Block, stream: Tensor, number: int) -> Iterator[tuple[_Addition, ...]]:
+    fits = [(at, one) for at, one in enumerate(block.turns) if one.left.shape == stream.shape]
+    # The attention's output is the first after its call, unless the MLP came before.
+    for (first, one), (second, other) in itertools.permutations(fits, 2):
+        if one.calls <= number or (second < first and other.calls > number):
+            continue
+        a, m = one.left, other.left
+        sums = (_sum(_sum(stream, a), m), _sum(_sum(stream, m), a), _sum(_sum(a, m), stream))
+        for found in _after(block, (one, other), max(first, second), sums):
+            if _equal(found.left, block.left):
+                yield (found,)
+
+
+def _after(block: _Block, turns: tuple[_Turn, ...], at: int, totals: Sequence[Tensor]) -> Iterator[_Addition]:
+    """Yield additions whose total the layer goes on with: as its output, as it is, or after a norm."""
+    for total in totals:
+        if _equal(total, block.left):
+            yield _Addition(turns, total, total)
+        taking = [one for one in block.turns[at + 1 :] if one.entered is not None and _equal(total, one.entered)]
+        if taking:
+            yield _Addition(turns, total, total)
+        for one in taking:
+            if one.left.shape == total.shape and next(one.module.children(), None) is None:
+                yield _Addition(turns, total, one.left)
+
+
+def _calls_first(way: Sequence[_Addition], number: int) -> bool:
+    """Return whether the call's output is one of the additions."""
+    return any(turn.calls > number for one in way for turn in one.turns)
+
+
+def _parts(way: Sequence[_Addition], block: _Block, number: int) -> Iterator[tuple[StreamPart, ...]]:
+    calls = block.turns[0].calls if block.turns else 0
+    calls = min(calls, number)
+    for one in way:
+        kinds = list[str]()
+        for turn in one.turns:
+            inside = range(calls, turn.calls)
+            kinds.append("attention" if number in inside else "other attention" if inside else _feeding(block))
+            calls = max(calls, turn.calls)
+        if len(one.turns) == 1:
+            yield (StreamPart(kinds[0], one.turns[0].left, one.total, one.left),)
+        else:
+            first = _sum(block.entered, one.turns[0].left)
+            attended = StreamPart(kinds[0], one.turns[0].left, first, first)
+            yield (attended, StreamPart(kinds[1], one.turns[1].left, one.total, one.left))
+
+
+def _feeding(block: _Block) -> str:
+    names = " ".join(type(turn.module).__name__.lower() for turn in block.turns)
+    return "mixture of experts" if any(word in names for word in _EXPERTS) else "MLP"
+
+
+def _sum(one: Tensor, other: Tensor) -> Tensor:
+    return one + other
+
+
+def _alike(one: Tensor | None, other: Tensor) -> bool:
+    return one is not None and one.shape == other.shape
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    """Compare bit by bit; most differ in their last row."""
+    return one.shape == other.shape and torch.equal(one[-1], other[-1]) and torch.equal(one, other)
