@@ -8,6 +8,7 @@ from attention_viz.analysis.findings.pairs import between_words, jobs_of, pairs_
 from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.findings.sentences import tell
+from attention_viz.analysis.findings.spots import spots_of
 from attention_viz.analysis.measured import row_weights
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
@@ -28,8 +29,9 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     same keys. Words repeat if their whole text does, and only rows that may look beyond their neighbour are searched.
 
     In an image, distances are those of its patches. A region counts if at least two heads of a layer give it 0.4 of the
-    class token's weight on patches, and 1.7 times its share of the image. In audio, frames after its end aren't
-    searched.
+    class token's weight on patches, and 1.7 times its share of the image. A row's regions are its patches with half of
+    its largest weight or more: two or three that touch neither the edge nor the query, with 0.3 of the row and 1.7
+    times what the other rows give them. In audio, frames after its end aren't searched.
 
     In a layer without a softmax, a word's weight is its share of the row's size. If each channel has its own matrix, it
     is the share of what arrives in all of them.
@@ -77,7 +79,7 @@ def none_because(trace: Trace) -> str:
 def _candidates(scene: StreamScene) -> list[Candidate]:
     if scene.stream in scene.trace.mixers:
         return mixing_of(scene)
-    found = regions_of(scene)
+    found = [*regions_of(scene), *spots_of(scene)]
     if not scene.asked:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)
