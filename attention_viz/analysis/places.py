@@ -28,7 +28,7 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
 
 
 def where_words(down: float, across: float) -> str:
-    """Say where in an image a point is, from 0 to 1 each way, as `whereOf` in the explorer's `seen/telling.js`."""
+    """Say where in an image a point is, from 0 to 1 each way, as `whereInImage` in the explorer's `seen/telling.js`."""
     row, column = (min(2, max(0, int(3 * part))) for part in (down, across))
     return _WHERE[row][column]
 

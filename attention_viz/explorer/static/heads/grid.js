@@ -14,11 +14,12 @@ import {hasAny} from "../data/store.js";
 /** @import {Part, State, View} from "../parts/view.js"
  * @import {Picture, Recording, Stream} from "../data/recording.js"
  * @import {HeadCell, HeadLayer} from "./cells.js"
- * @import {Layout} from "./layout.js" */
+ * @import {Layout, Place} from "./layout.js" */
 
 /**
  * How heads are drawn in small where they aren't drawn as matrices, and what of the state that follows.
- * @typedef {{follows: (keyof State)[], paint: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
+ * @typedef {{follows: (keyof State)[], shape?: Pick<Place, "tallest" | "broadest">,
+ *   paint: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
  */
 
 /** A layer of a stream, by its place there. @typedef {{stream: string, layer: number}} At
@@ -54,7 +55,8 @@ export function createGrid(view, painter = null) {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) axes.textContent = axesOf(resize(view, grid, node, rows), together);
+      if (hasAny(changed, "stream", "size"))
+        axes.textContent = axesOf(resize(view, grid, node, rows, painter), together);
       if (
         hasAny(
           changed,
@@ -112,14 +114,14 @@ export function rowsWith({streams}, stream) {
 }
 
 /** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node
- * @param {GridRow[]} rows */
-function resize({root, room}, grid, node, rows) {
+ * @param {GridRow[]} rows @param {Painter | null} painter */
+function resize({root, room}, grid, node, rows, painter) {
   const beside = room() - TITLE;
   const seat = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  return grid.lay({width: node.clientWidth, height});
+  return grid.lay({width: node.clientWidth, height, ...painter?.shape});
 }
 
 /**

@@ -6,7 +6,7 @@ import {weightText} from "../data/scale.js";
 import {layerNumber} from "../heads/numbers.js";
 import {SHOWN_ROW, lineOf, overPatches, regionsOf} from "./patches.js";
 import {calledPatch, chosenPosition} from "./chosen.js";
-import {nameOfPatch, whereOf} from "./telling.js";
+import {nameOfPatch, whereInImage} from "./telling.js";
 
 /** @import {Part, View} from "../parts/view.js"
  * @import {Patches, Region} from "./patches.js" */
@@ -14,7 +14,7 @@ import {nameOfPatch, whereOf} from "./telling.js";
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
 
-const [MOST_LINES, MOST_LOOKING, MOST_REGIONS] = [8, 9, 3];
+const [MOST_LINES, MOST_LOOKING, MOST_PARTS] = [8, 9, 3];
 
 /** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
@@ -57,7 +57,7 @@ function parts({now}, line, regions, patches, whole) {
     some.reduce((sum, one) => sum + one.patches.length, 0) / patches.positions.length;
   const share = regions.reduce((sum, one) => sum + one.share, 0);
   const rest = patches.others.reduce((left, position) => left - line[position], whole - share);
-  const many = regions.length > MOST_REGIONS;
+  const many = regions.length > MOST_PARTS;
   return [
     ...(many ? [{label: `${regions.length} regions`, weight: share, even: even(regions)}] : regions.map(lineOfRegion)),
     ...patches.others.map((position) => ({
@@ -69,7 +69,7 @@ function parts({now}, line, regions, patches, whole) {
   /** @param {Region} region @returns {Line} */
   function lineOfRegion(region) {
     const count = region.patches.length;
-    const label = `${count === 1 ? "patch" : "region"} ${whereOf(region.patches, patches)}`;
+    const label = `${count === 1 ? "patch" : "region"} ${whereInImage(region.patches, patches)}`;
     return {label, weight: region.share, even: even([region])};
   }
 }

@@ -17,8 +17,7 @@ export function placeMarks(view, place, patches) {
   const marks = blockedOf(view, patches, chosen);
   const number = patches.numbers[chosen];
   const regions = head === null ? [] : tellPatch(head, chosen, direction, patches, stream.keys).regions;
-  for (const {patches: all, share} of regions)
-    marks.push(markOf(all, patches, "av-region-mark", weightText(share)));
+  for (const {patches: all, share} of regions) marks.push(markOf(all, patches, "av-region-mark", weightText(share)));
   if (number >= 0) marks.push(markOf([number], patches, direction === "to" ? "av-marks-key" : "av-marks-query", ""));
   place.replaceChildren(...marks);
 }

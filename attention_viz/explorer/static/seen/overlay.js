@@ -7,7 +7,7 @@ import {contourOf} from "./contour.js";
 import {lineOf, overPatches} from "./patches.js";
 import {veilOf} from "./veil.js";
 
-/** @import {PackedPicture} from "../data/payload.js"
+/** @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
  * @import {Patches} from "./patches.js" */
 
@@ -20,14 +20,14 @@ import {veilOf} from "./veil.js";
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
 const SMOOTH = 208;
 /** How bright a photo is where there is no weight. */
-export const DARK = 0.24;
+export const DARK = 0.28;
 const CONTOUR = [
   {strokeStyle: "rgb(255 255 255 / 85%)", lineWidth: 4},
   {strokeStyle: "#7c3aed", lineWidth: 2},
 ];
 
-/** @param {Uint8Array} dots @param {PackedPicture} packed @returns {Sheets} */
-export function sheetsOf(dots, {rows, columns}) {
+/** @param {Photo} photo @returns {Sheets} */
+export function sheetsOf({dots, rows, columns}) {
   const [lit, dark] = [canvasOf(columns, rows), canvasOf(columns, rows)];
   const [plain, dim] = [new ImageData(columns, rows), new ImageData(columns, rows)];
   for (let at = 0; at < rows * columns; at++) {

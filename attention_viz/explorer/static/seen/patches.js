@@ -64,7 +64,7 @@ export function overPatches(line, {positions}) {
 export function regionsOf(weights, patches) {
   const most = weights.reduce((so, weight) => Math.max(so, weight), 0);
   if (most === 0) return [];
-  const left = new Set(weights.keys().filter((at) => weights[at] >= TOGETHER * most));
+  const left = new Set([...weights.keys()].filter((at) => weights[at] >= TOGETHER * most));
   /** @type {Region[]} */
   const found = [];
   for (const first of left) {

@@ -12,7 +12,7 @@ import {halfOn, lineOf, overPatches, regionsOf} from "./patches.js";
 
 // Up to so many regions are told where they have this much weight and this many times what their part of the picture
 // would have.
-const [LEAST, TIMES, MOST] = [0.12, 2, 3];
+const [LEAST, TIMES, MOST_TOLD] = [0.12, 2, 3];
 // What is no patch is told where it has more than this.
 const RESTS = 0.4;
 const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
@@ -35,7 +35,7 @@ const COUNTS = ["no", "one", "two", "three"];
 
 /** Where some patches are, in words: the middle of them.
  * @param {number[]} numbers @param {Pick<Patches, "down" | "across">} patches */
-export function whereOf(numbers, {down, across}) {
+export function whereInImage(numbers, {down, across}) {
   const third = (/** @type {number[]} */ places, /** @type {number} */ count) => {
     const middle = places.reduce((sum, one) => sum + one + 0.5, 0) / (numbers.length * count);
     return Math.min(2, Math.floor(3 * middle));
@@ -56,7 +56,7 @@ export function whereOf(numbers, {down, across}) {
  * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
 function spokenPatch(patches, axis, position) {
   const number = patches.numbers[position];
-  return number < 0 ? nameOfPatch(patches, axis, position) : `the patch ${whereOf([number], patches)}`;
+  return number < 0 ? nameOfPatch(patches, axis, position) : `the patch ${whereInImage([number], patches)}`;
 }
 
 /** What several regions are called. @param {Region[]} regions @param {number} own  the patch that looks, or -1
@@ -66,7 +66,7 @@ function calledRegions(regions, own, patches) {
   if (regions.length > 1) return `${COUNTS[regions.length]} regions${around ? ", one around itself" : ""}`;
   const [{patches: all}] = regions;
   if (around) return all.length === 1 ? "itself" : "the patches around itself";
-  return `one ${all.length === 1 ? "patch" : "region"} ${whereOf(all, patches)}`;
+  return `one ${all.length === 1 ? "patch" : "region"} ${whereInImage(all, patches)}`;
 }
 
 /** What a head does with a chosen position.
@@ -91,7 +91,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const regions = regionsOf(weights, patches);
   const share = regions.reduce((sum, one) => sum + one.share, 0);
   const count = regions.reduce((sum, one) => sum + one.patches.length, 0);
-  if (regions.length > MOST || share < LEAST || share < (TIMES * count) / weights.length) {
+  if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / weights.length) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
     const widely = said`${named} looks broadly: half of its weight on patches is on ${half} of ${weights.length}`;
     return {said: widely, regions: []};
