@@ -1,6 +1,7 @@
 // The component: its elements in order, and the door through which a host speaks with it.
 
 import {createBars} from "./parts/bars.js";
+import {createChoices, isCrossAlone} from "./crossing/choices.js";
 import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
 import {createControls} from "./parts/controls.js";
@@ -178,13 +179,14 @@ function followTheme(view, theme) {
  * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
  * @param {OwnView} view @returns {{first: Part[], later: Part[]}} */
 function addParts(view) {
+  const crossing = isCrossAlone(view.recording) ? createChoices(view) : null;
   const [claim, findings, controls, legend, strip, grid] = [
     createClaim(view),
     createFindings(view),
     createControls(view),
     createLegend(view),
     createStrip(view),
-    createGrid(view),
+    createGrid(view, crossing ? {shape: {largest: 116}} : null),
   ];
   const [heatmap, bars, notes, search, table] = [
     createHeatmap(view),
@@ -194,11 +196,23 @@ function addParts(view) {
     createTable(view),
   ];
   controls.node.append(notes.sums, legend.node);
-  const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
+  const main = element(
+    "div",
+    {class: "av-main"},
+    grid.node,
+    heatmap.node,
+    bars.node,
+    search.node,
+    crossing?.node ?? null,
+  );
+  if (crossing) main.classList.add("av-main-cross");
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
   top.append(claim.node, findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
-  return {first: [grid, heatmap, strip, controls, legend, claim, findings], later: [bars, notes, search, table]};
+  return {
+    first: [grid, heatmap, strip, controls, legend, claim, findings],
+    later: [...(crossing ? [crossing] : []), bars, notes, search, table],
+  };
 }
 
 /** Read the layer on the screen first, then the others, one after another so that the page stays awake.

@@ -18,8 +18,8 @@ import {hasAny} from "../data/store.js";
 
 /**
  * How heads are drawn in small where they aren't drawn as matrices, and what of the state that follows.
- * @typedef {{follows: (keyof State)[], shape?: Pick<Place, "tallest" | "broadest">,
- *   paint: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
+ * @typedef {{follows?: (keyof State)[], shape?: Partial<Place>,
+ *   paint?: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
  */
 
 /** A layer of a stream, by its place there. @typedef {{stream: string, layer: number}} At
@@ -135,7 +135,7 @@ function paintAll(view, grid, painter, resample) {
   for (const cell of grid.cells.values()) {
     const picture = readAs(recording.picture({...cell.at, head: cell.head}), view.store.state);
     if (resample) cell.pixels = null;
-    if (picture && painter) painter.paint(cell.canvas, picture, grid.layout);
+    if (picture && painter?.paint) painter.paint(cell.canvas, picture, grid.layout);
     else if (picture) paint(view, grid.layout, cell, picture, shared);
   }
 }
