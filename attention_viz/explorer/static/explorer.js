@@ -1,7 +1,7 @@
 // The component: its elements in order, and the door through which a host speaks with it.
 
 import {createBars} from "./parts/bars.js";
-import {createChoices, isCrossAlone} from "./crossing/choices.js";
+import {createChoices} from "./crossing/choices.js";
 import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
 import {createControls} from "./parts/controls.js";
@@ -34,6 +34,7 @@ import {createTurns} from "./turns.js";
  * @property {(choice: HeadChoice) => void} [onChoice]  hears what the reader chooses, at once
  * @property {(pair: AskedPair) => void} [onPair]  ranks the heads of a long text by a pair, and hands over heads
  * @property {(page: string) => void} [onOpen]  goes to another page of the host, with what is chosen here
+ * @property {boolean} [crossing]  whether the page is about cross-attention
  * @property {Partial<HeadChoice> | null | undefined} [choice]  the head to begin with
  * @property {Settings | undefined} [settings] */
 
@@ -44,6 +45,8 @@ import {createTurns} from "./turns.js";
  *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
+// On a page about cross-attention, all heads leave room for what follows them.
+const CROSS_SHAPE = {height: 236, broadest: 5, largest: 280};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 /** @type {(keyof State)[]} */
@@ -63,14 +66,18 @@ const EVERYTHING = [
 
 /** Show packed bytes inside `host`.
  * @param {Element} host @param {Uint8Array} bytes @param {Hosting} hosting @returns {Explorer} */
-export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, onOpen, choice, settings}) {
+export function mountExplorer(
+  host,
+  bytes,
+  {theme, onChoice = () => {}, onPair, onOpen, crossing = false, choice, settings},
+) {
   const recording = new Recording(bytes);
   recording.ask = onPair ?? null;
   const root = element("div", {class: "av-explorer", "data-testid": "explorer", "data-theme": theme()});
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
   const view = createView(root, store, recording, (next) => onChoice(numbered(recording, next)), onOpen ?? null);
-  const turns = createTurns(view, pictureParts(view) ?? soundParts(view) ?? addParts(view));
+  const turns = createTurns(view, pictureParts(view) ?? soundParts(view, crossing) ?? addParts(view, crossing));
   let gone = false;
   store.listen(draw);
   const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
@@ -177,16 +184,17 @@ function followTheme(view, theme) {
 
 /** What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
  * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
- * @param {OwnView} view @returns {{first: Part[], later: Part[]}} */
-function addParts(view) {
-  const crossing = isCrossAlone(view.recording) ? createChoices(view) : null;
+ * @param {OwnView} view @param {boolean} crosses  whether the page is about cross-attention
+ * @returns {{first: Part[], later: Part[]}} */
+function addParts(view, crosses) {
+  const crossing = crosses && view.now.stream.name === "cross" ? createChoices(view) : null;
   const [claim, findings, controls, legend, strip, grid] = [
     createClaim(view),
     createFindings(view),
     createControls(view),
     createLegend(view),
     createStrip(view),
-    createGrid(view, crossing ? {shape: {largest: 116}} : null),
+    createGrid(view, crossing ? {shape: CROSS_SHAPE} : null),
   ];
   const [heatmap, bars, notes, search, table] = [
     createHeatmap(view),

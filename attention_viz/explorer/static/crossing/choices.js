@@ -7,7 +7,7 @@ import {hasAny} from "../data/store.js";
 import {layerNumber} from "../heads/numbers.js";
 
 /** @import {Part, View} from "../parts/view.js"
- * @import {Recording, Stream} from "../data/recording.js" */
+ * @import {Stream} from "../data/recording.js" */
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview" | "take">} ChoicesView */
 /** The two heaviest keys of a row. @typedef {{key: number, weight: number, next: {key: number, weight: number} | null}} Choice */
@@ -17,12 +17,8 @@ import {layerNumber} from "../heads/numbers.js";
 const MOST_CHOOSING = 4;
 // A word counts as moved if its head is as sure as this.
 const SURE_ENOUGH = 0.5;
-
-/** Whether a recording has cross-attention between texts and nothing else: then its words are told one by one.
- * @param {Pick<Recording, "streams">} recording */
-export function isCrossAlone({streams}) {
-  return streams.length === 1 && streams[0].name === "cross" && !streams[0].keys.place;
-}
+// With less than this, a head attends to no source word to speak of.
+const FAINT_CHOICE = 0.1;
 
 /** The two keys that a row gives most to. @param {Weights} head @param {number} query @param {Iterable<number>} keys
  * @returns {Choice} */
@@ -135,18 +131,15 @@ function choicesTable({now: {stream}, store: {state}}, words, heads) {
  * @param {boolean} chosen */
 function choiceCell({queries, keys}, {layer, head}, query, {key, weight, next}, name, chosen) {
   const second = next ? `; then ${keys.names[next.key]} ${next.weight.toPrecision(3)}` : "";
+  const title = `${name}: ${queries.names[query]} \u2192 ${keys.names[key]} ${weight.toPrecision(3)}${second}`;
+  const place = {"data-layer": layer, "data-head": head, "data-query": query, "data-key": key};
   const fill = element("i", {class: "av-accent-fill"});
   fill.style.width = `${100 * Math.min(1, weight)}%`;
-  const button = element(
-    "button",
-    {
-      ...{type: "button", "data-layer": layer, "data-head": head, "data-query": query, "data-key": key},
-      title: `${name}: ${queries.names[query]} \u2192 ${keys.names[key]} ${weight.toPrecision(3)}${second}`,
-    },
-    element("bdi", {class: "av-keys"}, keys.names[key]),
-    element("span", {}, weightText(weight)),
-    fill,
-  );
+  const shown =
+    weight < FAINT_CHOICE
+      ? [element("span", {}, "\u2013")]
+      : [element("bdi", {class: "av-keys"}, keys.names[key]), element("span", {}, weightText(weight)), fill];
+  const button = element("button", {type: "button", title, ...place}, ...shown);
   return element("td", {class: chosen ? "av-current" : null}, button);
 }
 

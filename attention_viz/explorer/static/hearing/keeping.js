@@ -19,9 +19,9 @@ import {moveCursor, saidOfWord} from "./words.js";
  * @typedef {{layer: number, head: number, follows: number, times: (number | null)[]}} Line */
 
 // Heights in pixels: of the spectrogram, of a word's row, of the axis; and the room for the words.
-const KEEPING_ROOM = {sound: 96, row: 26, axis: 20, words: 92};
+const KEEPING_ROOM = {sound: 96, row: [26, 36], rows: 310, axis: 20, words: 92};
 // Lines of more heads can't be told apart.
-const MOST_HEARING = 24;
+const MOST_HEARING = 20;
 
 /** The lines, and all heads by how closely they follow the speech. @param {SoundView} view @param {PackedSound} packed
  * @returns {Part & {said: () => Said[] | null}} */
@@ -92,10 +92,12 @@ function headLines({recording, now: {stream}}, {words, follows}, frames) {
  * @param {{place: HTMLElement, spectrum: HTMLCanvasElement, lines: Line[]}} what */
 function fillKeeping({now: {at, stream}}, {words, aligning}, frames, {place, spectrum, lines}) {
   const width = Math.max(200, (place.clientWidth || 800) - KEEPING_ROOM.words);
-  const foot = KEEPING_ROOM.sound + KEEPING_ROOM.row * words.length;
+  const [least, most] = KEEPING_ROOM.row;
+  const pitch = Math.max(least, Math.min(most, Math.floor(KEEPING_ROOM.rows / Math.max(1, words.length))));
+  const foot = KEEPING_ROOM.sound + pitch * words.length;
   const height = foot + KEEPING_ROOM.axis;
   const left = (/** @type {number} */ second) => KEEPING_ROOM.words + (second / frames.seconds) * width;
-  const top = (/** @type {number} */ word) => KEEPING_ROOM.sound + KEEPING_ROOM.row * (word + 0.5);
+  const top = (/** @type {number} */ word) => KEEPING_ROOM.sound + pitch * (word + 0.5);
   const all = width + KEEPING_ROOM.words;
   const drawing = svg("svg", {width: all, height, viewBox: `0 0 ${all} ${height}`});
   words.forEach(({text, start, end}, word) => {

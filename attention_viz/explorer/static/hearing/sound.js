@@ -17,8 +17,9 @@ import {createWords} from "./words.js";
 const GRID = 280;
 
 /** The parts of an explorer of a sound, in the order in which they are drawn; null where none is heard on the screen.
- * @param {OwnView} view @returns {{first: Part[], later: Part[]} | null} */
-export function soundParts(view) {
+ * @param {OwnView} view @param {boolean} crossing  whether the page is about cross-attention
+ * @returns {{first: Part[], later: Part[]} | null} */
+export function soundParts(view, crossing) {
   const packed = view.recording.header.seen?.sound;
   if (!packed || !view.now.stream.keys.place) return null;
   const written = view.now.stream.name === "cross" && packed.words.length > 0;
@@ -32,7 +33,6 @@ export function soundParts(view) {
   top.append(claim.node, findings.node);
   // Words run down and time across: heads are as wide as there is room.
   const grid = createGrid(view, {shape: {height: GRID, broadest: 4, largest: 200}});
-  const crossed = written && view.recording.streams.length === 1;
   const hero = crossed
     ? createKeeping(view, packed)
     : written

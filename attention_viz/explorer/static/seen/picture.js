@@ -31,7 +31,12 @@ export function pictureParts(view) {
   });
   const [claim, findings] = [createClaim(view), createFindings(view)];
   const stage = createStage(view, patches, () => photo);
-  const shape = {tallest: packed.rows / packed.columns, broadest: packed.columns / packed.rows};
+  const shape = {
+    height: 999,
+    largest: 76,
+    tallest: packed.rows / packed.columns,
+    broadest: packed.columns / packed.rows,
+  };
   const grid = createGrid(view, {
     follows: ["overQuery", "query", "pairQuery", "pairKey", "direction", "layer", "head"],
     shape,

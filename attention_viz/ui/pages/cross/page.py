@@ -28,7 +28,8 @@ _HEIGHT = 560
 def _layout(state: State, _row: ControlRow) -> Slots:
     notes = st.container()
     said = st.container(key="said")
-    with st.container(key="stage", height=_HEIGHT, border=False):
+    # The explorer looks for this key: it then tells word by word what heads attend to.
+    with st.container(key="cross"), st.container(key="stage", height=_HEIGHT, border=False):
         picture = place_picture(state)
     return Slots(picture, _HEIGHT, {"notes": notes, "said": said, "words": st.container()})
 
