@@ -10,6 +10,13 @@ from torch import Tensor
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 
+# By thirds of an image.
+_WHERE = (
+    ("at the upper left", "at the top", "at the upper right"),
+    ("on the left", "near the centre", "on the right"),
+    ("at the lower left", "at the bottom", "at the lower right"),
+)
+
 
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     """Return patch positions by row and column, −1 for none; empty without patches."""
@@ -18,6 +25,12 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     for at, (row, column) in tokens.patches.items():
         positions[row, column] = at
     return positions
+
+
+def where_words(down: float, across: float) -> str:
+    """Say where in an image a point is, from 0 to 1 each way, as `whereInImage` in the explorer's `seen/telling.js`."""
+    row, column = (min(2, max(0, int(3 * part))) for part in (down, across))
+    return _WHERE[row][column]
 
 
 def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:

@@ -57,7 +57,7 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
     Returns:
         One row per word: word, start and end in seconds from the start of the audio that the model read. NaN if the
         audio has no speech to align; `trace.provenance.notes` says so. `attrs["heads"]` has the (layer, head) used,
-        with their measure, best first.
+        with their measure, best first; `attrs["all"]` has those of all heads.
 
     Raises:
         TraceError: the trace is another model's, or isn't a transcription of audio.
@@ -82,6 +82,7 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
         [(word, *time) for (word, _, _), time in zip(words, times, strict=True)], columns=["word", "start", "end"]
     )
     table.attrs["heads"] = [] if silent else [(*at, share) for at, share in best]
+    table.attrs["all"] = [(*at, share) for share, at in measured]
     return table
 
 

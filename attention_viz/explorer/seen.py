@@ -33,7 +33,7 @@ def _sound(trace: "Trace", packet: Packet) -> dict[str, Any]:
     samples, rate = trace.seen.sound.detach().float().numpy(), trace.seen.rate
     mel = np.rint(spectrogram(samples, rate) * 255).astype(np.uint8)
     loud = np.rint(samples.clip(-1, 1) * 32767).astype("<i2")
-    words, aligning = _words(trace)
+    words, aligning, follows = _words(trace)
     return {
         "rate": rate,
         "count": len(samples),
@@ -43,26 +43,29 @@ def _sound(trace: "Trace", packet: Packet) -> dict[str, Any]:
         "mel": packet.add(mel.tobytes()),
         "words": words,
         "aligning": aligning,
+        "follows": follows,
     }
 
 
-def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """Return spoken words, their times and the timing heads; none without speech."""
+def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]], list[list[float]]]:
+    """Return spoken words with times, the timing heads, and all heads with their measure; none without speech."""
     from attention_viz.analysis.word_times import said_words, word_times
     from attention_viz.errors import TraceError
 
     if _CROSS not in trace.attention_streams:
-        return [], []
+        return [], [], []
     try:
         said, table = said_words(trace), word_times(_Name(trace.provenance.model), trace)
     except TraceError:  # nothing is said, or more than there are frames
-        return [], []
+        return [], [], []
     times = zip(table["start"].tolist(), table["end"].tolist(), strict=True)
     words = [
         {"text": word, "rows": list(rows), "start": _known(start), "end": _known(end)}
         for (word, rows), (start, end) in zip(said, times, strict=True)
     ]
-    return words, [[int(layer), int(head)] for layer, head, _ in table.attrs["heads"]]
+    heads = [[int(layer), int(head)] for layer, head, _ in table.attrs["heads"]]
+    follows = [[int(layer), int(head), round(float(share), 4)] for layer, head, share in table.attrs["all"]]
+    return words, heads, follows
 
 
 def _known(second: float) -> float | None:

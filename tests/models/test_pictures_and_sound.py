@@ -112,7 +112,7 @@ def test_four_of_the_six_heads_of_the_last_layer_look_at_the_astronaut() -> None
     trace = shown(DINO, "astronaut")
     region = next(one for one in av.findings(trace) if one.kind == "region")
     assert (region.layer, region.query) == (11, 0)
-    assert region.text.startswith("4 of 6 heads of layer 11 look from “[CLS]” at one region around patch ")
+    assert region.text.startswith("The class token looks at one region at the top in 4 of 6 heads: ")
     own = trace.weights(11, region.head)[0, 1:]
     assert region.key - 1 in own.topk(20).indices.tolist()
 

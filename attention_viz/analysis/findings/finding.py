@@ -91,6 +91,9 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "alignment": FindingKind("A generated word looks at a word of the source.", 0.5, 1.1),
     "previous": FindingKind("A previous-token head: each word looks at the one before it.", 0.5, 0.2, of_a_head=True),
     "above": FindingKind("A patch-above head: each image patch looks at the one above it.", 0.5, 0.2, of_a_head=True),
+    "regions": FindingKind(
+        "An image patch, or the class token, looks at two or three compact regions away from it.", 0.2, 3.0
+    ),
     "region": FindingKind(
         "An image region that several heads of a layer look at from the class token.", 0.2, 1.3, of_a_head=True
     ),

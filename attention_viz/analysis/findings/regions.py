@@ -56,7 +56,7 @@ def regions_of(scene: StreamScene) -> list[Candidate]:
 def region_of(scene: StreamScene, layer: int, looking: int) -> Region | None:
     """Return a layer's main region; None if fewer than two heads agree."""
     call = scene.trace.attention(layer, scene.stream).rows([looking])
-    weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), _PatchGrid.of(scene)
+    weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), PatchGrid.of(scene)
     maps = grid.of_weights(weights)
     maps = maps / maps.sum(dim=(1, 2), keepdim=True).clamp_min(1e-12)
     best: Region | None = None
@@ -69,37 +69,43 @@ def region_of(scene: StreamScene, layer: int, looking: int) -> Region | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _PatchGrid:
+class PatchGrid:
     """A picture's patch positions, row by row; −1 for none."""
 
     positions: Tensor
 
     @classmethod
-    def of(cls, scene: StreamScene) -> "_PatchGrid":
+    def of(cls, scene: StreamScene) -> "PatchGrid":
+        """Return the patches along the queries."""
         return cls(patch_grid(scene.queries.tokens))
 
-    def of_weights(self, weights: Float[Tensor, "head key"]) -> Float[Tensor, "head row column"]:
+    def of_weights(self, weights: Float[Tensor, "*some key"]) -> Float[Tensor, "*some row column"]:
         """Arrange the weights as in the image."""
-        return torch.where(self.positions >= 0, weights[:, self.positions.clamp_min(0)], 0)
+        return torch.where(self.positions >= 0, weights[..., self.positions.clamp_min(0)], 0)
 
     def largest_part(self, inside: Bool[Tensor, "row column"]) -> Bool[Tensor, "row column"]:
         """Return the largest connected group of patches."""
-        left, best = {(row, column) for row, column in inside.nonzero().tolist()}, set[tuple[int, int]]()
-        while left:
-            start = min(left)
-            left.remove(start)
-            part, edge = set[tuple[int, int]](), [start]
-            while edge:
-                row, column = edge.pop()
-                part.add((row, column))
-                near = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)} & left
-                left -= near
-                edge += near
-            best = part if len(part) > len(best) else best
         found = torch.zeros_like(inside)
-        for row, column in best:
+        for row, column in max(connected(inside), key=len, default=frozenset[tuple[int, int]]()):
             found[row, column] = True
         return found
+
+
+def connected(inside: Bool[Tensor, "row column"]) -> list[frozenset[tuple[int, int]]]:
+    """Return the groups of patches that touch each other, as `regionsOf` in the explorer's `seen/patches.js`."""
+    left, parts = {(row, column) for row, column in inside.nonzero().tolist()}, list[frozenset[tuple[int, int]]]()
+    while left:
+        start = min(left)
+        left.remove(start)
+        part, edge = set[tuple[int, int]](), [start]
+        while edge:
+            row, column = edge.pop()
+            part.add((row, column))
+            near = {(row + 1, column), (row - 1, column), (row, column + 1), (row, column - 1)} & left
+            left -= near
+            edge += near
+        parts.append(frozenset(part))
+    return parts
 
 
 def _smoothed(weights: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
@@ -121,7 +127,7 @@ def _looked_at(
     region: Bool[Tensor, "row column"],
     maps: Float[Tensor, "head row column"],
     layer: int,
-    grid: _PatchGrid,
+    grid: PatchGrid,
     weights: Float[Tensor, "head key"],
 ) -> Region | None:
     area = float(region.sum()) / float((grid.positions >= 0).sum())

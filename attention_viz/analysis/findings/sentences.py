@@ -9,9 +9,10 @@ from attention_viz.analysis.findings.finding import Candidate, Finding
 from attention_viz.analysis.findings.pairs import NEXT_WORD
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
+from attention_viz.analysis.places import where_words
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import has_channels, mixer_of
-from attention_viz.analysis.words import ordinal, quoted
+from attention_viz.analysis.words import Words, ordinal, quoted
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
 
@@ -24,8 +25,8 @@ _SENTENCES = {
     "alignment": "for {query}, it looks at {key}: {number}",
     "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
     "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",
-    "region": "{heads} of {of} heads of layer {layer} look from {query} at {key:one region around {patch}}: {number} "
-    "of their weight on patches, for {area} of the image",
+    "regions": "{query} looks at {key:{count} regions}: {number}",
+    "region": "{query} looks at {key:one region {where}} in {heads} of {of} heads: {number}",
     "same token": "{query:repeated words} look back at {key:their earlier occurrences}: {number} on average",
     "induction": "{query:repeated words} look at {key:the word that followed last time}: {number} on average",
     "carried": "{key} is carried to {query}: {number} of the row's size",
@@ -45,6 +46,7 @@ _ARRIVED = "{key} is carried to {query}: {number} of all that arrives"
 _TAKEN = "{key} is taken away from {query}: {number} of the row's size"
 # Fields besides query, key and number.
 _PLAIN = ("before", "heads", "of", "layer", "area", "side")
+_COUNTS = {2: "two", 3: "three"}
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 
 
@@ -82,7 +84,7 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     if one.kind == NEXT_WORD:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
     said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
-    said |= _of_region(scene, one) | _of_effect(one)
+    said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
         if role in ("number", "effect"):
@@ -94,11 +96,30 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
         elif role == "next":
             yield quoted(following or ""), role
         elif role is not None:
-            words, word = (scene.queries, one.query) if role == "query" else (scene.keys, one.key)
-            which, named = words.named(word)
-            # The next word is predicted from the last row, which needs no number.
-            yield ("" if role == "query" and one.effect else which), ""
-            yield named, role
+            yield from _named(scene, one, role)
+
+
+def _named(scene: StreamScene, one: Candidate, role: str) -> Iterator[tuple[str, str]]:
+    words, word = (scene.queries, one.query) if role == "query" else (scene.keys, one.key)
+    which, named = words.named(word)
+    where, looking = _where(scene.queries, one.query), _where(scene.keys, one.key)
+    if where and looking and one.kind == "link":
+        named = {"query": f"a patch {where}"}.get(role, f"one {looking}" if where != looking else "another one there")
+        which = ""
+    elif role == "query" and words.tokens.patches:
+        which, named = "", f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
+    # The next word is predicted from the last row, which needs no number.
+    yield ("" if role == "query" and one.effect else which), ""
+    yield named, role
+
+
+def _where(words: Words, word: int) -> str:
+    """Say where a patch is; nothing for other tokens."""
+    patches = words.tokens.patches
+    if (place := patches.get(words.pieces[word][0])) is None:
+        return ""
+    down, across = (max(one[axis] for one in patches.values()) + 1 for axis in (0, 1))
+    return where_words((place[0] + 0.5) / down, (place[1] + 0.5) / across)
 
 
 def _of_effect(one: Candidate) -> dict[str, str]:
@@ -113,8 +134,7 @@ def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
         return {}
     found = region_of(scene, one.layer, scene.queries.pieces[one.query][0])
     assert found is not None
-    counts = {"heads": str(len(found.heads)), "of": str(found.of), "layer": str(one.layer)}
-    return {**counts, "patch": scene.keys.named(one.key)[1], "area": f"{found.area:.2f}"}
+    return {"heads": str(len(found.heads)), "of": str(found.of), "where": _where(scene.keys, one.key)}
 
 
 def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:

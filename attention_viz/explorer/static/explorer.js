@@ -1,6 +1,7 @@
 // The component: its elements in order, and the door through which a host speaks with it.
 
 import {createBars} from "./parts/bars.js";
+import {createChoices} from "./crossing/choices.js";
 import {createClaim} from "./claim/claim.js";
 import {createFindings} from "./claim/findings.js";
 import {createCopy} from "./copy/copy.js";
@@ -36,6 +37,7 @@ import {createTurns} from "./turns.js";
  * @property {(choice: HeadChoice) => void} [onChoice]  hears what the reader chooses, at once
  * @property {(pair: AskedPair) => void} [onPair]  ranks the heads of a long text by a pair, and hands over heads
  * @property {(page: string) => void} [onOpen]  goes to another page of the host, with what is chosen here
+ * @property {boolean} [crossing]  whether the page is about cross-attention
  * @property {Partial<HeadChoice> | null | undefined} [choice]  the head to begin with
  * @property {Settings | undefined} [settings] */
 
@@ -47,6 +49,8 @@ import {createTurns} from "./turns.js";
  *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
+// On a page about cross-attention, all heads leave room for what follows them.
+const CROSS_SHAPE = {height: 236, broadest: 5, largest: 280};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 /** @type {(keyof State)[]} */
@@ -66,14 +70,18 @@ const EVERYTHING = [
 
 /** Show packed bytes inside `host`.
  * @param {Element} host @param {Uint8Array} bytes @param {Hosting} hosting @returns {Explorer} */
-export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, onOpen, choice, settings}) {
+export function mountExplorer(
+  host,
+  bytes,
+  {theme, onChoice = () => {}, onPair, onOpen, crossing = false, choice, settings},
+) {
   const recording = new Recording(bytes);
   recording.ask = onPair ?? null;
   const root = element("div", {class: "av-explorer", "data-testid": "explorer", "data-theme": theme()});
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
   const view = createView(root, store, recording, (next) => onChoice(numbered(recording, next)), onOpen ?? null);
-  const turns = createTurns(view, pictureParts(view) ?? soundParts(view) ?? addParts(view));
+  const turns = createTurns(view, pictureParts(view) ?? soundParts(view, crossing) ?? addParts(view, crossing));
   let gone = false;
   store.listen(draw);
   const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
@@ -182,8 +190,10 @@ function followTheme(view, theme) {
 
 /** What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
  * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
- * @param {OwnView} view @returns {{first: Part[], later: Part[]}} */
-function addParts(view) {
+ * @param {OwnView} view @param {boolean} crosses  whether the page is about cross-attention
+ * @returns {{first: Part[], later: Part[]}} */
+function addParts(view, crosses) {
+  const crossing = crosses && view.now.stream.name === "cross" ? createChoices(view) : null;
   const matters = createMatters(view);
   const [claim, findings, controls, legend, strip, grid] = [
     createClaim(view),
@@ -191,7 +201,7 @@ function addParts(view) {
     createControls(view),
     createLegend(view),
     createStrip(view),
-    createGrid(view),
+    createGrid(view, crossing ? {shape: CROSS_SHAPE} : null),
   ];
   const [heatmap, bars, notes, search, table] = [
     createHeatmap(view),
@@ -203,13 +213,24 @@ function addParts(view) {
   controls.node.append(notes.sums, legend.node);
   const copy = createCopy(view);
   claim.node.append(copy.node);
-  const main = element("div", {class: "av-main"}, grid.node, heatmap.node, bars.node, search.node);
+  const main = element(
+    "div",
+    {class: "av-main"},
+    grid.node,
+    heatmap.node,
+    bars.node,
+    search.node,
+    crossing?.node ?? null,
+  );
+  if (crossing) main.classList.add("av-main-cross");
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
   top.append(claim.node, ...(matters ? [matters.node] : []), findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
   return {
-    first: [grid, heatmap, strip, controls, legend, claim, ...(matters ? [matters] : []), findings],
-    later: [bars, notes, search, table, copy],
+  const copy = createCopy(view);
+  claim.node.append(copy.node);
+    first: [grid, heatmap, strip, controls, legend, claim, findings],
+    later: [...(crossing ? [crossing] : []), bars, notes, search, table],
   };
 }
 

@@ -4,11 +4,12 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.analysis.findings.regions import region_of
+from attention_viz.analysis.findings.regions import connected, region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 from tests.analysis.planted import trace_of
+from tests.shipped import shown
 
 SIDE = 6
 
@@ -47,11 +48,63 @@ def test_a_region_at_which_heads_of_the_class_token_look_is_found_and_told() -> 
     own = trace.attention(1).weights[[0, 2, 3], 0, 1:].double()
     inside = own[:, [one - 1 for one in region.patches]].sum(-1) / own.sum(-1)
     assert found.strength == pytest.approx(float(inside.mean()), rel=1e-5)
-    area = len(region.patches) / SIDE**2
     assert found.text == (
-        "3 of 4 heads of layer 1 look from “[CLS]” at one region around patch 1, 1: "
-        f"{found.strength:.2f} of their weight on patches, for {area:.2f} of the image"
+        f"The class token looks at one region at the upper left in 3 of 4 heads: {found.strength:.2f}"
     )
+
+
+# Two regions of a 9 × 9 picture, three and two patches large, and a query away from both.
+TWO = [at(*one, side=9) for one in ((2, 2), (2, 3), (3, 2), (6, 6), (7, 6))]
+LOOKING = at(4, 4, side=9)
+
+
+def looking_at(keys: list[int], query: int = LOOKING) -> torch.Tensor:
+    weights = even(patches(9))
+    weights[1, 2, query, keys] = 60
+    return weights
+
+
+def test_a_patch_that_looks_at_two_regions_comes_first_and_is_told_without_rows_and_columns() -> None:
+    weights = looking_at(TWO)
+    weights[0, 0, at(8, 0, side=9), at(1, 1, side=9)] = 900  # a link with more weight
+    trace = trace_of(weights, patches(9), "picture")
+    first = av.findings(trace)[0]
+    assert (first.kind, first.layer, first.head, first.query) == ("regions", 1, 2, LOOKING)
+    assert first.key in TWO
+    row = trace.weights(1, 2)[LOOKING]
+    assert first.strength == pytest.approx(float(row[TWO].sum()), rel=1e-5)
+    assert first.text == f"A patch near the centre looks at two regions: {first.strength:.2f}"
+
+
+def test_rows_of_a_fixed_step_registers_edges_and_regions_of_everybody_are_no_regions() -> None:
+    side = 9
+    steps, single, edge = even(patches(side)), [at(2, 2, side), at(6, 6, side)], [at(2, 0, side), at(3, 0, side)]
+    for row in range(side):
+        for column in range(side):
+            for one in TWO:
+                away = [row + (one - 1) // side - 4, column + (one - 1) % side - 4]
+                if 0 <= min(away) and max(away) < side:
+                    steps[1, 2, at(row, column, side), at(*away, side)] = 60
+    everybody = even(patches(side))
+    everybody[1, 2, :, TWO] = 60
+    for weights in (steps, looking_at(single), looking_at([*edge, *TWO[3:]]), everybody, looking_at(TWO, TWO[0] + 1)):
+        kinds = [one.kind for one in av.findings(trace_of(weights, patches(side), "picture"), 9)]
+        assert "regions" not in kinds
+
+
+@pytest.mark.parametrize("name", ["chelsea", "astronaut"])
+def test_a_sample_opens_on_regions_that_hold_more_than_as_many_patches_elsewhere(name: str) -> None:
+    trace = shown("dinov2-small", name)
+    first = av.findings(trace)[0]
+    assert first.kind == "regions" and first.layer >= 8
+    row = trace.weights(first.layer, first.head)[first.query, 1:].reshape(16, 16)
+    inside = row >= row.max() / 2
+    assert first.strength == pytest.approx(float(row[inside].sum()), rel=1e-5)
+    assert sum(map(len, connected(inside))) < 0.06 * row.numel()
+    others = trace.weights(first.layer, first.head)[:, 1:].reshape(-1, 16, 16)[:, inside].sum(dim=1)
+    moves = [(down, across) for down in range(16) for across in range(16) if 4 <= max(down, across) <= 12]
+    moved = sum(float(torch.roll(row, move, (0, 1))[inside].sum()) for move in moves) / len(moves)
+    assert first.strength > 1.6 * float(others.mean()) and first.strength > 5 * moved
 
 
 def test_one_head_alone_and_even_weights_make_no_region() -> None:
@@ -69,7 +122,7 @@ def test_a_patch_below_is_a_neighbour_and_no_link() -> None:
     weights[0, 1, at(4, 4), at(0, 0)] = 60
     links = [one for one in av.findings(trace_of(weights, tokens, "picture"), 9) if one.kind == "link"]
     assert (links[0].query, links[0].key) == (at(4, 4), at(0, 0))
-    assert links[0].text.startswith("Patch 4, 4 looks at patch 0, 0: ")
+    assert links[0].text.startswith("A patch at the lower right looks at one at the upper left: ")
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@
  */
 
 /**
- * A sound as it was read: its samples of 16 bits, its spectrogram (column, band), the words that are said of it, and the
- * heads that align them with time.
+ * A sound as it was read: its samples of 16 bits, its spectrogram (column, band), the words that are said of it, the
+ * heads that align them with time, and all heads by how closely they follow the speech, best first.
  * @typedef {{rate: number, count: number, at: Place, bands: number, columns: number, mel: Place, words: Word[],
- *   aligning: [layer: number, head: number][]}} PackedSound
+ *   aligning: [layer: number, head: number][], follows: [layer: number, head: number, measure: number][]}} PackedSound
  */
 
 /** One attention layer. `blocked` are numbers of masks, one for each head or one for all of them.

@@ -14,11 +14,12 @@ import {hasAny} from "../data/store.js";
 /** @import {Part, State, View} from "../parts/view.js"
  * @import {Picture, Recording, Stream} from "../data/recording.js"
  * @import {HeadCell, HeadLayer} from "./cells.js"
- * @import {Layout} from "./layout.js" */
+ * @import {Layout, Place} from "./layout.js" */
 
 /**
  * How heads are drawn in small where they aren't drawn as matrices, and what of the state that follows.
- * @typedef {{follows: (keyof State)[], paint: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
+ * @typedef {{follows?: (keyof State)[], shape?: Partial<Place>,
+ *   paint?: (canvas: HTMLCanvasElement, head: Picture, layout: Layout) => void}} Painter
  */
 
 /** A layer of a stream, by its place there. @typedef {{stream: string, layer: number}} At
@@ -54,7 +55,7 @@ export function createGrid(view, painter = null) {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) resize(view, grid, node, rows);
+      if (hasAny(changed, "stream", "size")) resize(view, grid, node, rows, painter);
       if (
         hasAny(
           changed,
@@ -112,14 +113,14 @@ export function rowsWith({streams}, stream) {
 }
 
 /** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node
- * @param {GridRow[]} rows */
-function resize({root, room}, grid, node, rows) {
+ * @param {GridRow[]} rows @param {Painter | null} painter */
+function resize({root, room}, grid, node, rows, painter) {
   const beside = room() - TITLE;
   const seat = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  grid.lay({width: node.clientWidth, height});
+  grid.lay({width: node.clientWidth, height, ...painter?.shape});
 }
 
 /**
@@ -133,7 +134,7 @@ function paintAll(view, grid, painter, resample) {
   for (const cell of grid.cells.values()) {
     const picture = readAs(recording.picture({...cell.at, head: cell.head}), view.store.state);
     if (resample) cell.pixels = null;
-    if (picture && painter) painter.paint(cell.canvas, picture, grid.layout);
+    if (picture && painter?.paint) painter.paint(cell.canvas, picture, grid.layout);
     else if (picture) paint(view, grid.layout, cell, picture, shared);
   }
 }

@@ -12,7 +12,7 @@ import {said} from "../claim/said.js";
 
 // The part of a row's weight that a ribbon ends on, and what of it is left out at either side.
 const [BEFORE, AFTER] = [0.1, 0.9];
-const [TOLD, THIRD, SILENT] = [0.3, 0.6, 0.5];
+const [TOLD, THIRD, SILENT, LITTLE] = [0.3, 0.6, 0.5, 0.1];
 const THIRDS = ["first", "middle", "last"];
 
 /** The frames along an axis that lie within a sound.
@@ -38,17 +38,29 @@ export function rowOfWord(heads, {rows: own}, {count}, after, rows) {
 
 /** From which second to which the middle 80 % of a row's weight inside the sound lies.
  * @param {Float32Array} line @param {Frames} frames @returns {[number, number]} */
-export function spanOf(line, {step, seconds}) {
+export function spanOf(line, frames) {
+  const [from, to] = [BEFORE, AFTER].map((share) => secondAt(line, share, frames));
+  return from === null || to === null ? [0, frames.seconds] : [from, to];
+}
+
+/** The second before which half of a row's weight inside the sound lies; null where next to nothing of it does.
+ * @param {Float32Array} line @param {Frames} frames */
+export function middleSecond(line, frames) {
+  return line.reduce((sum, weight) => sum + weight, 0) < LITTLE ? null : secondAt(line, 0.5, frames);
+}
+
+/** The second before which a share of a row's weight inside the sound lies; null where it has none.
+ * @param {Float32Array} line @param {number} share @param {Frames} frames */
+function secondAt(line, share, {step, seconds}) {
   const all = line.reduce((sum, weight) => sum + weight, 0);
-  if (all === 0) return [0, seconds];
-  let [sum, from, to] = [0, 0, seconds];
-  line.forEach((weight, frame) => {
+  if (all === 0) return null;
+  let sum = 0;
+  for (const [frame, weight] of line.entries()) {
     const next = sum + weight / all;
-    if (sum < BEFORE && next >= BEFORE) from = frame + (BEFORE - sum) / (next - sum);
-    if (sum < AFTER && next >= AFTER) to = frame + (AFTER - sum) / (next - sum);
+    if (next >= share) return Math.min(seconds, (frame + (share - sum) / (next - sum)) * step);
     sum = next;
-  });
-  return [Math.min(seconds, from * step), Math.min(seconds, to * step)];
+  }
+  return seconds;
 }
 
 /** How much of a row's weight lies in the frames of a stretch of time: out of all frames, never rescaled.

@@ -34,6 +34,16 @@ export function chosenWord({store: {state}, now}, {words}) {
   );
 }
 
+/** What the chosen word hears, in a sentence.
+ * @param {SoundView} view @param {PackedSound} packed @param {Frames} frames */
+export function saidOfWord(view, packed, frames) {
+  const heads = hearingHeads(view, packed);
+  const word = packed.words[chosenWord(view, packed)];
+  if (!heads.length || !word) return null;
+  const {after} = view.store.state;
+  return tellWord(word, rowOfWord(heads, word, frames, after, view.now.stream.queries.count), frames, after);
+}
+
 /** @param {SoundView} view @param {PackedSound} packed @returns {Part & {said: () => Said[] | null}} */
 export function createWords(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
@@ -57,13 +67,7 @@ export function createWords(view, packed) {
       select();
       drawHero();
     },
-    said() {
-      const heads = hearingHeads(view, packed);
-      const word = packed.words[chosenWord(view, packed)];
-      if (!heads.length || !word) return null;
-      const {after} = view.store.state;
-      return tellWord(word, rowOfWord(heads, word, frames, after, view.now.stream.queries.count), frames, after);
-    },
+    said: () => saidOfWord(view, packed, frames),
   };
 }
 

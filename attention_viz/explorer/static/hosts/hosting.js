@@ -51,12 +51,17 @@ export function subjectOf({explorer, about = ""}) {
   return `${explorer} ${about}`;
 }
 
-/** Whether a message is for this component. Streamlit writes a component's key into a class of an element around it.
- * @param {HTMLElement} parentElement @param {Message} message */
+/** Whether a message is for this component. @param {HTMLElement} parentElement @param {Message} message */
 function isMeant(parentElement, {explorer}) {
+  return isInPart(parentElement, explorer);
+}
+
+/** Whether a component is in the part of a page with a key, which Streamlit writes into a class of an element.
+ * @param {HTMLElement} parentElement @param {string} key */
+export function isInPart(parentElement, key) {
   const root = parentElement.getRootNode();
   const host = root instanceof ShadowRoot ? root.host : parentElement;
-  return host.closest(`.st-key-${CSS.escape(explorer.replace(/[^\w-]/g, "-"))}`) !== null;
+  return host.closest(`.st-key-${CSS.escape(key.replace(/[^\w-]/g, "-"))}`) !== null;
 }
 
 /** Until a page of the app has its style sheet, which the browser fetches a script for: what is drawn before would be

@@ -1,7 +1,7 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
 import {mountComponent, takesChoice} from "./component.js";
-import {latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
+import {isInPart, latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
 import {element, listener} from "../parts/element.js";
 
@@ -59,6 +59,7 @@ async function start(entry, bytes) {
     settings: before.settings,
     choice: before.choice ?? message,
     theme: () => themeOf(root),
+    crossing: isInPart(parentElement, "cross"),
     onChoice: (next) => {
       entry.serial += 1;
       // What has to come from the server is asked for at once, unless the reader is walking through the heads.

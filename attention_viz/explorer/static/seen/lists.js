@@ -2,10 +2,11 @@
 
 import {element, within} from "../parts/element.js";
 import {hasAny} from "../data/store.js";
-import {threeDigits} from "../data/scale.js";
-import {SHOWN_ROW, lineOf, overPatches, regionOf} from "./patches.js";
+import {weightText} from "../data/scale.js";
+import {layerNumber} from "../heads/numbers.js";
+import {SHOWN_ROW, lineOf, overPatches, regionsOf} from "./patches.js";
 import {calledPatch, chosenPosition} from "./chosen.js";
-import {nameOfRegion} from "./telling.js";
+import {nameOfPatch, whereInImage} from "./telling.js";
 
 /** @import {Part, View} from "../parts/view.js"
  * @import {Patches, Region} from "./patches.js" */
@@ -13,7 +14,7 @@ import {nameOfRegion} from "./telling.js";
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
 
-const [MOST_LINES, MOST_LOOKING] = [8, 9];
+const [MOST_LINES, MOST_LOOKING, MOST_PARTS] = [8, 9, 3];
 
 /** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
@@ -32,33 +33,45 @@ export function createPictureLists(view, patches) {
       const {direction} = view.store.state;
       const chosen = chosenPosition(view);
       const line = lineOf(head, chosen, stream.keys.count, direction);
-      const region = regionOf(overPatches(line, patches), patches);
+      const regions = regionsOf(overPatches(line, patches), patches);
       const [title, lines] =
         direction === "to"
           ? ["Attended by", lookers(view, line, patches)]
-          : ["Attends to", parts(view, line, region, patches, head.sum(chosen, Int32Array.from(line.keys())))];
+          : ["Attends to", parts(view, line, regions, patches, head.sum(chosen, Int32Array.from(line.keys())))];
       fillList(goes, title, direction === "to" ? "a column, which doesn’t sum to 1" : "tick: an even share", lines);
       fillList(
         heads,
         direction === "to" ? "Heads that attend to it" : "Heads that attend there",
         "",
-        ranked(view, chosen, region, patches),
+        ranked(view, chosen, regions, patches),
       );
     },
   };
 }
 
-/** @param {ListsView} view @param {Float32Array} line @param {Region} region @param {Patches} patches
+/** @param {ListsView} view @param {Float32Array} line @param {Region[]} regions @param {Patches} patches
  * @param {number} whole  what the row sums to: hundreds of weights that are each rounded don't add up to it
  * @returns {Line[]} */
-function parts(view, line, region, patches, whole) {
-  const rest = patches.others.reduce((left, position) => left - line[position], whole - region.share);
-  const here = region.patches.length / patches.positions.length;
+function parts({now}, line, regions, patches, whole) {
+  const even = (/** @type {Region[]} */ some) =>
+    some.reduce((sum, one) => sum + one.patches.length, 0) / patches.positions.length;
+  const share = regions.reduce((sum, one) => sum + one.share, 0);
+  const rest = patches.others.reduce((left, position) => left - line[position], whole - share);
+  const many = regions.length > MOST_PARTS;
   return [
-    {label: nameOfRegion(region, patches), weight: region.share, even: here},
-    ...patches.others.map((position) => ({label: view.now.stream.keys.labels[position], weight: line[position]})),
-    {label: "the other patches", weight: Math.max(0, rest), even: 1 - here},
+    ...(many ? [{label: `${regions.length} regions`, weight: share, even: even(regions)}] : regions.map(lineOfRegion)),
+    ...patches.others.map((position) => ({
+      label: nameOfPatch(patches, now.stream.keys, position),
+      weight: line[position],
+    })),
+    {label: "the other patches", weight: Math.max(0, rest), even: 1 - even(regions)},
   ];
+  /** @param {Region} region @returns {Line} */
+  function lineOfRegion(region) {
+    const count = region.patches.length;
+    const label = `${count === 1 ? "patch" : "region"} ${whereInImage(region.patches, patches)}`;
+    return {label, weight: region.share, even: even([region])};
+  }
 }
 
 /** @param {ListsView} view @param {Float32Array} line @param {Patches} patches @returns {Line[]} */
@@ -69,10 +82,10 @@ function lookers(view, line, patches) {
     .map((position) => ({label: calledPatch(view, patches, position), weight: line[position]}));
 }
 
-/** The heads that have been read, by what the chosen position gives to a region, or by the largest that it is given.
- * @param {ListsView} view @param {number} chosen @param {Region} region @param {Patches} patches @returns {Line[]} */
-function ranked({recording, now: {stream}, store: {state}}, chosen, region, patches) {
-  const keys = region.patches.map((at) => patches.positions[at]);
+/** The heads that have been read, by what the chosen position gives to the regions, or by the largest that it is given.
+ * @param {ListsView} view @param {number} chosen @param {Region[]} regions @param {Patches} patches @returns {Line[]} */
+function ranked({recording, now: {stream}, store: {state}}, chosen, regions, patches) {
+  const keys = regions.flatMap((one) => one.patches.map((at) => patches.positions[at]));
   const found = stream.layers.flatMap(({heads}, layer) =>
     Array.from({length: heads}, (_, number) => {
       const head = recording.head({stream: stream.name, layer, head: number});
@@ -81,7 +94,7 @@ function ranked({recording, now: {stream}, store: {state}}, chosen, region, patc
         state.direction === "to"
           ? lineOf(head, chosen, stream.keys.count, "to").reduce((so, one) => Math.max(so, one), 0)
           : keys.reduce((sum, key) => sum + head.at(chosen, key), 0);
-      return [{label: recording.headName(stream, layer, number), weight, layer, head: number}];
+      return [{label: `${layerNumber(stream.layers, layer)}\u00b7${number}`, weight, layer, head: number}];
     }).flat(),
   );
   return found.sort((one, other) => other.weight - one.weight).slice(0, MOST_LOOKING);
@@ -108,6 +121,6 @@ function lineNode({label, weight, even, layer, head}) {
     {},
     called,
     element("span", {class: "av-track"}, fillNode, tick),
-    element("span", {class: "av-number"}, threeDigits(weight)),
+    element("span", {class: "av-number", title: weight.toPrecision(4)}, weightText(weight)),
   );
 }

@@ -1,13 +1,14 @@
-// The frames around the chosen patch and around what it looks at.
+// The frame around the chosen patch, and how much each region that it looks at has.
 
 import {element} from "../parts/element.js";
+import {weightText} from "../data/scale.js";
 import {chosenPosition} from "./chosen.js";
 import {tellPatch} from "./telling.js";
 
 /** @import {StageView} from "./chosen.js"
  * @import {Patches} from "./patches.js" */
 
-/** The frames around the chosen patch and around what it looks at, with how much that is.
+/** The frame around the chosen patch, and at each region's contour how much weight it has.
  * @param {StageView} view @param {HTMLElement} place @param {Patches} patches */
 export function placeMarks(view, place, patches) {
   const {head, stream} = view.now;
@@ -15,9 +16,8 @@ export function placeMarks(view, place, patches) {
   const chosen = chosenPosition(view);
   const marks = blockedOf(view, patches, chosen);
   const number = patches.numbers[chosen];
-  const region = head === null ? null : tellPatch(head, chosen, direction, patches, stream.keys).region;
-  if (region && !region.patches.includes(number))
-    marks.push(markOf(region.patches, patches, "av-marks-key", region.share.toFixed(2)));
+  const regions = head === null ? [] : tellPatch(head, chosen, direction, patches, stream.keys).regions;
+  for (const {patches: all, share} of regions) marks.push(markOf(all, patches, "av-region-mark", weightText(share)));
   if (number >= 0) marks.push(markOf([number], patches, direction === "to" ? "av-marks-key" : "av-marks-query", ""));
   place.replaceChildren(...marks);
 }

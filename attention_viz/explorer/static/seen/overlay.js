@@ -1,15 +1,17 @@
-// The weights of a chosen patch laid over a picture: in full colour where they are, grey and veiled where not.
+// The weights of a chosen patch laid over a picture: as light on the darkened photo, with a contour at half of the
+// largest.
 
 import {element} from "../parts/element.js";
 import {chosenPosition} from "./chosen.js";
+import {contourOf} from "./contour.js";
 import {lineOf, overPatches} from "./patches.js";
 import {veilOf} from "./veil.js";
 
-/** @import {PackedPicture} from "../data/payload.js"
+/** @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
  * @import {Patches} from "./patches.js" */
 
-/** The picture's dots: in colour, and in grey under a veil of the page's colour. @typedef {{colour: HTMLCanvasElement, veiled: HTMLCanvasElement}} Dots */
+/** The picture's dots: lit, and dark. @typedef {{lit: HTMLCanvasElement, dark: HTMLCanvasElement}} Dots */
 
 /** The dots as they came; as large as the picture is on the screen, since making them so takes longer than laying one
  * over the other; and the veil, which is painted anew for each patch.
@@ -17,24 +19,25 @@ import {veilOf} from "./veil.js";
 
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
 const SMOOTH = 208;
-const [VEIL_LIGHT, VEIL_DARK] = [0.62, 0.72];
+/** How bright a photo is where there is no weight. */
+export const DARK = 0.28;
+const CONTOUR = [
+  {strokeStyle: "rgb(255 255 255 / 85%)", lineWidth: 4},
+  {strokeStyle: "#7c3aed", lineWidth: 2},
+];
 
-/** @param {StageView} view @param {Uint8Array} dots @param {PackedPicture} packed @returns {Sheets} */
-export function sheetsOf(view, dots, {rows, columns}) {
-  const [colour, veiled] = [canvasOf(columns, rows), canvasOf(columns, rows)];
-  const dark = view.root.dataset["theme"] === "dark";
-  const ground = dark ? [8, 9, 14] : [255, 255, 255];
-  const veil = dark ? VEIL_DARK : VEIL_LIGHT;
-  const [plain, grey] = [new ImageData(columns, rows), new ImageData(columns, rows)];
+/** @param {Photo} photo @returns {Sheets} */
+export function sheetsOf({dots, rows, columns}) {
+  const [lit, dark] = [canvasOf(columns, rows), canvasOf(columns, rows)];
+  const [plain, dim] = [new ImageData(columns, rows), new ImageData(columns, rows)];
   for (let at = 0; at < rows * columns; at++) {
-    const [red, green, blue] = [dots[3 * at], dots[3 * at + 1], dots[3 * at + 2]];
-    const light = 0.299 * red + 0.587 * green + 0.114 * blue;
-    plain.data.set([red, green, blue, 255], 4 * at);
-    grey.data.set([...ground.map((one) => one * veil + light * (1 - veil)), 255], 4 * at);
+    const colour = [dots[3 * at], dots[3 * at + 1], dots[3 * at + 2]];
+    plain.data.set([...colour, 255], 4 * at);
+    dim.data.set([...colour.map((one) => DARK * one), 255], 4 * at);
   }
-  contextOf(colour).putImageData(plain, 0, 0);
-  contextOf(veiled).putImageData(grey, 0, 0);
-  return {dots: {colour, veiled}, sized: {colour: canvasOf(0, 0), veiled: canvasOf(0, 0)}, veil: canvasOf(0, 0)};
+  contextOf(lit).putImageData(plain, 0, 0);
+  contextOf(dark).putImageData(dim, 0, 0);
+  return {dots: {lit, dark}, sized: {lit: canvasOf(0, 0), dark: canvasOf(0, 0)}, veil: canvasOf(0, 0)};
 }
 
 /** @param {number} width @param {number} height */
@@ -47,37 +50,47 @@ function contextOf(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/** Draw the picture, and the veil over it where the weights aren't.
+/** Draw the picture, dark where the weights aren't, and the contour.
  * @param {StageView} view @param {HTMLCanvasElement} canvas @param {Sheets} sheets @param {Patches} patches
  * @param {number} side */
 export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   const size = Math.round(side * ratio);
-  const high = Math.round((size * dots.colour.height) / dots.colour.width);
+  const high = Math.round((size * dots.lit.height) / dots.lit.width);
   if (canvas.width !== size || canvas.height !== high) Object.assign(canvas, {width: size, height: high});
-  if (sized.colour.width !== size || sized.colour.height !== high) enlarge(dots, sized, size, high);
+  if (sized.lit.width !== size || sized.lit.height !== high) enlarge(dots, sized, size, high);
   const context = contextOf(canvas);
   Object.assign(context, {globalCompositeOperation: "copy", globalAlpha: 1});
   const {head, stream} = view.now;
   if (head === null) {
-    context.drawImage(sized.colour, 0, 0);
+    context.drawImage(sized.lit, 0, 0);
     return;
   }
   const {smooth, strength, direction} = view.store.state;
   const weights = overPatches(lineOf(head, chosenPosition(view), stream.keys.count, direction), patches);
   paintVeil(veil, weights, patches, smooth);
-  // The veil, then the grey picture where it is, then the colours beneath both.
+  // The veil, then the dark picture where it is, then the lit one beneath both.
   Object.assign(context, {globalAlpha: strength / 100, imageSmoothingEnabled: smooth});
   context.drawImage(veil, 0, 0, size, high);
   Object.assign(context, {globalCompositeOperation: "source-in", globalAlpha: 1});
-  context.drawImage(sized.veiled, 0, 0);
+  context.drawImage(sized.dark, 0, 0);
   context.globalCompositeOperation = "destination-over";
-  context.drawImage(sized.colour, 0, 0);
+  context.drawImage(sized.lit, 0, 0);
+  context.globalCompositeOperation = "source-over";
+  const contour = new Path2D();
+  for (const [fromX, fromY, toX, toY] of contourOf(weights, patches, smooth)) {
+    contour.moveTo(fromX * size, fromY * high);
+    contour.lineTo(toX * size, toY * high);
+  }
+  for (const {strokeStyle, lineWidth} of CONTOUR) {
+    Object.assign(context, {strokeStyle, lineWidth: lineWidth * ratio, lineCap: "round"});
+    context.stroke(contour);
+  }
 }
 
 /** @param {Dots} dots @param {Dots} sized @param {number} width @param {number} height */
 function enlarge(dots, sized, width, height) {
-  for (const which of /** @type {(keyof Dots)[]} */ (["colour", "veiled"])) {
+  for (const which of /** @type {(keyof Dots)[]} */ (["lit", "dark"])) {
     Object.assign(sized[which], {width, height});
     contextOf(sized[which]).drawImage(dots[which], 0, 0, width, height);
   }

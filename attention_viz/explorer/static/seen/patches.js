@@ -17,8 +17,8 @@
 
 /** A part of a picture: its patches, and how much weight they have together. @typedef {{patches: number[], share: number}} Region */
 
-// Patches that lie together have at least this share of the largest weight among them.
-const TOGETHER = 0.5;
+/** A patch belongs to a region if it has at least this share of the largest weight. */
+export const TOGETHER = 0.5;
 
 /** The patches along an axis; null where none of its positions has a row and a column.
  * @param {Pick<Axis, "place" | "count">} axis @returns {Patches | null} */
@@ -57,23 +57,29 @@ export function overPatches(line, {positions}) {
   return found;
 }
 
-/** The patches around the one with the most weight that touch each other and have at least half of what it has; none
- * where no patch has any weight. Python's `touching` has the same rule.
+/** The groups of patches that touch each other and have at least half of the largest weight, heaviest group first: what
+ * the contour encloses; none where no patch has any weight. Python's `spots.py` has the same rule.
  * @param {Float32Array} weights  of the patches
- * @param {Pick<Patches, "down" | "across">} patches @returns {Region} */
-export function regionOf(weights, patches) {
-  const most = weights.reduce((best, weight, at) => (weight > weights[best] ? at : best), 0);
-  if (!(weights[most] > 0)) return {patches: [], share: 0};
-  const found = new Set([most]);
-  const next = [most];
-  for (let at = next.pop(); at !== undefined; at = next.pop())
-    for (const beside of besides(at, patches))
-      if (!found.has(beside) && weights[beside] >= TOGETHER * weights[most]) {
-        found.add(beside);
-        next.push(beside);
-      }
-  const all = [...found].sort((one, other) => one - other);
-  return {patches: all, share: all.reduce((sum, at) => sum + weights[at], 0)};
+ * @param {Pick<Patches, "down" | "across">} patches @returns {Region[]} */
+export function regionsOf(weights, patches) {
+  const most = weights.reduce((so, weight) => Math.max(so, weight), 0);
+  if (most === 0) return [];
+  const left = new Set([...weights.keys()].filter((at) => weights[at] >= TOGETHER * most));
+  /** @type {Region[]} */
+  const found = [];
+  for (const first of left) {
+    const [part, next] = [[first], [first]];
+    left.delete(first);
+    for (let at = next.pop(); at !== undefined; at = next.pop())
+      for (const beside of besides(at, patches))
+        if (left.delete(beside)) {
+          part.push(beside);
+          next.push(beside);
+        }
+    part.sort((one, other) => one - other);
+    found.push({patches: part, share: part.reduce((sum, at) => sum + weights[at], 0)});
+  }
+  return found.sort((one, other) => other.share - one.share);
 }
 
 /** The patches above, below and beside one. @param {number} at @param {Pick<Patches, "down" | "across">} patches */

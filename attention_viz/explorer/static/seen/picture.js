@@ -3,16 +3,18 @@
 import {createClaim} from "../claim/claim.js";
 import {createFindings} from "../claim/findings.js";
 import {createGrid} from "../heads/grid.js";
-import {element} from "../parts/element.js";
+import {readPlane} from "../data/payload.js";
+import {element, fitCanvas} from "../parts/element.js";
 import {createNotes} from "../parts/legend.js";
 import {createTable} from "../parts/table.js";
 import {createPictureLists} from "./lists.js";
-import {patchesOf} from "./patches.js";
+import {lineOf, overPatches, patchesOf} from "./patches.js";
 import {chosenPosition, saidOfPicture} from "./chosen.js";
 import {createStage} from "./stage.js";
-import {paintTile} from "./tiles.js";
+import {litPhoto} from "./tiles.js";
 
-/** @import {OwnView, Part} from "../parts/view.js" */
+/** @import {OwnView, Part} from "../parts/view.js"
+ * @import {Photo} from "./tiles.js" */
 
 /** The parts of an explorer of a picture, in the order in which they are drawn; null where the trace is of none.
  * @param {OwnView} view @returns {{first: Part[], later: Part[]} | null} */
@@ -21,10 +23,30 @@ export function pictureParts(view) {
   const patches = packed ? patchesOf(view.now.stream.keys) : null;
   if (!packed || !patches || !view.now.stream.own) return null;
   view.told = () => saidOfPicture(view, patches);
-  const [claim, findings, stage] = [createClaim(view), createFindings(view), createStage(view, patches, packed)];
+  /** @type {Photo | null} */
+  let photo = null;
+  readPlane(view.recording.payload, packed.at).then((dots) => {
+    photo = {...packed, dots};
+    view.store.set({loaded: view.store.state.loaded + 1});
+  });
+  const [claim, findings] = [createClaim(view), createFindings(view)];
+  const stage = createStage(view, patches, () => photo);
+  const shape = {
+    height: 999,
+    largest: 76,
+    tallest: packed.rows / packed.columns,
+    broadest: packed.columns / packed.rows,
+  };
   const grid = createGrid(view, {
     follows: ["overQuery", "query", "pairQuery", "pairKey", "direction", "layer", "head"],
-    paint: (canvas, head, layout) => paintTile(view, patches, canvas, head, chosenPosition(view), layout),
+    shape,
+    paint: (canvas, head, {width, height}) => {
+      if (!photo || !("at" in head)) return;
+      const line = lineOf(head, chosenPosition(view), view.now.stream.keys.count, view.store.state.direction);
+      const context = fitCanvas(canvas, width, height);
+      const image = litPhoto(photo, overPatches(line, patches), patches, canvas.width, canvas.height);
+      context.putImageData(image, 0, 0);
+    },
   });
   const [lists, notes, table] = [createPictureLists(view, patches), createNotes(view), createTable(view)];
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});

@@ -1,7 +1,7 @@
-// The picture with the weights of a chosen patch laid over it.
+// The picture lit by the weights of a chosen patch.
 
-import {readPlane} from "../data/payload.js";
 import {element} from "../parts/element.js";
+import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {chosenPosition, pinPatch, saidOfPicture, walkPatches} from "./chosen.js";
 import {placeMarks} from "./marks.js";
@@ -10,44 +10,41 @@ import {SHOWN_ROW, lineOf, overPatches} from "./patches.js";
 import {createTools} from "./tools.js";
 
 /** @import {Part} from "../parts/view.js"
- * @import {PackedPicture} from "../data/payload.js"
+ * @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
  * @import {Sheets} from "./overlay.js"
  * @import {Patches} from "./patches.js" */
 
+const SLOT = "The class token is a summary slot without a place in the image.";
+
 /** The picture, and what is chosen of it.
- * @param {StageView} view @param {Patches} patches @param {PackedPicture} packed @returns {Part} */
-export function createStage(view, patches, packed) {
+ * @param {StageView} view @param {Patches} patches @param {() => Photo | null} read  the photo, once it is there
+ * @returns {Part} */
+export function createStage(view, patches, read) {
   const canvas = element("canvas", {role: "img", tabindex: "0", "data-testid": "picture"});
   const marks = element("div", {class: "av-picture-marks", "aria-hidden": "true"});
   const frame = element("div", {class: "av-picture-frame"}, canvas, marks);
-  const {tools, select} = createTools(view, patches);
+  const {tools, shading, select} = createTools(view, patches);
   const caption = element("p", {class: "av-quiet av-picture-told"});
-  const node = element("section", {class: "av-picture", "aria-label": "Image"}, tools, frame, caption);
-  /** @type {Uint8Array | null} */
-  let dots = null;
-  /** @type {{theme: number, sheets: Sheets} | null} */
-  let drawn = null;
+  const node = element("section", {class: "av-picture", "aria-label": "Image"}, tools, frame, shading, caption);
+  /** @type {Sheets | null} */
+  let sheets = null;
   // Asking for it at each patch would have the page laid out for the answer.
   let side = 0;
   new ResizeObserver(() => {
     if (side !== 0 && side !== frame.clientWidth) view.resized();
   }).observe(frame);
-  readPlane(view.recording.payload, packed.at).then((plane) => {
-    dots = plane;
-    view.store.set({loaded: view.store.state.loaded + 1});
-  });
   listenToPicture(view, canvas, patches);
   return {
     node,
     draw(changed) {
-      if (!hasAny(changed, ...SHOWN_ROW, "theme", "size", "direction", "smooth", "strength")) return;
+      if (!hasAny(changed, ...SHOWN_ROW, "size", "direction", "smooth", "strength")) return;
       select();
-      if (dots === null) return;
-      const {theme} = view.store.state;
-      if (drawn?.theme !== theme) drawn = {theme, sheets: sheetsOf(view, dots, packed)};
+      const photo = read();
+      if (photo === null) return;
+      sheets ??= sheetsOf(photo);
       if (side === 0 || hasAny(changed, "size")) side = frame.clientWidth;
-      paintOverlay(view, canvas, drawn.sheets, patches, side || 320);
+      paintOverlay(view, canvas, sheets, patches, side || 320);
       placeMarks(view, marks, patches);
       caption.textContent = captionOf(view, patches);
       canvas.setAttribute("aria-label", (saidOfPicture(view, patches) ?? []).map(([text]) => text).join("") || "Image");
@@ -61,7 +58,8 @@ function captionOf({now, store}, patches) {
   const line = lineOf(now.head, chosenPosition({now, store}), now.stream.keys.count, store.state.direction);
   const most = overPatches(line, patches).reduce((so, weight) => Math.max(so, weight), 0);
   const sum = store.state.direction === "to" ? " A column doesn’t sum to 1." : "";
-  return `Full colour: ${most.toFixed(3)}, the largest weight. Grey: 0.${sum} “Patch 3, 5” is row 3, column 5, counted from 0. Arrow keys move, Enter keeps.`;
+  const slot = now.stream.keys.labels.includes("[CLS]") ? ` ${SLOT}` : "";
+  return `Light is weight: a fully lit patch has ${weightText(most)}, the most here; a dark one 0. The violet line is at half of that.${sum}${slot} Arrow keys move, Enter keeps.`;
 }
 
 /** @param {StageView} view @param {HTMLCanvasElement} canvas @param {Patches} patches */

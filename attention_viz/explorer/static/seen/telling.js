@@ -2,15 +2,17 @@
 
 import {said} from "../claim/said.js";
 import {patchAt} from "../data/tokens.js";
-import {halfOn, lineOf, overPatches, regionOf} from "./patches.js";
+import {weightText} from "../data/scale.js";
+import {halfOn, lineOf, overPatches, regionsOf} from "./patches.js";
 
 /** @import {Axis} from "../data/tokens.js"
  * @import {Direction, Patches, Region, Weights} from "./patches.js" */
 
 /** @typedef {[text: string, role: "" | "query" | "key" | "number"]} Said */
 
-// A region is told where it has this much weight and this many times what its part of the picture would have.
-const [LEAST, TIMES] = [0.12, 2];
+// Up to so many regions are told where they have this much weight and this many times what their part of the picture
+// would have.
+const [LEAST, TIMES, MOST_TOLD] = [0.12, 2, 3];
 // What is no patch is told where it has more than this.
 const RESTS = 0.4;
 const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
@@ -23,50 +25,79 @@ export function nameOfPatch(patches, {labels}, position) {
   return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
 
-/** Where a region is: the name of its patch where it is one, else the middle of its patches.
- * @param {Region} region @param {Pick<Patches, "across">} patches */
-export function nameOfRegion({patches: all}, {across}) {
-  const middle = (/** @type {number[]} */ numbers) =>
-    Math.round(numbers.reduce((sum, one) => sum + one, 0) / numbers.length);
-  const [row, column] = [middle(all.map((at) => Math.floor(at / across))), middle(all.map((at) => at % across))];
-  const where = patchAt(row, column);
-  return all.length === 1 ? where : `${all.length} patches around ${where}`;
+// By thirds of a picture, as Python's `where_words`.
+const WHERE = [
+  ["at the upper left", "at the top", "at the upper right"],
+  ["on the left", "near the centre", "on the right"],
+  ["at the lower left", "at the bottom", "at the lower right"],
+];
+const COUNTS = ["no", "one", "two", "three"];
+
+/** Where some patches are, in words: the middle of them.
+ * @param {number[]} numbers @param {Pick<Patches, "down" | "across">} patches */
+export function whereInImage(numbers, {down, across}) {
+  const third = (/** @type {number[]} */ places, /** @type {number} */ count) => {
+    const middle = places.reduce((sum, one) => sum + one + 0.5, 0) / (numbers.length * count);
+    return Math.min(2, Math.floor(3 * middle));
+  };
+  const row = third(
+    numbers.map((at) => Math.floor(at / across)),
+    down,
+  );
+  return WHERE[row][
+    third(
+      numbers.map((at) => at % across),
+      across,
+    )
+  ];
+}
+
+/** A position in a sentence: a patch by where it is, in words.
+ * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
+function spokenPatch(patches, axis, position) {
+  const number = patches.numbers[position];
+  return number < 0 ? nameOfPatch(patches, axis, position) : `the patch ${whereInImage([number], patches)}`;
+}
+
+/** What several regions are called. @param {Region[]} regions @param {number} own  the patch that looks, or -1
+ * @param {Patches} patches */
+function calledRegions(regions, own, patches) {
+  const around = regions.some((one) => one.patches.includes(own));
+  if (regions.length > 1) return `${COUNTS[regions.length]} regions${around ? ", one around itself" : ""}`;
+  const [{patches: all}] = regions;
+  if (around) return all.length === 1 ? "itself" : "the patches around itself";
+  return `one ${all.length === 1 ? "patch" : "region"} ${whereInImage(all, patches)}`;
 }
 
 /** What a head does with a chosen position.
  * @param {Weights} head @param {number} chosen @param {Direction} direction @param {Patches} patches
- * @param {Pick<Axis, "labels" | "count">} axis @returns {{said: Said[], region: Region | null}} */
+ * @param {Pick<Axis, "labels" | "count">} axis @returns {{said: Said[], regions: Region[]}} */
 export function tellPatch(head, chosen, direction, patches, axis) {
   const line = lineOf(head, chosen, axis.count, direction);
   const weights = overPatches(line, patches);
-  const name = nameOfPatch(patches, axis, chosen);
+  const name = spokenPatch(patches, axis, chosen);
   const named = /** @type {Said} */ ([name.slice(0, 1).toUpperCase() + name.slice(1), "query"]);
-  if (direction === "to") return {said: tellColumn(line, name), region: null};
+  if (direction === "to") return {said: tellColumn(line, name), regions: []};
   const rest = patches.others.reduce(
     (best, position) => (line[position] > (line[best] ?? -1) ? position : best),
     patches.others[0] ?? -1,
   );
   if (rest >= 0 && line[rest] > RESTS) {
-    const where = nameOfPatch(patches, axis, rest);
+    const where = spokenPatch(patches, axis, rest);
     /** @type {Said[]} */
     const to = rest === chosen ? said` looks at itself: ` : said` looks at ${[where, "key"]}: `;
-    return {said: said`${named}${to}${[line[rest].toFixed(2), "number"]}`, region: null};
+    return {said: said`${named}${to}${[weightText(line[rest]), "number"]}`, regions: []};
   }
-  const region = regionOf(weights, patches);
-  const times = region.share / (region.patches.length / weights.length);
-  if (region.share < LEAST || times < TIMES) {
+  const regions = regionsOf(weights, patches);
+  const share = regions.reduce((sum, one) => sum + one.share, 0);
+  const count = regions.reduce((sum, one) => sum + one.patches.length, 0);
+  if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / weights.length) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
     const widely = said`${named} looks broadly: half of its weight on patches is on ${half} of ${weights.length}`;
-    return {said: widely, region: null};
+    return {said: widely, regions: []};
   }
-  const own = region.patches.includes(patches.numbers[chosen]);
-  const where =
-    own && region.patches.length === 1
-      ? "itself"
-      : own
-        ? `${region.patches.length} patches around itself`
-        : nameOfRegion(region, patches);
-  return {said: said`${named} looks at ${[where, "key"]}: ${[region.share.toFixed(2), "number"]}`, region};
+  const where = calledRegions(regions, patches.numbers[chosen], patches);
+  return {said: said`${named} looks at ${[where, "key"]}: ${[weightText(share), "number"]}`, regions};
 }
 
 /** What looks at a position: its column, which doesn't add up to 1.

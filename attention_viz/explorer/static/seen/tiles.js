@@ -1,65 +1,48 @@
-// A head in small: its weights over the patches, as colours on the ramp, to the head's own largest weight.
+// A photo in small, dark but for the light of a head's weights, to the head's own largest weight.
 
-import {element, fitCanvas} from "../parts/element.js";
-import {channels, onRamp, pixel} from "../data/scale.js";
-import {lineOf, overPatches} from "./patches.js";
+import {element} from "../parts/element.js";
+import {DARK} from "./overlay.js";
+import {lightOf} from "./veil.js";
 
-/** @import {View} from "../parts/view.js"
- * @import {Picture} from "../data/recording.js"
- * @import {Patches} from "./patches.js"
- * @import {Layout} from "../heads/layout.js" */
+/** @import {PackedPicture} from "../data/payload.js" */
 
-const SHADES = 64;
+/** The photo as the model read it. @typedef {Pick<PackedPicture, "rows" | "columns"> & {dots: Uint8Array}} Photo */
 
-/** Draw what a chosen position looks at in a head.
- * @param {Pick<View, "store" | "now" | "colours">} view @param {Patches} patches @param {HTMLCanvasElement} canvas
- * @param {Picture} head @param {number} chosen @param {Pick<Layout, "width" | "height">} layout */
-export function paintTile(view, patches, canvas, head, chosen, {width, height}) {
-  if (!("at" in head)) return;
-  const {store, now, colours} = view;
-  const weights = overPatches(lineOf(head, chosen, now.stream.keys.count, store.state.direction), patches);
-  const context = fitCanvas(canvas, width, height);
-  const [side, down] = [
-    Math.min(width, (height * patches.across) / patches.down),
-    Math.min(height, (width * patches.down) / patches.across),
-  ];
-  context.fillStyle = colours.surface;
-  context.fillRect(0, 0, width, height);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(sheetOf(weights, patches, colours.rampText), (width - side) / 2, (height - down) / 2, side, down);
-}
-
-/** @param {Float32Array} weights @param {Patches} patches @param {string[]} ramp */
-function sheetOf(weights, {down, across}, ramp) {
-  const most = weights.reduce((so, weight) => Math.max(so, weight), 0) || 1;
-  const table = shadesOf(ramp);
-  const image = new ImageData(across, down);
-  const dots = new Uint32Array(image.data.buffer);
-  weights.forEach((weight, at) => {
-    dots[at] = table[Math.round((SHADES * weight) / most)];
-  });
-  lastSheet ??= element("canvas", {});
-  if (lastSheet.width !== across || lastSheet.height !== down) Object.assign(lastSheet, {width: across, height: down});
-  const context = /** @type {CanvasRenderingContext2D} */ (lastSheet.getContext("2d"));
-  context.putImageData(image, 0, 0);
-  return lastSheet;
-}
-
-// One for all heads: making a canvas for each takes longer than painting them.
-/** @type {HTMLCanvasElement | null} */
-let lastSheet = null;
-
-/** @type {{of: string[], table: Uint32Array}} */
-let lastRamp = {of: [], table: new Uint32Array(0)};
-
-/** @param {string[]} ramp */
-function shadesOf(ramp) {
-  if (lastRamp.of !== ramp) {
-    const colours = ramp.map(channels);
-    lastRamp = {
-      of: ramp,
-      table: Uint32Array.from({length: SHADES + 1}, (_, at) => pixel(onRamp(colours, at / SHADES))),
-    };
+/** A small photo lit by weights over its patches. The explorer's row of heads and the atlas draw their heads with it.
+ * @param {Photo} photo @param {Float32Array} weights  of the patches, row by row
+ * @param {{down: number, across: number}} patches @param {number} width @param {number} height  in device pixels */
+export function litPhoto(photo, weights, patches, width, height) {
+  const {data} = smallPhoto(photo, width, height);
+  const light = lightOf(weights, patches, {wide: width, high: height, smooth: true});
+  const image = new ImageData(width, height);
+  for (let at = 0; at < light.length; at++) {
+    const share = DARK + (BRIGHT - DARK) * light[at];
+    for (let colour = 4 * at; colour < 4 * at + 3; colour++) image.data[colour] = share * data[colour];
+    image.data[4 * at + 3] = 255;
   }
-  return lastRamp.table;
+  return image;
+}
+
+// In so small a picture, light has to be seen at a glance: it is stronger than the photo's own.
+const BRIGHT = 1.5;
+
+/** All heads have one size: the photo is made as small as they are once. @type {{of: Uint8Array | null, image: ImageData | null}} */
+let lastSmall = {of: null, image: null};
+
+/** @param {Photo} photo @param {number} width @param {number} height */
+function smallPhoto({dots, rows, columns}, width, height) {
+  const {of, image} = lastSmall;
+  if (image && of === dots && image.width === width && image.height === height) return image;
+  const whole = new ImageData(columns, rows);
+  for (let at = 0; at < rows * columns; at++) {
+    whole.data.set(dots.subarray(3 * at, 3 * at + 3), 4 * at);
+    whole.data[4 * at + 3] = 255;
+  }
+  const [large, small] = [element("canvas", {width: columns, height: rows}), element("canvas", {width, height})];
+  large.getContext("2d")?.putImageData(whole, 0, 0);
+  const context = /** @type {CanvasRenderingContext2D} */ (small.getContext("2d"));
+  Object.assign(context, {imageSmoothingEnabled: true, imageSmoothingQuality: "high"});
+  context.drawImage(large, 0, 0, width, height);
+  lastSmall = {of: dots, image: context.getImageData(0, 0, width, height)};
+  return /** @type {ImageData} */ (lastSmall.image);
 }

@@ -2,6 +2,7 @@
 
 import {element} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
+import {weightText} from "../data/scale.js";
 import {chosenPosition, pinPatch} from "./chosen.js";
 import {lineOf} from "./patches.js";
 
@@ -34,16 +35,11 @@ export function createTools(view, patches) {
     ],
     (value) => store.set({smooth: value === "on"}),
   );
-  const strength = element("input", {type: "range", min: 0, max: 100, "aria-label": "Overlay strength"});
+  const strength = element("input", {type: "range", min: 0, max: 100, "aria-label": "Darkness without weight"});
   strength.oninput = () => store.set({strength: Number(strength.value)});
-  const tools = element(
-    "div",
-    {class: "av-picture-tools"},
-    ...chips.map(({chip}) => chip),
-    direction.node,
-    smooth.node,
-    element("label", {class: "av-check"}, "strength", strength),
-  );
+  const tools = element("div", {class: "av-picture-tools"}, ...chips.map(({chip}) => chip), direction.node);
+  const darkness = element("label", {class: "av-check"}, "darkness", strength);
+  const shading = element("div", {class: "av-picture-tools"}, smooth.node, darkness);
   const select = () => {
     const {state} = store;
     direction.select(state.direction);
@@ -53,20 +49,22 @@ export function createTools(view, patches) {
     const line = view.now.head && lineOf(view.now.head, chosen, view.now.stream.keys.count, state.direction);
     for (const {chip, share, position} of chips) {
       chip.setAttribute("aria-pressed", String(position === chosen));
-      share.textContent = line ? line[position].toFixed(2) : "";
+      share.textContent = line ? weightText(line[position]) : "";
     }
   };
-  return {tools, select};
+  return {tools, shading, select};
 }
 
 /** A position that is no patch, and how much it has.
  * @param {StageView} view @param {number} position @param {string} label */
 function createChip(view, position, label) {
   const share = element("span", {});
+  const summary = label === "[CLS]";
+  const title = summary ? "[CLS]: a summary slot without a place in the image" : null;
   const chip = element(
     "button",
-    {type: "button", class: "av-chip", "data-position": position, "aria-pressed": "false"},
-    label,
+    {type: "button", class: "av-chip", "data-position": position, "aria-pressed": "false", title},
+    summary ? "class token" : label,
     share,
   );
   chip.onclick = () => pinPatch(view, position);

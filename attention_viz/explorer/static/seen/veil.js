@@ -1,24 +1,33 @@
-// How much of a veil lies over each dot of a picture: none where the most weight is, all of it where there is none.
+// How much light lies on each dot of a picture: all where the most weight is, none where there is none.
 
-/** The veil's strength for each dot, 0 to 255, `size` rows of `size`: by patch, or going over from the middle of one
- * patch to that of the next, which shows no more than the patches do.
+/** The light of each dot from 0 to 1, `high` rows of `wide`: by patch, or going over from the middle of one patch to that
+ * of the next, which shows no more than the patches do.
  * @param {Float32Array} weights  of the patches, row by row
- * @param {{down: number, across: number}} patches @param {number} size @param {boolean} smooth */
-export function veilOf(weights, {down, across}, size, smooth) {
+ * @param {{down: number, across: number}} patches @param {{wide: number, high: number, smooth: boolean}} size */
+export function lightOf(weights, {down, across}, {wide, high, smooth}) {
   const most = weights.reduce((so, weight) => Math.max(so, weight), 0);
-  const veil = new Uint8ClampedArray(size * size);
-  if (most === 0) return veil.fill(255);
-  const [columns, rows] = [stepsOf(across, size, smooth), stepsOf(down, size, smooth)];
-  for (let y = 0; y < size; y++) {
+  const light = new Float32Array(wide * high);
+  if (most === 0) return light;
+  const [columns, rows] = [stepsOf(across, wide, smooth), stepsOf(down, high, smooth)];
+  for (let y = 0; y < high; y++) {
     const [top, bottom, below] = [rows.first[y] * across, rows.second[y] * across, rows.part[y]];
-    for (let x = 0; x < size; x++) {
+    for (let x = 0; x < wide; x++) {
       const [left, right, beside] = [columns.first[x], columns.second[x], columns.part[x]];
       const above = weights[top + left] * (1 - beside) + weights[top + right] * beside;
       const under = weights[bottom + left] * (1 - beside) + weights[bottom + right] * beside;
-      veil[y * size + x] = 255 * (1 - (above * (1 - below) + under * below) / most);
+      light[y * wide + x] = (above * (1 - below) + under * below) / most;
     }
   }
-  return veil;
+  return light;
+}
+
+/** The veil over a picture, 0 to 255: what is left of the light. @param {Float32Array} weights
+ * @param {{down: number, across: number}} patches @param {number} size @param {boolean} smooth */
+export function veilOf(weights, patches, size, smooth) {
+  return Uint8ClampedArray.from(
+    lightOf(weights, patches, {wide: size, high: size, smooth}),
+    (light) => 255 * (1 - light),
+  );
 }
 
 /** Between which two patches each dot lies, and how far it is from the first to the second.

@@ -19,22 +19,19 @@ from attention_viz.ui.selection import SHARED
 
 STREAM = "cross"
 
-# Its head 1 aligns: see the model's card.
-EXAMPLE = State(
-    model="translation", text="the boy finds the key and he sells it", layer=0, head=1, stream=STREAM, target=""
-)
+# Its head 1 aligns (see the model's card), and both adjectives change places.
+EXAMPLE = State(model="translation", text="the tired girl finds the red key", layer=0, head=1, stream=STREAM, target="")
 # The explorer's height on a wide screen.
 _HEIGHT = 560
 
 
 def _layout(state: State, _row: ControlRow) -> Slots:
     notes = st.container()
-    with st.container(key="cross"):
-        left, right = st.columns([3.35, 1])
-    with left.container(key="stage", height=_HEIGHT, border=False):
+    said = st.container(key="said")
+    # The explorer looks for this key: it then tells word by word what heads attend to.
+    with st.container(key="cross"), st.container(key="stage", height=_HEIGHT, border=False):
         picture = place_picture(state)
-    said, alignment = right.container(key="said"), right.container(key="alignment")
-    return Slots(picture, _HEIGHT, {"notes": notes, "said": said, "alignment": alignment, "words": st.container()})
+    return Slots(picture, _HEIGHT, {"notes": notes, "said": said, "words": st.container()})
 
 
 def _offer_example(state: State) -> None:

@@ -25,45 +25,12 @@ _LONGEST_TARGET = 400
 load, settle, study = load_text, settle_text, study_read
 
 
-def _aligned(trace: Trace, layer: int, head: int) -> list[tuple[str, str, float]]:
-    """Return each output word, its strongest source word, and the weight."""
-    weights = trace.weights(layer, head, STREAM)
-    target, read = trace.query_tokens(STREAM).written, trace.key_tokens(STREAM).said
-    best = weights.max(dim=-1)
-    pairs = zip(target, best.indices.tolist(), best.values.tolist(), strict=True)
-    return [(word, read[place], weight) for word, place, weight in pairs]
-
-
 def _show_target(trace: Trace) -> None:
     origin = trace.provenance
     own = bool(origin.generated)
     target = one_line(origin.target or " ".join(trace.query_tokens(STREAM).written), _LONGEST_TARGET)
     who = "Output" if own else "Target"
     st.html(f'<p class="cross-said"><b>{who}</b> <span data-testid="said">{html.escape(target)}</span></p>')
-
-
-def _show_alignment(trace: Trace, layer: int, head: int) -> None:
-    rows = "".join(
-        f'<tr><th scope="row" class="cross-query">{html.escape(word)}</th>'
-        f'<td class="cross-key">{html.escape(source)}</td><td class="cross-weight">{weight:.3f}</td></tr>'
-        for word, source, weight in _aligned(trace, layer, head)
-    )
-    heads = "".join(
-        f'<th scope="col" class="cross-{kind}">{words}</th>'
-        for kind, words in (
-            ("query", "predicts"),
-            ("key", "attends most to"),
-            ("weight", "weight" if trace.provenance.reading == "raw" else "share"),
-        )
-    )
-    st.html(
-        '<div class="cross-alignment" role="group" tabindex="0" aria-label="Alignment, one row per word">'
-        f'<table data-testid="alignment"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
-    st.caption(
-        "Each row is labelled with the word it predicts. Its query comes from the word before, so the row is about "
-        "choosing that word."
-    )
 
 
 def view(study: ReadStudy, selection: Selection) -> Parts:
@@ -76,7 +43,6 @@ def view(study: ReadStudy, selection: Selection) -> Parts:
     if shown is None:
         return Parts(parts, runs=[("", run)])
     parts += [
-        Part("alignment", functools.partial(_show_alignment, shown.trace, state.layer, state.head)),
         Part("picture", functools.partial(_show, shown, state)),
         Part("words", functools.partial(show_reading, shown, state)),
     ]
