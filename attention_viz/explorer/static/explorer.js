@@ -183,7 +183,7 @@ function addParts(view) {
     createFindings(view),
     createControls(view),
     createLegend(view),
-    createStrip(view),
+    createStrip(view, (sight) => heatmap.mark(sight)),
     createGrid(view),
   ];
   const [heatmap, bars, notes, search, table] = [

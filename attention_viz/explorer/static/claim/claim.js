@@ -191,8 +191,8 @@ function partsOf({parts}) {
 /** A token in a sentence: which of several with the same text, and its text in quotes.
  * @param {Axis} axis @param {number} place @param {string} role */
 function named(axis, place, role) {
-  const {labels, spellings} = axis;
-  const word = withoutSpace(spellings[place]);
+  const {labels, spellings, characters} = axis;
+  const word = withoutSpace(spellings[place], characters.get(place)?.text);
   const [before, shown] = tokenParts(labels, place, word, placeInWords(axis, place), role);
   return {before, shown, nodes: before ? [before, shown] : [shown]};
 }
