@@ -15,6 +15,9 @@ import {placeInWords, withoutSpace} from "../data/tokens.js";
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
 
+// Tokenizers' tokens for an unknown word.
+const UNKNOWN = ["<unk>", "[UNK]", "<|unk|>"];
+
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
   const sentence = element("p", {class: "av-claim", "data-testid": "explorer-sentence"});
@@ -132,6 +135,8 @@ function sentenceOf(view) {
   const told = view.told?.();
   const shown = pointed && !told ? pointedAt(view) : pair;
   if (shown === null) return [];
+  const unread = pointed ? null : unreadBy(stream.queries);
+  if (unread !== null) return [`\u201c${unread}\u201d stands for every word of this text.`];
   const {query, key} = shown;
   const {reading} = view.recording.header;
   // What was found in a head is known before the head has been read.
@@ -146,6 +151,13 @@ function sentenceOf(view) {
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
   if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
+}
+
+/** The token that stands for every word of a text that the model can't read; null of any other text.
+ * @param {Axis} axis */
+function unreadBy({labels, words}) {
+  const said = labels.filter((_, place) => words[place]);
+  return said.length && said.every((label) => UNKNOWN.includes(label)) ? said[0] : null;
 }
 
 /** What a value does at a query. @param {MixedHead} head @param {[query: number, key: number]} cell
