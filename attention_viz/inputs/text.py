@@ -170,8 +170,7 @@ def count_tokens(
 
 def unknown_parts(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str) -> list[str]:
     """Return the text's parts that the tokenizer reads as unknown; none if it doesn't say where they are."""
-    tokenizer = _present(model, tokenizer)
-    if not tokenizer.is_fast or (unknown := unknown_id(tokenizer)) is None:
+    if tokenizer is None or not tokenizer.is_fast or (unknown := unknown_id(tokenizer)) is None:
         return []
     encoding = with_tokenizer(
         model, tokenizer, text, lambda: tokenizer(text, return_offsets_mapping=True, verbose=False)

@@ -99,7 +99,7 @@ def unread(request: Request, text: str) -> list[str]:
     """Return a text's parts that the model reads as unknown."""
     from attention_viz.inputs.text import unknown_parts
 
-    return unknown_parts(request.model, _chosen(request).tokenizer, text)
+    return unknown_parts(request.model, getattr(_chosen(request), "tokenizer", None), text)
 
 
 def fit(request: Request, text: str) -> "Fit":
