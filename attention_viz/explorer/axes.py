@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
+from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -32,6 +33,8 @@ class PackedAxes:
             entry["signs"] = signs
         if set(tokens.spelling) != {"unknown"}:
             entry["spelling"] = tokens.spelling[0] if len(set(tokens.spelling)) == 1 else list(tokens.spelling)
+        if cut := cut_characters(tokens.labels, tokens.spelling):
+            entry["characters"] = [[one.text, one.first, list(one.counts)] for one in cut]
         if 1 in tokens.sentence:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
         if self._generated:

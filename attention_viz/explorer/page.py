@@ -18,6 +18,7 @@ from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.spelling import xml_text
 from attention_viz.views.style.theme import DARK, LIGHT, SANS
+from attention_viz.views.style.wording import one_line
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -167,8 +168,7 @@ def explore(
     heads = pictures_of(call) if isinstance(call, TokenMixer) else call.shape[0]
     if not 0 <= head < heads:
         raise ShapeError(f"layer {layer} of the {stream} has no head {head}; choose 0 to {heads - 1}")
-    text = trace.provenance.text or ""
-    text = text if len(text) <= _LONGEST_TITLE else f"{text[:_LONGEST_TITLE]} …"
+    text = one_line(trace.provenance.text or "", _LONGEST_TITLE)
     title = " · ".join(part for part in (text, trace.provenance.model) if part)
     terms = None
     if layers is not None or is_long(trace, MOST_IN_A_FILE):

@@ -176,7 +176,8 @@ def _with_imports(name: str) -> list[str]:
 @functools.cache
 def style_sheet() -> str:
     """Return the style sheet with `views.theme` colours."""
-    return _themed(".av-explorer") + _read("explorer.css") + _read("claim/claim.css") + _read("seen/seen.css")
+    parts = ("explorer.css", "overview/overview.css", "claim/claim.css", "seen/seen.css")
+    return _themed(".av-explorer") + "".join(map(_read, parts))
 
 
 def _themed(root: str) -> str:

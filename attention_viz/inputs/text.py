@@ -168,6 +168,18 @@ def count_tokens(
     return len(_encode(model, tokenizer, text, second_text, wording)["input_ids"])
 
 
+def unknown_parts(model: str, tokenizer: "PreTrainedTokenizerBase | None", text: str) -> list[str]:
+    """Return the text's parts that the tokenizer reads as unknown; none if it doesn't say where they are."""
+    if tokenizer is None or not tokenizer.is_fast or (unknown := unknown_id(tokenizer)) is None:
+        return []
+    encoding = with_tokenizer(
+        model, tokenizer, text, lambda: tokenizer(text, return_offsets_mapping=True, verbose=False)
+    )
+    found = cast("dict[str, list[Any]]", encoding)
+    pairs = zip(found["input_ids"], found["offset_mapping"], strict=True)
+    return [text[start:end] for number, (start, end) in pairs if number == unknown]
+
+
 def vocabulary(model: "PreTrainedModel") -> int:
     """Return the number of ids that the model knows; 0 if it doesn't read text."""
     table = _word_table(model)

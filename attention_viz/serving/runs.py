@@ -95,6 +95,13 @@ def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:
         return do(model)
 
 
+def unread(request: Request, text: str) -> list[str]:
+    """Return a text's parts that the model reads as unknown."""
+    from attention_viz.inputs.text import unknown_parts
+
+    return unknown_parts(request.model, getattr(_chosen(request), "tokenizer", None), text)
+
+
 def fit(request: Request, text: str) -> "Fit":
     """Return how much of a text the model reads."""
     return _chosen(request).fit(text)

@@ -43,6 +43,8 @@ class Entry:
         messages: example chat messages, if it has a chat template.
         reads: its input: "text", "picture" or "sound".
         samples: names of example inputs in `SAMPLES`, if it reads no text.
+        trained_on: the most tokens of a training text, by its model card; 0 if the card doesn't say.
+        reads_any: whether its tokenizer reads any text without unknown words, byte by byte.
     """
 
     short: str
@@ -66,6 +68,8 @@ class Entry:
     messages: tuple[str, ...] = ()
     reads: InputKind = InputKind.TEXT
     samples: tuple[str, ...] = ()
+    trained_on: int = 0
+    reads_any: bool = False
 
     @property
     def facts(self) -> ModelFacts:
@@ -130,6 +134,7 @@ CATALOGUE: dict[str, Entry] = {
         ),
         contrast="The bank of the city was flooded",
         marks=True,
+        trained_on=128,
     ),
     "SmolLM2-135M-Instruct": Entry(
         short="a language model",
@@ -159,6 +164,7 @@ CATALOGUE: dict[str, Entry] = {
         streams=("decoder",),
         predicts=True,
         chats=True,
+        reads_any=True,
     ),
     "dinov2-small": Entry(
         short="reads images",

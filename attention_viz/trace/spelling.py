@@ -6,7 +6,9 @@ The explorer's `data/spelling.js` does this too; one table tests both.
 import functools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
@@ -37,7 +39,6 @@ _SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.
 # Unicode's first-strong isolate and its end, and the classes of letters and digits that turn what is around them.
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 _TURNED = ("R", "AL", "AN")
-_AROUND = re.compile(f"^([{SPACE}{CONTINUES}]*)(.*?)([{CONTINUES}\u2080-\u2089]*)$", re.DOTALL)
 _JOINERS = ("\u200c", "\u200d")
 # Everything but the characters that XML 1.0 allows in a document (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -115,6 +116,52 @@ def _is_part(sign: str) -> bool:
     return category[0] in "LNM" or category == "So" or "\udc80" <= sign <= "\udcff"
 
 
+@dataclass(frozen=True)
+class Character:
+    """A character that the tokenizer cut.
+
+    Attributes:
+        text: the character; "" if its other bytes are missing.
+        first: the position of its first piece.
+        counts: how many of its bytes each piece has, from the first on.
+    """
+
+    text: str
+    first: int
+    counts: tuple[int, ...]
+
+
+def cut_characters(labels: Sequence[str], spellings: Sequence[str]) -> list[Character]:
+    """Return the characters whose bytes are in several pieces, and those with bytes missing, in order."""
+    found, held = list[Character](), list[tuple[int, int]]()
+
+    def close(text: str = "") -> None:
+        if held:
+            counts = Counter(place for place, _ in held)
+            found.append(Character(text, held[0][0], tuple(counts.values())))
+            held.clear()
+
+    for place, (label, how) in enumerate(zip(labels, spellings, strict=True)):
+        for sign in decode(label, how):
+            if not "\udc80" <= sign <= "\udcff":
+                close()
+                continue
+            if not _goes_on_with([byte for _, byte in held], ord(sign) - 0xDC00):
+                close()
+            held.append((place, ord(sign) - 0xDC00))
+            text = bytes(byte for _, byte in held).decode("utf-8", "ignore")
+            if text:
+                close(text)
+    close()
+    return found
+
+
+def _goes_on_with(held: list[int], byte: int) -> bool:
+    """Return whether a byte can follow the first ones of a character."""
+    missing = 0 if not held else (held[0] >= 0xC0) + (held[0] >= 0xE0) + (held[0] >= 0xF0) + 1 - len(held)
+    return missing > 0 and 0x80 <= byte < 0xC0
+
+
 def xml_text(text: str) -> str:
     """Spell out characters that XML forbids, as in ⟨U+FFFE⟩; don't escape markup."""
     return _NOT_XML.sub(lambda found: _code_point(found[0]), text)
@@ -177,10 +224,10 @@ def _code_point(sign: str) -> str:
 
 
 def set_apart(written: str) -> str:
-    """Isolate a right-to-left word from its light mark, position and surroundings."""
+    """Isolate a right-to-left word with its mark, at its right, and its number, at its left."""
     if _ISOLATE in written or not any(unicodedata.bidirectional(sign) in _TURNED for sign in written):
         return written
-    return _AROUND.sub(rf"\1{_ISOLATE}\2{_END_ISOLATE}\3", written, count=1)
+    return f"{_ISOLATE}{written}{_END_ISOLATE}"
 
 
 def without_accents(text: str) -> str:

@@ -5,9 +5,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import AutoTokenizer
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.spelling import SPELLINGS, carries, spell, visible, without_marks
+from attention_viz.inputs.labelling import spellings
+from attention_viz.sources.catalogue import of_text
+from attention_viz.trace.spelling import (
+    SPELLINGS,
+    Character,
+    carries,
+    cut_characters,
+    decode,
+    spell,
+    visible,
+    without_marks,
+)
 from attention_viz.trace.tokens import Tokens
 
 # The same table as the explorer's own function is tested on.
@@ -43,3 +55,41 @@ def test_tokens_are_written_by_their_own_spelling() -> None:
 def test_a_spelling_that_there_is_not_is_refused() -> None:
     with pytest.raises(TraceError, match=r"unknown spelling 'runes'; choose unknown, text, byte"):
         Tokens(("a",), (0,), spelling=("runes",))
+
+
+CUT = "ก 😀 é 👩\u200d👧 河 ﷺ a"
+
+
+@pytest.mark.parametrize("name", [name for name, entry in of_text().items() if entry.path and name != "scratch"])
+def test_cut_characters_are_those_of_the_text_in_every_shipped_tokenizer(name: str) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(of_text()[name].path)
+    ids = tokenizer(CUT, add_special_tokens=False)["input_ids"]
+    labels, how = tokenizer.convert_ids_to_tokens(ids), spellings(tokenizer, ids)
+    found = cut_characters(labels, how)
+    pieces = [decode(label, kind).encode("utf-8", "surrogateescape") for label, kind in zip(labels, how, strict=True)]
+    for one in found:
+        last = one.first + len(one.counts)
+        assert one.text in CUT and one.text.encode() in b"".join(pieces[one.first : last])
+        assert len(one.counts) > 1 and sum(one.counts) == len(one.text.encode())
+        # No earlier or later start has as many of its bytes.
+        assert all(0 < count <= len(piece) for count, piece in zip(one.counts, pieces[one.first : last], strict=True))
+    halves = "".join(decode(label, kind) for label, kind in zip(labels, how, strict=True))
+    assert sum("\udc80" <= sign <= "\udcff" for sign in halves) == sum(sum(one.counts) for one in found)
+    assert bool(found) == of_text()[name].reads_any
+
+
+def test_a_character_with_bytes_missing_is_half_a_one() -> None:
+    thai, smile = ["à¸", "ģ"], ["ðŁ", "ĺ"]
+    found = cut_characters([*thai, "a", *smile, "Ġb", "ģ"], ["byte-level"] * 7)
+    assert found == [
+        Character("ก", 0, (2, 1)),
+        Character("", 3, (2, 1)),
+        Character("", 6, (1,)),
+    ]
+    # A second character begins before the first has ended.
+    assert cut_characters(["à¸", "à¸ģ"[:2], "ģ"], ["byte-level"] * 3) == [
+        Character("", 0, (2,)),
+        Character("ก", 1, (2, 1)),
+    ]
+    assert cut_characters(["<0xE0>", "<0xB8>", "<0x81>"], ["sentencepiece"] * 3) == [Character("ก", 0, (1, 1, 1))]
+    assert cut_characters(["ð", "Ÿ"], ["text"] * 2) == []

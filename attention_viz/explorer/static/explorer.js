@@ -200,7 +200,7 @@ function addParts(view, crosses) {
     createFindings(view),
     createControls(view),
     createLegend(view),
-    createStrip(view),
+    createStrip(view, (sight) => heatmap.mark(sight)),
     createGrid(view, crossing ? {shape: CROSS_SHAPE} : null),
   ];
   const [heatmap, bars, notes, search, table] = [
@@ -227,10 +227,8 @@ function addParts(view, crosses) {
   top.append(claim.node, ...(matters ? [matters.node] : []), findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
   return {
-  const copy = createCopy(view);
-  claim.node.append(copy.node);
-    first: [grid, heatmap, strip, controls, legend, claim, findings],
-    later: [...(crossing ? [crossing] : []), bars, notes, search, table],
+    first: [grid, heatmap, strip, controls, legend, claim, ...(matters ? [matters] : []), findings],
+    later: [...(crossing ? [crossing] : []), bars, notes, search, table, copy],
   };
 }
 

@@ -137,10 +137,12 @@ def show_added(trace: "Trace") -> None:
     words = ". ".join(one for one in (_added_words(trace), _own_words(trace)) if one)
     if words:
         visit.memory(_Added).slot.caption(plain(f"{words}."))
-    for line in (*read_otherwise(trace), *trace.provenance.notes):
+    for line in read_otherwise(trace):
+        tell(line, short="Invisible characters" if line.startswith("The text has") else "Special token in text")
+    for line in trace.provenance.notes:
         tell(line)
     if not all(fits_link(getattr(visit.shared(), name)) for name in ("text", "second", "target")):
-        tell("A link leaves this text out: it is too long.", short="Not in links")
+        tell("A link leaves this text out: it is too long.", short="Text too long for a link")
 
 
 def _show_notes(trace: "Trace") -> None:

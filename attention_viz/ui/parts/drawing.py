@@ -27,13 +27,12 @@ from attention_viz.ui.controls.wording import show_added
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.unread import show_unread
 
 if TYPE_CHECKING:
     from attention_viz.trace.fitting import Fit
     from attention_viz.trace.trace import Trace
 
-# Tokenizers' tokens for an unknown word.
-_UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED = 3
 # From this many words, a usual language model takes a minute on a server with few processors.
 _LONG = 1_500
@@ -70,23 +69,6 @@ def _stopped_words(trace: "Trace", state: State) -> str:
     return f"{begun}its next token, “{trace.query_tokens().write(likely.token[0])}”, ends the text."
 
 
-def unknown_words(trace: "Trace") -> str:
-    """Count words unknown to the model; "" if none."""
-    parts = {"sentence": trace.key_tokens(trace.streams[0])}
-    if "cross" in trace.attention_streams:
-        parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
-    found = {where: [label for label in tokens.labels if label in _UNKNOWN] for where, tokens in parts.items()}
-    unknown = [
-        f"{len(labels)} {'word' if len(labels) == 1 else 'words'} of the {where}"
-        for where, labels in found.items()
-        if labels
-    ]
-    if not unknown:
-        return ""
-    (sign, *_) = [label for labels in found.values() for label in labels]
-    return f"{trace.provenance.model} doesn't know {' and '.join(unknown)}, and reads “{sign}” (unknown) instead."
-
-
 def accent_words(trace: "Trace") -> str:
     """List words read without accents; "" if none."""
     typed = dict.fromkeys(re.findall(r"\w+", unicodedata.normalize("NFC", trace.provenance.text or "")))
@@ -102,6 +84,17 @@ def accent_words(trace: "Trace") -> str:
     others = len(lost) - _NAMED
     more = [f"{others} more word{'s' * (others > 1)} likewise"] if others > 0 else []
     return f"{trace.provenance.model} strips accents: it reads {listed([*lost[:_NAMED], *more])}."
+
+
+def long_words(trace: "Trace") -> str:
+    """Compare a text's length with the model's training texts; "" if shorter or unknown."""
+    entry, count = CATALOGUE.get(trace.provenance.model), len(trace.key_tokens(trace.streams[0]))
+    if entry is None or not 0 < entry.trained_on < count:
+        return ""
+    return (
+        f"{trace.provenance.model} was trained on up to {entry.trained_on:,} tokens, by its model card, and this text "
+        f"has {count:,}. Beyond that, positions may mislead."
+    )
 
 
 @dataclass
@@ -253,10 +246,12 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     """Show replacements and cuts; nothing typed is lost."""
     show_added(run.trace)
     if rows and run.stream(state.stream) == "cross":
-        words = "Each row is labelled with the word it predicts. Its query comes from the word before."
-        tell(words, short="Row labels")
+        tell(
+            "Each row is labelled with the word it predicts. Its query comes from the word before.",
+            short="Rows: predicted words",
+        )
     if without := without_words(run.trace):
-        tell(without)
+        tell(without, short="Layers without softmax")
     if run.fit is None:
         opening.show_origin(run)
         return
@@ -264,11 +259,11 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
         show_cut(run.fit, state, "This text has")
     if run.second is not None and run.second.cut:
         show_cut(run.second, state, "With the second sentence, this text has")
-    if unknown := unknown_words(run.trace):
-        tell(unknown, loud=True, short="Unknown words")
+    show_unread(run, state)
     for words, short in (
+        (long_words(run.trace), "Longer than trained on"),
         (accent_words(run.trace), "Accents dropped"),
-        (_stopped_words(run.trace, state), "Generation stopped"),
+        (_stopped_words(run.trace, state), "Stopped early"),
     ):
         if words:
             tell(words, short=short)

@@ -66,8 +66,8 @@ def _draw(button: _NoticeButton) -> None:
 
 
 def _label(notices: Sequence[_Notice]) -> str:
-    """Return "2 notes", "Text cut" or "Text cut · 2 more"."""
-    short = next((one.short for one in notices if one.short), "")
+    """Return "2 notes", "Text cut" or "Text cut · 2 more"; a loud notice names the button first."""
+    short = next((one.short for one in sorted(notices, key=lambda one: not one.loud) if one.short), "")
     others = len(notices) - bool(short)
     if short:
         return f"{short} · {others} more" if others else short

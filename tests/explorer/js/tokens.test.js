@@ -68,15 +68,45 @@ test("what stands in a picture or a sound is named and spoken of by its place", 
   assert.deepEqual(sound.shown, sound.names);
 });
 
-test("a word from right to left is isolated between its mark and its position", () => {
+test("a token with bytes of a character is named with it, half a character as that", () => {
+  const labels = ["\u00e0\u00b8", "\u0123", "\u0120b", "\u00e0\u00b8"];
+  const axis = axisOf(labels, {
+    spelling: "byte-level",
+    characters: [
+      ["\u0e01", 0, [2, 1]],
+      ["", 3, [2]],
+    ],
+  });
+  assert.deepEqual(axis.names, [
+    "\u0e01\u27e8E0 B8\u27e9\u2080",
+    "\u0e01\u27e881\u27e9",
+    "b",
+    "\u27e8E0 B8\u27e9\u2083",
+  ]);
+  assert.deepEqual(axis.spoken, [
+    "\u0e01, bytes 1 to 2 of 3 (position 0)",
+    "\u0e01, byte 3 of 3",
+    "b",
+    "part of a character, \u27e8E0 B8\u27e9 (position 3)",
+  ]);
+});
+
+test("a text runs from right to left if its first letter does, whatever its special tokens", () => {
+  const arabic = "\u0645\u0631";
+  assert.ok(axisOf(["[CLS]", "1", arabic, "bank"], {special: [0]}).fromTheRight);
+  assert.ok(!axisOf(["bank", arabic]).fromTheRight);
+  assert.ok(!axisOf(["1", "."]).fromTheRight);
+});
+
+test("a word from right to left is isolated with its mark and its position", () => {
   const labels = ["\u0645\u0631", "##\u0629", "\u0645\u0631", "bank"];
   const axis = axisOf(labels, {spelling: "wordpiece"});
   assert.deepEqual(axis.names, [
-    "\u2068\u0645\u0631\u2069\u2080",
-    "\u203f\u2068\u0629\u2069",
-    "\u2068\u0645\u0631\u2069\u2082",
+    "\u2068\u0645\u0631\u2080\u2069",
+    "\u2068\u203f\u0629\u2069",
+    "\u2068\u0645\u0631\u2082\u2069",
     "bank",
   ]);
-  assert.equal(axis.shown[1], "\u203f\u2068\u0629\u2069");
-  assert.equal(axis.numbered[2], "\u2068\u0645\u0631\u2069\u2082");
+  assert.equal(axis.shown[1], "\u2068\u203f\u0629\u2069");
+  assert.equal(axis.numbered[2], "\u2068\u0645\u0631\u2082\u2069");
 });

@@ -18,6 +18,8 @@ import {placeInWords, withoutSpace} from "../data/tokens.js";
 // What the number is that a head writes.
 const EFFECT =
   "The head\u2019s direct effect on the first word\u2019s logit minus the second\u2019s, with norms and attention held fixed";
+// Tokenizers' tokens for an unknown word.
+const UNKNOWN = ["<unk>", "[UNK]", "<|unk|>"];
 
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
@@ -144,6 +146,8 @@ function sentenceOf(view) {
   const told = view.told?.();
   const shown = pointed && !told ? pointedAt(view) : pair;
   if (shown === null) return [];
+  const unread = pointed ? null : unreadBy(stream.queries);
+  if (unread !== null) return [`\u201c${unread}\u201d stands for every word of this text.`];
   const {query, key} = shown;
   const {reading} = view.recording.header;
   // What was found in a head is known before the head has been read.
@@ -158,6 +162,13 @@ function sentenceOf(view) {
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
   if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
+}
+
+/** The token that stands for every word of a text that the model can't read; null of any other text.
+ * @param {Axis} axis */
+function unreadBy({labels, words}) {
+  const said = labels.filter((_, place) => words[place]);
+  return said.length && said.every((label) => UNKNOWN.includes(label)) ? said[0] : null;
 }
 
 /** What a value does at a query. @param {MixedHead} head @param {[query: number, key: number]} cell
@@ -208,8 +219,8 @@ export function sideOf(text) {
 /** A token in a sentence: which of several with the same text, and its text in quotes.
  * @param {Axis} axis @param {number} place @param {string} role */
 function named(axis, place, role) {
-  const {labels, spellings} = axis;
-  const word = withoutSpace(spellings[place]);
+  const {labels, spellings, characters} = axis;
+  const word = withoutSpace(spellings[place], characters.get(place)?.text);
   const [before, shown] = tokenParts(labels, place, word, placeInWords(axis, place), role);
   return {before, shown, nodes: before ? [before, shown] : [shown]};
 }

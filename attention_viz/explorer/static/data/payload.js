@@ -1,6 +1,7 @@
 // Reading the bytes that Python packed: length, JSON header, arrays (see packet.py for the layout).
 
-/** @import {Word} from "../hearing/speech.js"
+/** @import {PackedCharacter} from "../overview/characters.js"
+ * @import {Word} from "../hearing/speech.js"
  * @import {PackedMixing} from "./mixing.js" */
 
 /** Where a plane lies behind the header: how many bytes after it, and how many bytes long.
@@ -16,6 +17,7 @@
  * @property {number[]} [signs]  other tokens that have nothing of a word in them
  * @property {[first: number[], second: number[]]} [sentences]
  * @property {number[]} [generated]
+ * @property {PackedCharacter[]} [characters]  those that the tokenizer cut
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
  */
 

@@ -33,7 +33,14 @@ export function spell(label, spelling = "unknown") {
   return {mark: "", text: visible(text) + (open ? MARKS.continues : "")};
 }
 
-/** A word that runs from right to left isolated, so that it doesn't turn the numbers and marks around it.
+/** Whether a text runs from right to left: by its first letter. @param {string[]} texts  its pieces */
+export function runsFromTheRight(texts) {
+  const first = texts.map((text) => /\p{L}/u.exec(text)?.[0]).find(Boolean);
+  return first !== undefined && FROM_THE_RIGHT.test(first);
+}
+
+/** A word that runs from right to left isolated, with its marks and number: those before it stand to its right, those
+ * after it to its left, and nothing around it is turned.
  * @param {string} written */
 export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;

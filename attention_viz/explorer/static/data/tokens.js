@@ -1,8 +1,10 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
-import {MARKS, setApart, spell} from "./spelling.js";
+import {partInWords, readCharacters} from "../overview/characters.js";
+import {MARKS, runsFromTheRight, setApart, spell} from "./spelling.js";
 
-/** @import {PackedAxis} from "./payload.js" */
+/** @import {PackedAxis} from "./payload.js"
+ * @import {CharacterPart} from "../overview/characters.js" */
 
 /** @typedef {"first" | "second" | "generated"} Origin */
 
@@ -22,6 +24,8 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {boolean} padding
  * @property {boolean} repeats
  * @property {number} count
+ * @property {Map<number, CharacterPart>} characters  what tokens have of a character that the tokenizer cut
+ * @property {boolean} fromTheRight  whether its text runs from right to left
  * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text */
 
 /** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
@@ -36,12 +40,13 @@ export const ORIGIN_NAMES = ["first", "second", "generated"];
 /** The tokens along one axis, ready to be shown. @param {PackedAxis} packed @returns {Axis} */
 export function readAxis(packed) {
   const {labels, spelling = "unknown", special, padding, signs = [], sentences, generated = [], place: where} = packed;
+  const characters = readCharacters(packed.characters ?? []);
   // A patch and a time are no tokenizer's: the space in "0.74 s" is a space.
   const written = typeof spelling === "string" ? new Array(labels.length).fill(spelling) : spelling;
   const spellings = labels.map((label, place) =>
     where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
-  const shown = spellings.map(({mark, text}) => mark + setApart(text));
+  const shown = spellings.map(({mark, text}) => setApart(mark + text));
   /** @type {Map<string, number>} */
   const times = new Map();
   for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
@@ -53,15 +58,23 @@ export function readAxis(packed) {
   const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
   const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
-  const names = spellings.map((one, place) => placed(place) ?? withoutSpace(one) + number(place));
-  const numbered = shown.map((text, place) => text + number(place));
+  // A piece of a character with the character: "ก⟨E0⟩".
+  const whole = (/** @type {number} */ place) => characters.get(place)?.text ?? "";
+  const names = spellings.map((one, at) => placed(at) ?? setApart(whole(at) + unspaced(one) + number(at)));
+  const numbered = spellings.map(({mark, text}, place) => setApart(mark + text + number(place)));
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
     const said = placed(place);
     if (said !== null) return said + (padded.has(place) ? " (padding)" : "");
     const position = repeated(place) ? ` (position ${place})` : "";
     const origin = origins[place];
-    return text + (padded.has(place) ? " (padding)" : "") + position + (origin ? `, ${ORIGINS[origin]}` : "");
+    const part = characters.get(place);
+    return (
+      (part ? partInWords(part, text) : text) +
+      (padded.has(place) ? " (padding)" : "") +
+      position +
+      (origin ? `, ${ORIGINS[origin]}` : "")
+    );
   });
   return {
     labels,
@@ -74,10 +87,12 @@ export function readAxis(packed) {
     dimmed,
     words,
     origins,
+    characters,
     special: special.length > 0,
     padding: padding.length > 0,
     repeats: times.size < labels.length,
     count: labels.length,
+    fromTheRight: runsFromTheRight(spellings.filter((_, at) => !dimmed[at]).map(({text}) => text)),
     place: where ?? null,
   };
 }
@@ -122,9 +137,14 @@ export function patchAt(row, column) {
 }
 
 /** A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
- * @param {{mark: string, text: string}} spelling */
-export function withoutSpace({mark, text}) {
-  return (mark === MARKS.space ? "" : mark) + setApart(text);
+ * @param {{mark: string, text: string}} spelling @param {string} [whole]  the character that it is a part of */
+export function withoutSpace(spelling, whole = "") {
+  return setApart(whole + unspaced(spelling));
+}
+
+/** @param {{mark: string, text: string}} spelling */
+function unspaced({mark, text}) {
+  return mark === MARKS.space ? text : mark + text;
 }
 
 /** @param {number} number */
@@ -156,6 +176,6 @@ export function writeToken(node, axis, place) {
   sign.textContent = mark;
   word.textContent = text;
   node.replaceChildren(...(mark ? [sign, word] : [word]));
-  node.title = mark + text;
+  node.title = axis.characters.has(place) ? axis.spoken[place] : mark + text;
   return node;
 }

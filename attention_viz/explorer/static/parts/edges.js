@@ -2,6 +2,7 @@
 
 import {drawArcs, drawLinks, drawNumbers} from "./arcs.js";
 import {fitCanvas} from "./element.js";
+import {centreAt} from "./line.js";
 import {MixedHead} from "../data/mixing.js";
 import {lengthOf} from "../data/scale.js";
 
@@ -91,7 +92,10 @@ function pairEdges(strip, head) {
   if (pair === null || head.isBlocked(pair.query, pair.key)) return [];
   const weight = head.at(pair.query, pair.key);
   const place = Math.min(1, Math.abs(weight) / unitOf(head));
-  return edge(strip, pair.query, pair.key, weight).map((one) => ({...one, place}));
+  const [queries, keys] = [strip.lines[strip.lines.length - 1], strip.lines[0]];
+  const [from, to] = [queries.places.indexOf(pair.query), keys.places.indexOf(pair.key)];
+  // Of a long text an end may not be on the page: the arc leads out of sight towards it.
+  return from < 0 || to < 0 ? [] : [{from: centreAt(queries, from), to: centreAt(keys, to), weight, place}];
 }
 
 /** A link, where both of its tokens have a place on the screen.

@@ -6,7 +6,8 @@ import {MixedHead, carried, rowSums, shareOfSize, significant} from "../data/mix
 import {threeDigits} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
-/** @import {BlockView, createBlocks} from "./blocks.js"
+/** @import {Sight} from "../overview/overview.js"
+ * @import {BlockView, createBlocks} from "./blocks.js"
  * @import {MatrixView} from "./matrix.js"
  * @import {Plot} from "./plot.js"
  * @import {View} from "./view.js"
@@ -31,6 +32,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @property {HTMLButtonElement} whole
  * @property {HTMLButtonElement} farther
  * @property {ReturnType<typeof createBlocks>} blocks
+ * @property {Sight | null} sight  what is in sight of the line of tokens; null if it is everything
  * @property {Viewport} window
  * @property {Plot | null} plot  null until it has been drawn
  * @property {Drag | null} drag

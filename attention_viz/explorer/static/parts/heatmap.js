@@ -12,6 +12,7 @@ import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 
 /** @import {MatrixMap, MapView} from "./gestures.js"
+ * @import {Sight} from "../overview/overview.js"
  * @import {Part, State} from "./view.js"
  * @import {AnyHead, Stream} from "../data/recording.js"
  * @import {Viewport} from "../data/viewport.js" */
@@ -28,7 +29,8 @@ const FROM_FULL_SCREEN = ["Close", "Exit full screen"];
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
-/** The matrix: queries down, keys across. @param {MapView} view @returns {Part} */
+/** The matrix: queries down, keys across; `mark` frames what is in sight of the line of tokens.
+ * @param {MapView} view @returns {Part & {mark: (sight: Sight | null) => void}} */
 export function createHeatmap(view) {
   const [base, over] = [
     element("canvas", {"aria-hidden": "true"}),
@@ -67,13 +69,14 @@ export function createHeatmap(view) {
   /** @type {MatrixMap} */
   const map = {
     ...{view, node, stage, base, over, zoom, whole, farther, blocks},
-    ...{window: wholeWindow(1, 1), plot: null, drag: null, touches: new Map()},
+    ...{window: wholeWindow(1, 1), plot: null, drag: null, touches: new Map(), sight: null},
     show: (window) => showWindow(map, window),
   };
   listenToMatrix(map);
   listenToScreen(map, full);
   return {
     node,
+    mark: (sight) => markSight(map, sight),
     draw(changed) {
       const {stream, at} = view.now;
       verb.textContent = stream.signed ? " from " : " attend to ";
@@ -172,7 +175,7 @@ function roomFor({node, view}) {
 
 /** What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
  * @param {MatrixMap} map */
-function drawOver({view, over, plot, base}) {
+function drawOver({view, over, plot, base, sight}) {
   const context = fitCanvas(over, base.clientWidth, base.clientHeight);
   context.clearRect(0, 0, over.clientWidth, over.clientHeight);
   if (plot === null || view.now.head === null) return;
@@ -188,6 +191,7 @@ function drawOver({view, over, plot, base}) {
     row: rows.indexOf(pair?.query ?? -1) - plot.window.top,
     column: columns.indexOf(pair?.key ?? -1) - plot.window.left,
   };
+  if (sight !== null) frameSight(context, view, plot, sight);
   if (rows.length * columns.length > 1) frameCells(context, plot, chosen, colours.accent, 2);
   if (active.query !== null && row >= 0 && row < plot.down) {
     frameCells(context, plot, {row, column: null}, colours.query, plot.height / plot.down < 5 ? 1 : 1.5);
@@ -197,6 +201,30 @@ function drawOver({view, over, plot, base}) {
     frameCells(context, plot, {row: null, column}, colours.key, plot.width / plot.across < 5 ? 1 : 1.5);
     paintLabel(context, view, plot, "column", column, stream.keys, active.key, true);
   }
+}
+
+/** @param {MatrixMap} map @param {Sight | null} sight */
+function markSight(map, sight) {
+  if (String(Object.values(sight ?? {})) === String(Object.values(map.sight ?? {}))) return;
+  map.sight = sight;
+  drawOver(map);
+}
+
+/** A frame of strokes around what is in sight of the line of tokens, as far as the matrix shows it.
+ * @param {CanvasRenderingContext2D} context @param {MapView} view
+ * @param {NonNullable<MatrixMap["plot"]>} plot @param {Sight} sight */
+function frameSight(context, {now: {rows, columns}, colours}, plot, {queries, keys}) {
+  const {left, top, width, height, down, across, window} = plot;
+  const [y, bottom] = queries.map((place, end) => ((rows.indexOf(place) - window.top + end) * height) / down);
+  const [x, right] = keys.map((place, end) => ((columns.indexOf(place) - window.left + end) * width) / across);
+  context.save();
+  context.beginPath();
+  context.rect(left - 2, top - 2, width + 4, height + 4);
+  context.clip();
+  Object.assign(context, {strokeStyle: colours.ink, lineWidth: 1});
+  context.setLineDash([4, 3]);
+  context.strokeRect(left + x, top + y, right - x, bottom - y);
+  context.restore();
 }
 
 /** @param {MatrixMap} map @param {Viewport | null} window */

@@ -1,6 +1,7 @@
 // One line of tokens; of a long text those that are in sight and some around them, with room for the others.
 
 import {element} from "./element.js";
+import {bracketed} from "../overview/characters.js";
 import {begins, writeToken} from "../data/tokens.js";
 
 /** @import {Places} from "../data/head.js"
@@ -33,6 +34,7 @@ export function createLine(axis, places, label) {
     role: "listbox",
     "aria-label": label,
     "aria-orientation": "horizontal",
+    dir: axis.fromTheRight ? "rtl" : "ltr",
   });
   node.style.setProperty("--av-count", String(places.length));
   /** @type {[HTMLElement, HTMLElement]} */
@@ -59,7 +61,7 @@ function fill(line, from) {
   const [before, after] = [from, places.length - from - shown.length];
   room[0].style.width = `${before * width}px`;
   room[1].style.width = `${after * width}px`;
-  node.replaceChildren(...(before ? [room[0]] : []), ...tokens.values(), ...(after ? [room[1]] : []));
+  node.replaceChildren(...(before ? [room[0]] : []), ...bracketed(axis, tokens), ...(after ? [room[1]] : []));
 }
 
 /** @param {Axis} axis @param {Places} places @param {number} place */
@@ -70,7 +72,8 @@ function tokenAt(axis, places, place) {
     tabindex: "-1",
     "aria-selected": "false",
     "aria-label": axis.spoken[place],
-    dir: "auto",
+    // Its mark and number stand where the line has the tokens before and after it; the word itself is isolated.
+    dir: axis.fromTheRight ? "rtl" : "ltr",
   });
   if (places.length > WHOLE_LINE) {
     token.setAttribute("aria-posinset", String(places.indexOf(place) + 1));
@@ -114,19 +117,37 @@ export function showPlace(line, place) {
 export function turnTo(line, middle, width) {
   const {places, tokens, centres, from} = line;
   if (tokens.size === places.length || centres.size === 0) return false;
-  const [first, last] = [places[from], places[from + tokens.size - 1]].map((place) => Number(centres.get(place)));
-  const missing = (from > 0 && middle - width < first) || (from + tokens.size < places.length && middle + width > last);
+  // Of a line that runs from right to left the first token is the last from the left.
+  const along = alongOf(line, middle);
+  const [first, last] = [from, from + tokens.size - 1].map((index) => alongOf(line, centreAt(line, index)));
+  const missing = (from > 0 && along - width < first) || (from + tokens.size < places.length && along + width > last);
   if (!missing) return false;
-  const inside = middle >= first && middle <= last;
+  const inside = along >= first && along <= last;
   const near = (/** @type {number} */ place) => Math.abs(Number(centres.get(place)) - middle);
   const anchor = inside
     ? [...centres.keys()].reduce((best, place) => (near(place) < near(best) ? place : best), places[from])
-    : places[Math.min(places.length - 1, Math.max(0, Math.floor(middle / line.average)))];
+    : places[Math.min(places.length - 1, Math.max(0, Math.floor(along / line.average)))];
   const before = centres.get(anchor);
   fill(line, firstAround(line, places.indexOf(anchor)));
   measureLine(line);
   line.moved = before === undefined ? 0 : Number(centres.get(anchor)) - before;
   return true;
+}
+
+/** Where the middle of the line's n-th token lies; an estimate where it isn't on the page. @param {Line} line
+ * @param {number} index */
+export function centreAt(line, index) {
+  const {centres, places, from, average, node} = line;
+  const known = centres.get(places[index]);
+  if (known !== undefined) return known;
+  const width = average || USUAL_WIDTH;
+  const along = index < from ? (index + 0.5) * width : node.offsetWidth - (places.length - index - 0.5) * width;
+  return node.offsetLeft + (line.axis.fromTheRight ? node.offsetWidth - along : along);
+}
+
+/** How far a point lies along the line, from where it begins to be read. @param {Line} line @param {number} at */
+function alongOf({node, axis}, at) {
+  return axis.fromTheRight ? node.offsetLeft + node.offsetWidth - at : at - node.offsetLeft;
 }
 
 /** @param {Line} line @param {number} at */

@@ -2,11 +2,15 @@
 
 import {drawEdges} from "./edges.js";
 import {element, focusOne, placeByKey, within} from "./element.js";
-import {createLine, measureLine, showPlace, turnTo} from "./line.js";
+import {centreAt, createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {MixedHead} from "../data/mixing.js";
 import {hasAny} from "../data/store.js";
+import {createEnds} from "../overview/ends.js";
+import {createOverview} from "../overview/overview.js";
 
-/** @import {Line} from "./line.js"
+/** @import {End} from "../overview/ends.js"
+ * @import {Overview, Sight} from "../overview/overview.js"
+ * @import {Line} from "./line.js"
  * @import {Part, Pair, State, View} from "./view.js"
  * @import {Places} from "../data/head.js"
  * @import {Axis} from "../data/tokens.js" */
@@ -20,7 +24,10 @@ import {hasAny} from "../data/store.js";
  * @property {HTMLElement} scroller
  * @property {HTMLElement} hint
  * @property {Line[]} lines  one, or of cross-attention that of the keys and that of the queries
- * @property {string} revealed  the link that was last scrolled into sight */
+ * @property {string} revealed  the link that was last scrolled into sight
+ * @property {Overview} overview
+ * @property {ReturnType<typeof createEnds>} ends
+ * @property {(sight: Sight | null) => void} onSight */
 
 /** @typedef {(place: number) => Pair} Roles  what a token of a line is when it is chosen */
 
@@ -29,8 +36,10 @@ const HINT =
 const SIDES = "; arcs that go left are lower";
 const CROSS_HINT = "Point at a token or press Enter on it to see only its links.";
 
-/** The line of tokens; for cross-attention two lines, keys above queries. @param {StripView} view @returns {Part} */
-export function createStrip(view) {
+/** The line of tokens; for cross-attention two lines, keys above queries. `onSight` hears which tokens of a text that
+ * is longer than the screen are in sight.
+ * @param {StripView} view @param {(sight: Sight | null) => void} [onSight] @returns {Part} */
+export function createStrip(view, onSight = () => {}) {
   const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
   const scroller = element("div", {class: "av-scroll"});
   const hint = element("p", {class: "av-hint"});
@@ -42,16 +51,25 @@ export function createStrip(view) {
     hint,
   );
   /** @type {Strip} */
-  const strip = {view, node, canvas, scroller, hint, lines: [], revealed: ""};
+  const strip = {
+    ...{view, node, canvas, scroller, hint, lines: [], revealed: "", onSight},
+    ...{overview: createOverview(() => strip), ends: createEnds((line, place) => goTo(strip, line, place))},
+  };
+  node.prepend(strip.overview.node);
+  node.append(...strip.ends.nodes);
   scroller.onscroll = () => scrolled(strip);
   return {
     node,
     draw(changed) {
       if (hasAny(changed, "stream", "hideSpecial")) buildLines(strip);
       if (hasAny(changed, "stream", "hideSpecial", "size")) measure(strip);
+      if (hasAny(changed, "stream", "hideSpecial") && strip.lines[0].axis.fromTheRight)
+        scroller.scrollLeft = scroller.scrollWidth;
       drawEdges(strip);
       if (!node.matches(":hover")) reveal(strip, changed);
       tint(strip);
+      strip.overview.paint(shownPair(view));
+      showSight(strip);
     },
   };
 }
@@ -140,6 +158,32 @@ function walk(strip, event, line, roles) {
 /** @param {Strip} strip */
 function measure(strip) {
   for (const line of strip.lines) measureLine(line);
+  strip.overview.fit();
+  strip.canvas.style.top = `${strip.scroller.offsetTop}px`;
+}
+
+/** Show in the overview what is in sight, and lead to the ends of the link that aren't. @param {Strip} strip */
+function showSight(strip) {
+  strip.onSight(strip.overview.follow());
+  const {query, key} = shownPair(strip.view);
+  const {lines} = strip;
+  /** @type {[role: "query" | "key", line: Line, place: number | null][]} */
+  const both = [
+    ["query", lines[lines.length - 1], query],
+    ["key", lines[0], key],
+  ];
+  /** @type {End[]} */
+  const ends = both.flatMap(([role, line, place]) => {
+    const index = place === null ? -1 : line.places.indexOf(place);
+    return place === null || index < 0 ? [] : [{role, line, place, at: centreAt(line, index)}];
+  });
+  strip.ends.show(strip.overview.node.hidden ? [] : ends, strip.scroller);
+}
+
+/** Scroll a token to the middle. @param {Strip} strip @param {Line} line @param {number} place */
+function goTo(strip, line, place) {
+  if (showPlace(line, place)) redraw(strip);
+  strip.scroller.scrollLeft = Number(line.centres.get(place)) - strip.scroller.clientWidth / 2;
 }
 
 /** The line has other tokens than before: find out where they lie, and how they look. @param {Strip} strip */
@@ -159,6 +203,7 @@ function scrolled(strip) {
   if (moved) scroller.scrollLeft += moved;
   drawEdges(strip);
   if (turned.length) tint(strip);
+  showSight(strip);
 }
 
 /** Scroll a token that was pointed at or chosen elsewhere into sight, with what it looks at where both fit; with

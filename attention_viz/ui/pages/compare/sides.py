@@ -20,9 +20,10 @@ from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.wording import read_otherwise
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.ui.parts import open_trace as opening
-from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem, unknown_words, without_words
+from attention_viz.ui.parts.drawing import hold, show_cut, show_notes, show_problem, without_words
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.readings import read
+from attention_viz.ui.parts.unread import unknown_words
 from attention_viz.views.style.captions import layer_name
 
 
