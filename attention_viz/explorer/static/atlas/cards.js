@@ -32,13 +32,13 @@ export function createCards(atlas, choose) {
         [of, made] = [header, theme];
       }
       node.classList.toggle("av-folded", foldsCards(header.layers));
-      mark(atlas, node, message.role);
+      markCards(atlas, node, message.role);
     },
   };
 }
 
 /** @param {Atlas} atlas @param {HTMLElement} node @param {string | null} role */
-function mark({chosen}, node, role) {
+function markCards({chosen}, node, role) {
   for (const name of node.querySelectorAll(".av-role-name")) {
     name.setAttribute("aria-pressed", String(name.getAttribute("data-role") === role));
   }

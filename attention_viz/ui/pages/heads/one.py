@@ -1,13 +1,12 @@
 """The chosen head's parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import pandas
 import plotly.graph_objects as go
 import streamlit as st
 import torch
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.analysis.places import after_the_sound
@@ -34,7 +33,7 @@ from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.predictions import hold_writes
+from attention_viz.ui.parts.predictions import hold_writes, show_writes
 from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.axes import begin, lower
@@ -55,25 +54,31 @@ _LONGEST = 256
 _lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
 
 
-def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
-    """Show the head or board; return the words' slot, see `hold_writes`."""
+def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Callable[[], object]:
+    """Show the head or board; return what fills its words once the page is drawn."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
         words = "" if _per_channel(atlas, state) else head_words(atlas.table, (state.layer, state.head))
-        if _plot(atlas, state, choice) == "vectors":
-            _show_vectors(atlas, state)
-        else:
-            _show_matrix(atlas, run, state, choice, words)
+        with st.container(key="heads-matrix", gap="small"):
+            if _plot(atlas, state, choice) == "vectors":
+                _show_vectors(atlas, state)
+            else:
+                _show_matrix(atlas, run, state, choice, words)
         _show_linking(atlas, state)
         # Experiments belong on the first screen; further notes may come below.
-        show_silence(run, state, choice)
+        send = show_silence(atlas, run, state, choice)
         if not atlas.mixes:
             _show_sink(run, state)
         # What all channels of a layer write together isn't one head's.
         writes = None if _per_channel(atlas, state) else hold_writes(run, state)
         if words:
             st.caption(plain(words))
-    return writes
+
+    def finish() -> None:
+        send()
+        show_writes(writes, run, state, pair_of(run, state)[0])
+
+    return finish
 
 
 def _per_channel(atlas: Atlas, state: State) -> bool:
@@ -229,6 +234,15 @@ def linking_heads(atlas: Atlas, state: State) -> list[tuple[str, Head, float]]:
         return []
     streams = tuple(atlas.parts)
     return made_once(atlas.trace, ("linking", streams, pair), lambda: _linking(atlas.trace, streams, *pair))
+
+
+def links_words(atlas: Atlas, state: State) -> str:
+    """Say what the heads that link the chosen pair do, for the legend; empty without a pair."""
+    pair = _pair(atlas, state)
+    if pair is None:
+        return ""
+    queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
+    return f"link {named(queries, pair[0])} → {named(keys, pair[1])} most"
 
 
 def _show_linking(atlas: Atlas, state: State) -> None:

@@ -29,8 +29,6 @@ from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_w
 from attention_viz.ui.parts.drawing import hold, show_notes
 from attention_viz.ui.parts.exports import file_button, model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.predictions import show_writes
-from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.host import present_roles
 from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
@@ -166,9 +164,9 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
         st.markdown(f"### {plain(claim_words(atlas.parts, atlas.trace))}")
     left, right = st.columns([2.1, 1], gap="medium")
     with left:
-        show_view(atlas, run, state, choice)
+        test = show_view(atlas, run, state, choice)
     with right:
-        writes = show_one(atlas, run, state, choice)
+        finish = show_one(atlas, run, state, choice)
         if choice.view == "roles":
             hold_cards()
     # Drawing a pattern needs the matrix above in sight.
@@ -176,7 +174,12 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
     show_many(atlas, run, state, choice)
     show_what_if(run, state, study.exports)
     _show_numbers(atlas)
-    return functools.partial(show_writes, writes, run, state, pair_of(run, state)[0])
+
+    def last() -> None:
+        finish()
+        test()
+
+    return last
 
 
 def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
