@@ -8,6 +8,7 @@ from .source import atlas_source as atlas_source
 from .source import beginning_source as beginning_source
 from .source import behind_source as behind_source
 from .source import channel_source as channel_source
+from .source import chart_source as chart_source
 from .source import component_source as component_source
 from .source import effect_source as effect_source
 from .source import masks_source as masks_source
@@ -16,6 +17,7 @@ from .source import pipeline_source as pipeline_source
 from .source import prediction_source as prediction_source
 from .source import present_source as present_source
 from .source import script as script
+from .source import sight_source as sight_source
 from .source import style_sheet as style_sheet
 from .source import why_source as why_source
 from .terms import beginning_of as beginning_of

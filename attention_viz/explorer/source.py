@@ -38,6 +38,7 @@ __all__ = [
     "beginning_source",
     "behind_source",
     "channel_source",
+    "chart_source",
     "component_source",
     "effect_source",
     "masks_source",
@@ -47,6 +48,7 @@ __all__ = [
     "prediction_source",
     "present_source",
     "script",
+    "sight_source",
     "style_sheet",
     "why_source",
 ]
@@ -111,6 +113,17 @@ def why_source() -> tuple[str, str, str]:
     """Return the Why page's component, for `pack_why`."""
     html = '<div class="av-explorer av-why" data-testid="why"></div>\n'
     return html, style_sheet() + _read("why/why.css"), script("why/why.js")
+
+
+def chart_source() -> tuple[str, str, str]:
+    """Return the component for `pack_grid` and `pack_bars`."""
+    html = '<div class="av-explorer av-chart" data-testid="chart"></div>\n'
+    return html, style_sheet() + _read("chart/chart.css"), script("chart/chart.js")
+
+
+def sight_source() -> tuple[str, str, str]:
+    """Return an empty place that reports when it is seen."""
+    return '<div class="av-sight" aria-hidden="true"></div>\n', ":host { display: block; }\n", script("hosts/sight.js")
 
 
 def prediction_source() -> tuple[str, str, str]:

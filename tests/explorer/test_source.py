@@ -19,11 +19,13 @@ MODULES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*
 ENTRIES = (
     "atlas/atlas.js",
     "atlas/behind.js",
+    "chart/chart.js",
     "hosts/beginning.js",
     "hosts/channel.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",
     "hosts/packet.js",
+    "hosts/sight.js",
     "masks/masks.js",
     "lesson/predict.js",
     "page/fold.js",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import islice
 
 from attention_viz.trace.spelling import set_apart, visible, xml_text
@@ -49,6 +50,15 @@ def _seen(label: str) -> str:
 def with_minus(number: str) -> str:
     """Use a true minus sign on pages, not files."""
     return number.replace("-", "−")
+
+
+def weight_text(weight: float) -> str:
+    """Write a weight with two digits, "0.58"; a smaller one that isn't 0 is "<0.01"."""
+    size = abs(weight)
+    if 0 < size < 0.005:
+        return "<0.01" if weight > 0 else ">−0.01"
+    # As browsers round: the half up, exactly.
+    return f"{'−' if weight < 0 else ''}{Decimal(size).quantize(Decimal('0.01'), ROUND_HALF_UP)}"
 
 
 def spread(count: int, most: int) -> list[int]:

@@ -12,6 +12,7 @@ import {
   pixel,
   relativeTable,
   threeDigits,
+  weightText,
 } from "../../../attention_viz/explorer/static/data/scale.js";
 
 const close = (got, wanted) => assert.ok(Math.abs(got - wanted) < 1e-12, `${got} is not ${wanted}`);
@@ -122,4 +123,18 @@ test("the ink is the one of black and white that stands out more", () => {
     const [black, white] = ["#000000", "#FFFFFF"].map((ink) => contrast(colour, channels(ink)));
     assert.equal(inkOn(colour), black > white ? "#000000" : "#FFFFFF", String(grey));
   }
+});
+
+test("a weight is written with two digits, as Python writes it", () => {
+  const wanted = {
+    0: "0.00",
+    0.001: "<0.01",
+    0.00499: "<0.01",
+    0.005: "0.01",
+    0.125: "0.13",
+    0.58: "0.58",
+    0.996: "1.00",
+  };
+  for (const [weight, text] of Object.entries(wanted)) assert.equal(weightText(Number(weight)), text);
+  assert.deepEqual([-1.07, -0.001].map(weightText), ["\u22121.07", ">\u22120.01"]);
 });

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_viz.trace.spelling import visible
-from attention_viz.views.style.wording import escaped, one_line, readable, shortened
+from attention_viz.views.style.wording import escaped, one_line, readable, shortened, weight_text
 
 
 @pytest.mark.parametrize("label", ["<|startoftranscript|>", "a<b>&\"c'" * 4, "&&&&&&&&&&&&&&&&&&&&&&"])
@@ -65,3 +65,9 @@ def test_a_word_from_right_to_left_is_isolated_between_its_mark_and_its_position
 def test_what_is_cut_of_an_isolated_word_leaves_it_isolated(longest: int) -> None:
     cut = shortened(escaped("·" + "ש" * 30), longest)
     assert cut == "·\u2068" + "ש" * (longest - 3) + "…\u2069"
+
+
+def test_a_weight_is_written_with_two_digits_as_browsers_write_it() -> None:
+    wanted = {0: "0.00", 0.001: "<0.01", 0.00499: "<0.01", 0.005: "0.01", 0.125: "0.13", 0.58: "0.58", 0.996: "1.00"}
+    assert {weight: weight_text(weight) for weight in wanted} == wanted
+    assert [weight_text(weight) for weight in (-1.07, -0.001)] == ["−1.07", ">−0.01"]
