@@ -110,6 +110,10 @@ function write(node, text) {
  * @param {HTMLTableElement} table @param {Pick<EffectMessage, "rows" | "title">} result @param {boolean} both
  * @param {number} room */
 function drawEffectBars(table, {rows, title}, both, room) {
+  // The same bars stay: drawn anew, they would grow again.
+  const drawn = JSON.stringify([rows, title, both, room]);
+  if (table.dataset["drawn"] === drawn) return;
+  table.dataset["drawn"] = drawn;
   const most = Math.max(1e-9, ...rows.flatMap(([, old, now]) => [old, now]));
   const bar = (/** @type {string} */ kind, /** @type {number} */ number) => {
     const node = element("i", {class: kind});

@@ -22,6 +22,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.headlines import tested_words
 from attention_viz.ui.pages.heads.numbers import Head, changed_head, effects_of, heads_of, known_effects, made_once
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import named
@@ -140,6 +141,15 @@ def _shown_head(run: Run, state: State) -> dict[str, Any]:
         "buttons": [f"Ablate {what}", f"Restore {what}"],
         "rows": _SENTENCES if _compares(run, state) else _WORDS if state.facts.predicts else 0,
     }
+
+
+def tested_headline(atlas: Atlas, run: Run, state: State) -> str:
+    """Name the head whose ablation moves the output most; empty for a trace from a file."""
+    if run.fit is None:
+        return ""
+    before = run_request(replace(state, more=0).request)
+    known = {head: one for stream in atlas.parts for head, one in known_effects(before, _ZERO, stream).items()}
+    return tested_words(known, sum(len(heads_of(run, stream)) for stream in atlas.parts))
 
 
 def show_tested(atlas: Atlas, run: Run, state: State) -> Callable[[], object]:
