@@ -188,27 +188,29 @@ def _in_order(
 
 def _effect_of(atlas: Atlas, run: Run, state: State, *, name: str, silent: bool) -> _Effect:
     before = run_request(state.request)
-    after = before
-    if silent:
-        stream = before.stream(state.stream)
-        place = before.place(stream, state.layer, state.head)
-        after = run_request(state.request, edits=to_edits(changed_head(_ZERO, before, stream, place), before.trace))
-    effect = _told(before, after, state, name, silent=silent)
     if not silent:
-        return effect
-    changed = made_once(run.drawn, ("changed", name, tuple(atlas.parts)), lambda: _changed(atlas, before, after))
+        return _told(before, before, state, name, silent=False)
+    stream = before.stream(state.stream)
+    place = before.place(stream, state.layer, state.head)
+    after = run_request(state.request, edits=to_edits(changed_head(_ZERO, before, stream, place), before.trace))
+    effect, made = _told(before, after, state, name, silent=True), ("changed", name, tuple(atlas.parts))
+    changed = made_once(run.drawn, made, lambda: _changed(atlas, before, after, (state.layer, state.head)))
     return replace(effect, changed=changed, note=" ".join(filter(None, (_changed_words(atlas, changed), effect.note))))
 
 
-def _changed(atlas: Atlas, before: Run, after: Run) -> list[float | None]:
-    """Return the share of each head's weights that moved, in the order of the atlas."""
+def _changed(atlas: Atlas, before: Run, after: Run, ablated: Head) -> list[float | None]:
+    """Return the share of each other head's weights that moved, in the order of the atlas."""
     heads = {stream: heads_of(before, stream) for stream in atlas.parts}
     numbers = dict[str, Callable[[Head], float | None]]()
     for stream in atlas.parts:
         moved = moved_weight(before.drawn, after.drawn, stream)
         rows = {layer: row for row, layer in enumerate(before.drawn.layer_numbers(stream))}
         numbers[stream] = lambda head, moved=moved, rows=rows: float(moved[rows[head[0]], head[1]].nan_to_num(0))
-    return _in_order(atlas, numbers, heads)
+    return [
+        None if (stream, layer, head) == (atlas.stream, *ablated) else numbers[stream]((layer, head))
+        for stream, layer in atlas.rows
+        for head in range(atlas.trace.head_count(layer, stream))
+    ]
 
 
 def _changed_words(atlas: Atlas, changed: Sequence[float | None]) -> str:
@@ -218,7 +220,7 @@ def _changed_words(atlas: Atlas, changed: Sequence[float | None]) -> str:
     if not moved:
         return "No other head’s weights change."
     share, (layer, head) = max(moved)
-    several = f"{len(moved)} later heads’ weights change" if len(moved) > 1 else "One later head’s weights change"
+    several = f"{len(moved)} other heads’ weights change" if len(moved) > 1 else "One other head’s weights change"
     return f"{several}: {layer}·{head} most, {weight_text(share)} of its weight moves."
 
 
