@@ -200,7 +200,6 @@ def _effect_of(atlas: Atlas, run: Run, state: State, *, name: str, silent: bool)
 
 def _changed(atlas: Atlas, before: Run, after: Run, ablated: Head) -> list[float | None]:
     """Return the share of each other head's weights that moved, in the order of the atlas."""
-    heads = {stream: heads_of(before, stream) for stream in atlas.parts}
     numbers = dict[str, Callable[[Head], float | None]]()
     for stream in atlas.parts:
         moved = moved_weight(before.drawn, after.drawn, stream)
