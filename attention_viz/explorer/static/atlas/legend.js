@@ -9,7 +9,7 @@ import {element} from "../parts/element.js";
 /** @import {Atlas, Drawing} from "./grid.js" */
 
 /** What the colours say, and from what to what they go. @param {Atlas} atlas @param {Drawing} drawing */
-export function writeTitle({title, legend, grid}, drawing) {
+export function writeTitle({title, legend}, drawing) {
   const {header, message, effects, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
   const words = {
@@ -18,7 +18,7 @@ export function writeTitle({title, legend, grid}, drawing) {
     colours: `${metric?.label}, by head`,
     silenced: effects.includes(null) || !effects.length ? progressWords(effects) : "Effect of ablating each head",
   };
-  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
+  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf()));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
   const signed = isSigned(drawing);

@@ -1,4 +1,4 @@
-// All heads of a stream as small pictures, layers down and heads across.
+// All heads of a stream as small pictures.
 
 import {layerNumber} from "./numbers.js";
 import {HeadGrid, axesOf} from "./cells.js";
@@ -39,7 +39,7 @@ const [TITLE, ALONE] = [24, 610];
 export function createGrid(view, painter = null) {
   const choose = (/** @type {ExploreCell} */ {at, head}) => view.choose({...at, head});
   /** @type {HeadGrid<ExploreCell>} */
-  const grid = new HeadGrid("Heads: layers down, heads across", {
+  const grid = new HeadGrid("Heads: layers across, heads down", {
     press: choose,
     reach: choose,
     point: (cell) => view.preview(cell && {...cell.at, head: cell.head, query: null, key: null}),
@@ -47,14 +47,14 @@ export function createGrid(view, painter = null) {
   const together = view.recording.header.reading?.together;
   /** @type {GridRow[]} */
   let rows = [];
-  const axes = element("span", {class: "av-axes"});
+  const axes = element("span", {class: "av-axes"}, axesOf(Boolean(together)));
   const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, axes);
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, grid.table);
   return {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) axes.textContent = axesOf(resize(view, grid, node, rows), together);
+      if (hasAny(changed, "stream", "size")) resize(view, grid, node, rows);
       if (
         hasAny(
           changed,
@@ -119,7 +119,7 @@ function resize({root, room}, grid, node, rows) {
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  return grid.lay({width: node.clientWidth, height});
+  grid.lay({width: node.clientWidth, height});
 }
 
 /**
