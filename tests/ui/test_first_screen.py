@@ -82,7 +82,7 @@ def test_whoever_asks_on_a_phone_whether_a_head_matters_sees_the_answer_at_once(
     page = open_page("/", width=390, height=844)
     page.get_by_test_id("explorer-matters").click()
     page.get_by_role("button", name="More on Heads").click()
-    answer = page.locator(".st-key-heads-silence").get_by_text("The nearest sentence")
+    answer = page.locator(".st-key-heads-silence").get_by_text("the output moves by")
     expect(answer).to_be_visible()
     expect(page.get_by_test_id("atlas")).to_be_visible()
     assert bottom(answer) <= 844

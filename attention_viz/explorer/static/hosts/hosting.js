@@ -1,6 +1,7 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
-/** @import {Ranking} from "../data/recording.js"
+/** @import {Silence} from "../atlas/silence.js"
+ * @import {Ranking} from "../data/recording.js"
  * @import {Outcome} from "../claim/matters.js" */
 
 /** What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
@@ -11,9 +12,11 @@
 
 /** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
  * that comes. So does the packet component with the last head of a long text that was handed over, and that of the
- * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one. `drawer` is the
- * step that the drawer over the pipeline shows, `pressed` the one whose button was pressed.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array, drawer?: string | null, pressed?: string, behind: HTMLElement | null}} Channel */
+ * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one, and `silence` the
+ * head that is ablated. `drawer` is the step that the drawer over the pipeline shows, `pressed` the one whose button was
+ * pressed.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array,
+ *   drawer?: string | null, pressed?: string, behind: HTMLElement | null, silence: Silence | null}} Channel */
 
 /** What Streamlit hands to a component.
  * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,
@@ -23,7 +26,8 @@
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
-  const channel = page[place] ?? {latest: new Map(), target: new EventTarget(), packet: null, behind: null};
+  const fresh = {latest: new Map(), target: new EventTarget(), packet: null, behind: null, silence: null};
+  const channel = page[place] ?? fresh;
   page[place] = channel;
   return channel;
 }
