@@ -84,10 +84,7 @@ export function mountExplorer(
   const turns = createTurns(view, pictureParts(view) ?? soundParts(view, crossing) ?? addParts(view, crossing));
   let gone = false;
   store.listen(draw);
-  const measure = () => store.set({size: `${root.clientWidth} ${view.room()}`});
-  const observer = new ResizeObserver(measure);
-  observer.observe(root);
-  window.addEventListener("resize", measure);
+  const unfollow = followSize(root, () => store.set({size: `${root.clientWidth} ${view.room()}`}));
   draw(new Set(EVERYTHING));
 
   /** @param {Set<keyof State>} changed */
@@ -126,11 +123,22 @@ export function mountExplorer(
     destroy() {
       gone = true;
       turns.stop();
-      observer.disconnect();
-      window.removeEventListener("resize", measure);
+      unfollow();
       store.stop();
       root.remove();
     },
+  };
+}
+
+/** Measure whenever the place or the window gets another size; returns what ends that.
+ * @param {HTMLElement} root @param {() => void} measure */
+function followSize(root, measure) {
+  const observer = new ResizeObserver(measure);
+  observer.observe(root);
+  window.addEventListener("resize", measure);
+  return () => {
+    observer.disconnect();
+    window.removeEventListener("resize", measure);
   };
 }
 

@@ -17,7 +17,7 @@ const [THINNEST, THICKEST] = [1, 6];
 // Of arcs beside the one that is told, those of less weight aren't drawn.
 const LEAST_ARC = 0.01;
 // XML knows no other control characters than tabs and breaks.
-const UNKNOWN = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
+const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 
 /** The picture.
  * @param {Pick<View, "now" | "colours">} view @param {Run[][]} headline  in words
@@ -116,7 +116,7 @@ function shape(tag, attributes) {
 /** @param {"text" | "tspan"} tag @param {string} text @param {Record<string, string | number>} attributes */
 function labelled(tag, text, attributes) {
   const node = shape(tag, {...attributes, "xml:space": "preserve"});
-  node.textContent = text.replace(UNKNOWN, "\ufffd");
+  node.textContent = text.replace(NOT_XML, "\ufffd");
   return node;
 }
 
