@@ -463,7 +463,7 @@ def test_layers_that_are_kept_are_called_by_their_numbers(show: Show) -> None:
     parts = (whole.queries, whole.keys, whole.output, whole.provenance)
     kept = Trace(layers, *parts, kept={stream: KeptLayers((1, 3), (0, 1, 2, 3))})
     page = show(kept, layer=3, head=1)
-    expect(part(page, "grid").get_by_role("rowheader")).to_have_text(["1", "3"])
+    expect(part(page, "grid").get_by_role("columnheader")).to_have_text(["Head", "1", "3"])
     expect(part(page, "grid").get_by_role("gridcell", selected=True)).to_have_accessible_name("Layer 3 head 1")
     expect(page.get_by_text("Head 3·1").first).to_be_visible()
     exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(3, 1)]
