@@ -58,7 +58,7 @@ def show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words
 
 
 def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
-    """Draw the weights or a reading of them; cells of an audio's silence are left out."""
+    """Draw the weights or a reading of them, of an audio only the frames that it has."""
     trace, stream, raw = shown.trace, atlas.stream, readings.is_raw(state)
     blocks = call_blocks(trace.attention(state.layer, stream).head(readings.head(state)))
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
@@ -119,7 +119,7 @@ def head_figure(
 def _draw_figure(
     atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool, arrived: bool
 ) -> None:
-    """Draw signed weights, or what the pen draws on."""
+    """Draw signed weights, or the board for the pen."""
     trace, stream = shown.trace, atlas.stream
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
     names = max(map(len, tokens)) <= _NAMED_UP_TO
