@@ -96,7 +96,7 @@ def _asks(name: str, unit: Unit, resting: str) -> str:
     if name == "first":
         return f"{threshold} on {resting or 'special tokens'}; no specific role"
     if name == "broad":
-        return f"{threshold} even (1: all weights equal); no specific role"
+        return f"{threshold} even (1: all weights equal)"
     if name == "mixed":
         return "no threshold reached"
     asks = _ASKS_OF_PATCHES if unit is Unit.PATCH and name in _ASKS_OF_PATCHES else _ASKS

@@ -58,7 +58,7 @@ def test_after_a_click_the_keys_go_on_from_there_however_long_the_page_takes_to_
     host.wait_for_timeout(wait)
     host.evaluate("bytes => { call(bytes); choose({layer: 0, head: 1, seen: 1}); }", packed(self_attention(5)))
     assert host.evaluate("root.querySelector('.av-cell') === before")
-    host.keyboard.press("ArrowDown")
+    host.keyboard.press("ArrowRight")
     expect(cell(host, 1, 1)).to_be_focused()
     host.keyboard.press("Enter")
     assert host.evaluate("heard.at(-1)") == ["choice", {"layer": 1, "head": 1, "serial": 2}]
@@ -79,7 +79,7 @@ def test_a_page_that_moves_under_a_resting_pointer_leaves_the_card_to_the_keyboa
         )"""
     )
     cell(host, 0, 1).click()
-    host.keyboard.press("ArrowDown")
+    host.keyboard.press("ArrowRight")
     card = host.get_by_role("group", name="Layer 1, head 1")
     expect(card).to_be_visible()
     # What browsers send where a page is arranged anew: the pointer has left, or is over another head, and never moved.

@@ -5,10 +5,11 @@ import {begins, placeInWords, positions, readAxis} from "../../../attention_viz/
 
 const axisOf = (labels, more = {}) => readAxis({labels, special: [], padding: [], ...more});
 
-test("repeated tokens are told apart by their positions, others stay as they are", () => {
-  const axis = axisOf(["the", "cat", "the"]);
-  assert.deepEqual(axis.names, ["the\u2080", "cat", "the\u2082"]);
-  assert.deepEqual(axis.spoken, ["the (position 0)", "cat", "the (position 2)"]);
+test("repeated tokens are counted in any case, others stay as they are", () => {
+  const axis = axisOf(["The", "cat", "the", "##e", "e"], {spelling: "wordpiece"});
+  assert.deepEqual(axis.names, ["The\u2081", "cat", "the\u2082", "\u203fe\u2081", "e\u2082"]);
+  assert.deepEqual(axis.spoken.slice(0, 3), ["The (first)", "cat", "the (second)"]);
+  assert.deepEqual([...axis.occurrences], [1, 0, 2, 1, 2]);
   assert.ok(axis.repeats);
 });
 
@@ -78,16 +79,16 @@ test("a token with bytes of a character is named with it, half a character as th
     ],
   });
   assert.deepEqual(axis.names, [
-    "\u0e01\u27e8E0 B8\u27e9\u2080",
+    "\u0e01\u27e8E0 B8\u27e9\u2081",
     "\u0e01\u27e881\u27e9",
     "b",
-    "\u27e8E0 B8\u27e9\u2083",
+    "\u27e8E0 B8\u27e9\u2082",
   ]);
   assert.deepEqual(axis.spoken, [
-    "\u0e01, bytes 1 to 2 of 3 (position 0)",
+    "\u0e01, bytes 1 to 2 of 3 (first)",
     "\u0e01, byte 3 of 3",
     "b",
-    "part of a character, \u27e8E0 B8\u27e9 (position 3)",
+    "part of a character, \u27e8E0 B8\u27e9 (second)",
   ]);
 });
 
@@ -98,11 +99,11 @@ test("a text runs from right to left if its first letter does, whatever its spec
   assert.ok(!axisOf(["1", "."]).fromTheRight);
 });
 
-test("a word from right to left is isolated with its mark and its position", () => {
+test("a word from right to left is isolated with its mark and its number", () => {
   const labels = ["\u0645\u0631", "##\u0629", "\u0645\u0631", "bank"];
   const axis = axisOf(labels, {spelling: "wordpiece"});
   assert.deepEqual(axis.names, [
-    "\u2068\u0645\u0631\u2080\u2069",
+    "\u2068\u0645\u0631\u2081\u2069",
     "\u2068\u203f\u0629\u2069",
     "\u2068\u0645\u0631\u2082\u2069",
     "bank",

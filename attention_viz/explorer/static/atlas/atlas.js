@@ -37,7 +37,7 @@ function create(base) {
   const legend = element("div", {class: "av-scale", "aria-hidden": "true"});
   const marks = element("p", {class: "av-marks"});
   /** @type {HeadGrid<AtlasCell>} */
-  const grid = new HeadGrid("Heads: layers down, heads across", {
+  const grid = new HeadGrid("Heads: layers across, heads down", {
     press: (cell, {type}) => {
       choose(atlas, cell);
       if (type === "click") atlas.card.keep(cell);

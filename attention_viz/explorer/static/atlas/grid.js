@@ -101,10 +101,15 @@ const MIDDLE = 127;
 const WRITTEN_FROM = 24;
 // Of a model with few layers, cells are higher than wide, so that they fill their place.
 const TALLEST = 1.6;
-const WIDEST = 76;
-// The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels.
+// Patterns are drawn in cells that are nearly square; a colour with its number has more room.
+const [PATTERN, NUMBERED] = [
+  {broadest: 2, largest: 96},
+  {broadest: 7, largest: 136},
+];
+// The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels, and
+// where one head's cell has this much.
 const TITLE = 44;
-const ROLES = 252;
+const [ROLES, MOST_ROLES, LINE] = [252, 312, 25];
 // Of a model with more rows than these the atlas grows by them, and the cards fold to their names.
 const MOST_ROWS = 28;
 const ROW = 9;
@@ -165,14 +170,16 @@ export function foldsCards(layers) {
 
 /** How high the atlas of roles is, in pixels, with the cards below it. @param {{heads: number}[]} layers */
 export function rolesRoom(layers) {
-  return foldsCards(layers) ? Math.max(ROLES, ROW * mostHeads(layers) + 20) : ROLES;
+  const heads = mostHeads(layers);
+  return foldsCards(layers) ? ROW * heads + 20 : Math.min(MOST_ROLES, Math.max(ROLES, LINE * heads + 16));
 }
 
 /** Fit the cells to their place, and paint them. @param {Atlas} atlas @param {Drawing} drawing */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
-  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
+  const shape = message.view === "patterns" ? PATTERN : NUMBERED;
+  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, ...shape};
   const {width, height} = atlas.grid.lay(place);
   const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
   for (const cell of atlas.grid.cells.values()) {

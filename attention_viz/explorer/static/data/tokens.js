@@ -1,5 +1,6 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
+import {ordinal} from "../claim/ordinal.js";
 import {partInWords, readCharacters} from "../overview/characters.js";
 import {MARKS, runsFromTheRight, setApart, spell} from "./spelling.js";
 
@@ -22,6 +23,7 @@ import {MARKS, runsFromTheRight, setApart, spell} from "./spelling.js";
  * @property {(Origin | null)[]} origins  what each belongs to; null where there is nothing to tell apart
  * @property {boolean} special  whether there are special tokens
  * @property {boolean} padding
+ * @property {Int32Array} occurrences  of a repeated token which one it is, from 1; 0 for a token that comes once
  * @property {boolean} repeats
  * @property {number} count
  * @property {Map<number, CharacterPart>} characters  what tokens have of a character that the tokenizer cut
@@ -47,16 +49,13 @@ export function readAxis(packed) {
     where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
   const shown = spellings.map(({mark, text}) => setApart(mark + text));
-  /** @type {Map<string, number>} */
-  const times = new Map();
-  for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
+  const occurrences = countRepeats(spellings.map(({text}) => text));
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
   const words = dimmed.map((one) => 1 - one);
   for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
-  const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
-  const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
+  const number = (/** @type {number} */ place) => (occurrences[place] ? subscript(occurrences[place]) : "");
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
   // A piece of a character with the character: "ก⟨E0⟩".
   const whole = (/** @type {number} */ place) => characters.get(place)?.text ?? "";
@@ -66,13 +65,13 @@ export function readAxis(packed) {
   const spoken = spellings.map(({text}, place) => {
     const said = placed(place);
     if (said !== null) return said + (padded.has(place) ? " (padding)" : "");
-    const position = repeated(place) ? ` (position ${place})` : "";
+    const which = occurrences[place] ? ` (${ordinal(occurrences[place])})` : "";
     const origin = origins[place];
     const part = characters.get(place);
     return (
       (part ? partInWords(part, text) : text) +
       (padded.has(place) ? " (padding)" : "") +
-      position +
+      which +
       (origin ? `, ${ORIGINS[origin]}` : "")
     );
   });
@@ -90,7 +89,8 @@ export function readAxis(packed) {
     characters,
     special: special.length > 0,
     padding: padding.length > 0,
-    repeats: times.size < labels.length,
+    occurrences,
+    repeats: occurrences.some((one) => one > 0),
     count: labels.length,
     fromTheRight: runsFromTheRight(spellings.filter((_, at) => !dimmed[at]).map(({text}) => text)),
     place: where ?? null,
@@ -145,6 +145,24 @@ export function withoutSpace(spelling, whole = "") {
 /** @param {{mark: string, text: string}} spelling */
 function unspaced({mark, text}) {
   return mark === MARKS.space ? text : mark + text;
+}
+
+/** Which of several equal tokens each is, from 1, in any case; 0 for one that comes once. `number_repeats` in
+ * `trace/spelling.py` counts them in the same way.
+ * @param {string[]} texts */
+function countRepeats(texts) {
+  /** @type {Map<string, number[]>} */
+  const places = new Map();
+  for (const [place, text] of texts.entries()) {
+    const word = text.replaceAll(MARKS.continues, "").toLowerCase();
+    const same = places.get(word);
+    if (same) same.push(place);
+    else places.set(word, [place]);
+  }
+  const counts = new Int32Array(texts.length);
+  for (const same of places.values())
+    if (same.length > 1) for (const [at, place] of same.entries()) counts[place] = at + 1;
+  return counts;
 }
 
 /** @param {number} number */

@@ -6,7 +6,7 @@ import {element, fitCanvas} from "../parts/element.js";
 import {rampOf} from "../parts/style.js";
 import {readAs} from "../parts/view.js";
 import {MixedHead} from "../data/mixing.js";
-import {seatOf} from "./layout.js";
+import {seatOf, tableSize} from "./layout.js";
 import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
@@ -34,6 +34,8 @@ import {hasAny} from "../data/store.js";
 
 // The line above the cells, and how high they may be in a row of their own, in pixels.
 const [TITLE, ALONE] = [24, 610];
+// How wide the column of the grid is at least, in pixels.
+const LEAST_COLUMN = 340;
 
 /** The grid of heads: a click or the arrow keys choose one.
  * @param {GridView} view @param {Painter | null} painter @returns {Part} */
@@ -55,7 +57,7 @@ export function createGrid(view, painter = null) {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) resize(view, grid, node, rows, painter);
+      if (hasAny(changed, "stream", "size")) resize(view, grid, rows, painter);
       if (
         hasAny(
           changed,
@@ -112,15 +114,16 @@ export function rowsWith({streams}, stream) {
   return rows.sort((a, b) => a.number - b.number);
 }
 
-/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node
- * @param {GridRow[]} rows @param {Painter | null} painter */
-function resize({root, room}, grid, node, rows, painter) {
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {GridRow[]} rows @param {Painter | null} painter */
+function resize({root, room}, grid, rows, painter) {
   const beside = room() - TITLE;
-  const seat = seatOf(rows, root.clientWidth, beside);
+  const {seat, width} = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  grid.lay({width: node.clientWidth, height, ...painter?.shape});
+  const layout = grid.lay({width, height, ...painter?.shape});
+  // The matrix has what the cells leave, and the list of heads below them has room.
+  root.style.setProperty("--av-grid", `${Math.max(LEAST_COLUMN, tableSize(layout).width)}px`);
 }
 
 /**

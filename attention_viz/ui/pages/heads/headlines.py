@@ -75,7 +75,8 @@ def tested_words(effects: Mapping[Head, float], count: int) -> str:
 
 
 def _measured(table: pandas.DataFrame, name: str) -> pandas.Series:
-    return table[name].dropna() if name in table else pandas.Series(dtype="float64")
+    numbers = table[name].dropna().to_dict() if name in table else {}
+    return pandas.Series(numbers, dtype="float64")
 
 
 def _name(head: object) -> str:

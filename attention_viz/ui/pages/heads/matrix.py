@@ -1,6 +1,5 @@
 """The chosen head's matrix: what a click keeps, and what a pen marks."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy
@@ -30,12 +29,11 @@ from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.blocks import block_note, spans
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import ThemeName
-from attention_viz.views.style.wording import readable, weight_text
+from attention_viz.views.style.wording import readable, token_names, weight_text
 
 MATRIX_HEIGHT = 350
 # Up to this many tokens, hovering over a cell of a Plotly matrix names them.
 _NAMED_UP_TO = 128
-_DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words: str, *, arrived: bool) -> None:
@@ -60,7 +58,7 @@ def show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words
 
 
 def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
-    """Draw the weights or a reading of them; cells of an audio's silence are left out."""
+    """Draw the weights or a reading of them, of an audio only the frames that it has."""
     trace, stream, raw = shown.trace, atlas.stream, readings.is_raw(state)
     blocks = call_blocks(trace.attention(state.layer, stream).head(readings.head(state)))
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
@@ -98,14 +96,8 @@ def _take_cell(cell: tuple[int, int]) -> None:
 
 
 def _numbered(tokens: Tokens) -> list[str]:
-    """Return the tokens' labels, a repeated one with its number of occurrence."""
-    labels = readable([tokens.placed_at(at) or label for at, label in enumerate(tokens.written)])
-    counts, seen = Counter(labels), Counter[str]()
-    numbered = list[str]()
-    for label in labels:
-        seen[label] += 1
-        numbered.append(label + str(seen[label]).translate(_DIGITS) if counts[label] > 1 else label)
-    return numbered
+    """Return the tokens' labels, repeated ones numbered; of patches and frames, where they are."""
+    return [tokens.placed_at(at) or name for at, name in enumerate(token_names(tokens))]
 
 
 def _heard(trace: Trace, tokens: Tokens) -> int | None:
@@ -127,7 +119,7 @@ def head_figure(
 def _draw_figure(
     atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool, arrived: bool
 ) -> None:
-    """Draw signed weights, or what the pen draws on."""
+    """Draw signed weights, or the board for the pen."""
     trace, stream = shown.trace, atlas.stream
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
     names = max(map(len, tokens)) <= _NAMED_UP_TO
