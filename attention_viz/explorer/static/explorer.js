@@ -46,7 +46,7 @@ import {createTurns} from "./turns.js";
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
 // On a page about cross-attention, all heads leave room for what follows them.
-const CROSS_SHAPE = {height: 236, broadest: 5, largest: 280};
+const CROSS_SHAPE = {height: 236, broadest: 8, largest: 440};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 /** @type {(keyof State)[]} */
