@@ -10,6 +10,7 @@ from .source import behind_source as behind_source
 from .source import channel_source as channel_source
 from .source import chart_source as chart_source
 from .source import component_source as component_source
+from .source import effect_source as effect_source
 from .source import masks_source as masks_source
 from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source

@@ -27,9 +27,9 @@ _ASKS = {
 }
 _ASKS_OF_PATCHES = {"previous": "on the patch to the left", "next": "on the patch to the right"}
 _NOTHING = {
-    "same token": "Too few repeated tokens in this text.",
-    "induction": "Too few repeated tokens in this text.",
-    "punctuation": "Too little punctuation in this text.",
+    "same token": "None here: too few repeated tokens.",
+    "induction": "None here: too few repeated tokens.",
+    "punctuation": "None here: too little punctuation.",
 }
 
 
@@ -96,7 +96,7 @@ def _asks(name: str, unit: Unit, resting: str) -> str:
     if name == "first":
         return f"{threshold} on {resting or 'special tokens'}; no specific role"
     if name == "broad":
-        return f"normalized entropy {threshold}; no specific role"
+        return f"{threshold} even (1: all weights equal); no specific role"
     if name == "mixed":
         return "no threshold reached"
     asks = _ASKS_OF_PATCHES if unit is Unit.PATCH and name in _ASKS_OF_PATCHES else _ASKS

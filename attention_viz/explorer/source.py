@@ -40,6 +40,7 @@ __all__ = [
     "channel_source",
     "chart_source",
     "component_source",
+    "effect_source",
     "masks_source",
     "packet_source",
     "page_source",
@@ -88,6 +89,12 @@ def behind_source() -> tuple[str, str, str]:
     """Return the atlas's slot for cards on a phone."""
     html = '<div class="av-explorer av-atlas av-behind"></div>\n'
     return html, style_sheet() + _read("atlas/atlas.css") + _read("atlas/cards.css"), script("atlas/behind.js")
+
+
+def effect_source() -> tuple[str, str, str]:
+    """Return the button that ablates a head, with the effect on the output."""
+    html = '<div class="av-explorer av-effect" data-testid="effect"></div>\n'
+    return html, style_sheet() + _read("atlas/effect.css"), script("atlas/effect.js")
 
 
 def pipeline_source() -> tuple[str, str, str]:

@@ -94,7 +94,7 @@ def test_roles_are_those_of_the_library_and_a_role_that_no_head_has_says_why() -
         assert one["threshold"] == 0 or f"{one['threshold']:.2f}" in one["asks"]
     reasons = {one["name"]: one["none"] for one in header["roles"]}
     assert reasons["next"] == "None can look ahead here."
-    assert reasons["punctuation"] == "Too little punctuation in this text."
+    assert reasons["punctuation"] == "None here: too little punctuation."
     for name, words in reasons.items():
         if words.startswith("None: the largest is"):
             assert words == f"None: the largest is {table[name].max():.2f}.".replace("-", "−")

@@ -81,7 +81,7 @@ def test_chips_stand_beside_what_is_said_and_cover_none_of_it(stay: OpenPage) ->
 def test_whoever_asks_on_a_phone_whether_a_head_matters_sees_the_answer_at_once(open_page: OpenPage) -> None:
     page = open_page("/", width=390, height=844)
     page.get_by_test_id("explorer-matters").click()
-    answer = page.locator(".st-key-heads-silence").get_by_text("The nearest sentence")
+    answer = page.locator(".st-key-heads-silence").get_by_text("the output moves by")
     expect(answer).to_be_visible()
     expect(page.get_by_test_id("atlas")).to_be_visible()
     assert bottom(answer) <= 844

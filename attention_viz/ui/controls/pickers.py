@@ -150,11 +150,10 @@ def sentence() -> ControlRow:
     return ControlRow(visit.shared(), own, own, fold)
 
 
-def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str) -> None:
+def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str, key: str = "") -> None:
     """Draw a row of exclusive buttons."""
-    widgets.show(
-        st.segmented_control, label, of=of, name=name, options=options, required=True, label_visibility="collapsed"
-    )
+    look = {"required": True, "label_visibility": "collapsed"}
+    widgets.show(st.segmented_control, label, of=of, name=name, key=key, options=options, **look)
 
 
 def address() -> dict[str, str]:

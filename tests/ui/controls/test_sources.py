@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -164,10 +164,11 @@ def test_a_link_to_a_folder_that_names_no_head_is_told_of_none_and_its_heads_are
     # It has four heads a layer: there is no head 4, which the app opens on.
     screen = Screen().open(f"/heads?model={quote(str(own), safe='')}&text=moon+cheese+frog+ring+moon+cheese")
     assert screen.warnings == []
-    screen.press("Ablate head")
     layer, head = (int(screen.address[name]) for name in ("layer", "head"))
     model = av.load("induction")
     assert isinstance(model, av.AttentionModel)
     text = "moon cheese frog ring moon cheese"
     moved = moved_output(model.trace(text), model.trace(text, edits=[av.Ablate(layer, head)]))
-    assert f"moves by {float(moved.mean()):.2%} of its length" in screen.words
+    screen = Screen().open(f"/heads?{urlencode({**screen.address, 'silence': 'on'})}")
+    share = float(moved.mean())
+    assert f"moves by {share:.0%} of its length" in screen.channel("heads-effect")["note"]

@@ -54,7 +54,8 @@ def test_a_mixers_head_is_carried_silenced_and_measured_by_shares(address: Calla
     model = load(str(folders / "qwen3_next"))
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, 1, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
-    assert f"The output moves by {moved:.2%} of its length" in screen.words
+    told = screen.channel("heads-effect")
+    assert f"The output moves by {moved:.0%} of its length" in told["note"]
     row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").written
     share = float(abs(row[3]) / abs(row).sum())
     verb = "is taken away from" if row[3] < 0 else "is carried to"
@@ -71,7 +72,8 @@ def test_a_layer_with_a_matrix_per_channel_is_one_entry_that_is_ablated_whole(
     model = load(str(folders / "jamba"))
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, None, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
-    assert f"The output moves by {moved:.2%} of its length" in screen.words
+    told = screen.channel("heads-effect")
+    assert f"The output moves by {moved:.0%} of its length" in told["note"]
     assert "Layer 0 · selective scan, all channels" in screen.words and "arrives at" in screen.words
 
 

@@ -177,7 +177,7 @@ def test_the_picture_begins_high_up_and_a_note_pushes_it_no_lower(
 
 @pytest.mark.parametrize("words", [7, 128])
 def test_the_title_of_a_colour_bar_stands_clear_of_its_first_number(stay: OpenPage, words: int) -> None:
-    page = stay(f"/heads?model=scratch&text={'+'.join(['boat'] * words)}")
+    page = stay(f"/heads?model=scratch&search=pattern&text={'+'.join(['boat'] * words)}")
     bar = page.locator(".st-key-heads-one .colorbar")
     expect(bar.locator(".cbaxis text")).to_have_count(5)
     numbers = [box(number)["top"] for number in bar.locator(".cbaxis text").all()]

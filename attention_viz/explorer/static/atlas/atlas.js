@@ -6,15 +6,15 @@
 import {createCard} from "./card.js";
 import {createCards} from "./cards.js";
 import {buildAtlas, paintAtlas, readColours} from "./grid.js";
-import {fullOf, isSigned, percent} from "./numbers.js";
+import {writeMarks, writeTitle} from "./legend.js";
+import {announceHead, followSilence, markSilence} from "./silence.js";
 import {readPayload, readPlane} from "../data/payload.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
-import {HeadGrid, axesOf} from "../heads/cells.js";
-import {rgb} from "../data/scale.js";
+import {HeadGrid} from "../heads/cells.js";
 import {element, focused} from "../parts/element.js";
 import {followPlace, placeCards} from "./placing.js";
 
-/** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js"
+/** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, EffectsMessage} from "./grid.js"
  * @import {Payload} from "../data/payload.js"
  * @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js" */
@@ -35,6 +35,7 @@ function create(base) {
   const {root} = base;
   const title = element("h2");
   const legend = element("div", {class: "av-scale", "aria-hidden": "true"});
+  const marks = element("p", {class: "av-marks"});
   /** @type {HeadGrid<AtlasCell>} */
   const grid = new HeadGrid("Heads: layers down, heads across", {
     press: (cell, {type}) => {
@@ -46,13 +47,13 @@ function create(base) {
   /** @type {Omit<Atlas, "card" | "cards">} */
   const bare = {
     ...base,
-    ...{title, legend, grid, room: Number(root.dataset["height"])},
-    ...{header: null, message: null, drawing: null, chosen: null},
+    ...{title, legend, marks, grid, room: Number(root.dataset["height"])},
+    ...{header: null, message: null, effects: [], drawing: null, chosen: null},
     open: (place) => atlas.setTriggerValue("open", placeOnly(place)),
   };
   const atlas = /** @type {Atlas} */ (bare);
   atlas.cards = createCards(atlas, (cell) => choose(atlas, cell));
-  root.replaceChildren(element("header", {}, title, legend), grid.table);
+  root.replaceChildren(element("header", {}, title, legend), grid.table, marks);
   atlas.card = createCard(atlas);
   listen(atlas);
   return atlas;
@@ -70,29 +71,42 @@ async function load(atlas, bytes) {
   atlas.card.hide();
   buildAtlas(atlas, payload.header, levels);
   hearLatest(atlas, follow);
+  hearLatest(atlas, follow, "effects");
   // Whoever walks along the heads by keyboard goes on from where they were.
   if (hadFocus) cells.get(reached)?.node.focus();
 }
 
 /** @param {Atlas} atlas */
 function draw(atlas) {
-  const {header, message, chosen, root} = atlas;
+  const {header, message, effects, chosen, root} = atlas;
   // An element that has left the page has no colours.
   if (!header || !message || !chosen || !root.isConnected) return;
-  const drawing = {header, message, colours: readColours(root)};
+  const drawing = {header, message, effects, colours: readColours(root)};
   atlas.drawing = drawing;
   paintAtlas(atlas, drawing);
   atlas.grid.mark(atlas.chosen);
   writeTitle(atlas, drawing);
   placeCards(atlas);
   atlas.cards.draw(drawing);
+  mark(atlas);
   atlas.card.refresh();
+}
+
+/** @param {Atlas} atlas */
+function mark(atlas) {
+  markSilence(atlas);
+  writeMarks(atlas);
 }
 
 /** Show what the page shows, unless the reader has chosen something since that the page hasn't heard of.
  * @param {Atlas} atlas @param {Message} message */
 function follow(atlas, message) {
   if (!atlas.header) return;
+  if (message.about === "effects") {
+    atlas.effects = /** @type {EffectsMessage} */ (message).effects;
+    draw(atlas);
+    return;
+  }
   atlas.message = /** @type {AtlasMessage} */ (message);
   const {layer, head, stream} = atlas.message;
   if (takesChoice(atlas, message)) atlas.chosen = {layer, head, ...nameIn(atlas.header.layers, stream, layer)};
@@ -115,34 +129,9 @@ function placeOnly({layer, head, of: {stream}}) {
 function choose(atlas, cell) {
   atlas.chosen = cell;
   sendChoice(atlas, placeOnly(cell));
+  announceHead(atlas, cell);
   atlas.grid.mark(atlas.chosen);
   if (atlas.drawing) atlas.cards.draw(atlas.drawing);
-}
-
-/** What the colours say, and from what to what they go. @param {Atlas} atlas @param {Drawing} drawing */
-function writeTitle({title, legend}, drawing) {
-  const {header, message, colours} = drawing;
-  const metric = header.metrics.find(({name}) => name === message.metric);
-  const words = {
-    roles: "Role of each head",
-    patterns: "Patterns of all heads",
-    colours: `${metric?.label}, by head`,
-    silenced: "Effect of ablating each head",
-  };
-  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf()));
-  legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
-  const roles = message.view === "roles";
-  const signed = isSigned(drawing);
-  const shown = roles ? [colours.background, colours.roles[0]] : signed ? colours.differences : colours.ramp;
-  const bar = element("div", {class: "av-bar"});
-  bar.style.background = `linear-gradient(to right, ${shown.map(rgb).join(", ")})`;
-  const full = fullOf(drawing);
-  const most = message.view === "silenced" ? percent(full) : String(Number(full.toPrecision(3)));
-  const unit = {roles: "", patterns: "", colours: metric?.unit, silenced: "root scale"}[message.view];
-  const ends = roles ? ["threshold", "strongest"] : [signed ? `\u2212${most}` : "0", most];
-  const ticks = ends.map((end) => element("span", {}, end));
-  ticks.splice(1, 0, element("span", {class: "av-unit"}, unit));
-  legend.replaceChildren(bar, element("div", {class: "av-ends"}, ...ticks));
 }
 
 /** @param {Atlas} atlas */
@@ -160,6 +149,7 @@ function listen(atlas) {
   root.addEventListener("focusout", (event) => isInside(root, event.relatedTarget) || card.leave(), {signal});
   document.addEventListener("scroll", () => card.follow(), {signal, capture: true, passive: true});
   followPlace(atlas, signal);
+  followSilence(atlas, signal, () => mark(atlas));
   watchSize(atlas, () => draw(atlas));
 }
 

@@ -3,6 +3,7 @@
 
 import {element, fitCanvas, focused} from "../parts/element.js";
 import {drawPattern, placeWords} from "./grid.js";
+import {silenceWords} from "./silence.js";
 import {isFew, labelOf, tokensOf} from "./numbers.js";
 import {cellName} from "../heads/cells.js";
 import {roleOf, swatchOf} from "./roles.js";
@@ -176,9 +177,11 @@ function fill(card, drawing, cell, place) {
     element("span", {class: "av-quiet"}, `${role.label.toLowerCase()}${score === null ? "" : ` ${score.toFixed(2)}`}`),
   );
   const size = place ? Math.min(CARD_SIZE, Math.floor(place.width) - GUTTER - 4) : IN_STRIP;
-  card.node.replaceChildren(
+  const silenced = silenceWords(card.atlas, cell);
+  const parts = [
     title,
     element("p", {}, (cell.of.kind && role.mixed) || role.meaning),
+    silenced ? element("p", {class: "av-changed"}, `${silenced[0].toUpperCase()}${silenced.slice(1)}.`) : null,
     pattern(drawing, cell, size, place !== null),
     element("p", {class: "av-quiet"}, scaleWords(header, cell)),
     numbers(drawing, cell),
@@ -187,7 +190,8 @@ function fill(card, drawing, cell, place) {
       {class: "av-quiet av-tip"},
       "Preview. Click or press Enter to keep it; double-click to open it in Explore.",
     ),
-  );
+  ];
+  card.node.replaceChildren(...parts.filter((part) => part !== null));
 }
 
 /** The pattern with the names of its rows and columns, as many as find room.

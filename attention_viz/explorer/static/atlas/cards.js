@@ -3,7 +3,8 @@
 import {cellName} from "../heads/cells.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {drawPattern, foldsCards, placeWords} from "./grid.js";
-import {hueOf, roleOf, shortShare, swatchOf} from "./roles.js";
+import {hueOf, roleOf, swatchOf} from "./roles.js";
+import {weightText} from "../data/scale.js";
 
 /** @import {Atlas, AtlasCell, Drawing} from "./grid.js"
  * @import {Role} from "./roles.js" */
@@ -28,17 +29,19 @@ export function createCards(atlas, choose) {
       if (node.hidden) return;
       const theme = atlas.root.dataset["theme"] ?? "";
       if (of !== header || made !== theme) {
-        node.replaceChildren(...header.roles.map((role) => card(atlas, drawing, role, choose)));
+        const nobodies = header.roles.filter(({none}) => none).map((role) => nobody(atlas, drawing, role));
+        const cards = header.roles.filter(({none}) => !none).map((role) => card(atlas, drawing, role, choose));
+        node.replaceChildren(...cards, element("div", {class: "av-nobodies"}, ...nobodies));
         [of, made] = [header, theme];
       }
       node.classList.toggle("av-folded", foldsCards(header.layers));
-      mark(atlas, node, message.role);
+      markCards(atlas, node, message.role);
     },
   };
 }
 
 /** @param {Atlas} atlas @param {HTMLElement} node @param {string | null} role */
-function mark({chosen}, node, role) {
+function markCards({chosen}, node, role) {
   for (const name of node.querySelectorAll(".av-role-name")) {
     name.setAttribute("aria-pressed", String(name.getAttribute("data-role") === role));
   }
@@ -50,11 +53,25 @@ function mark({chosen}, node, role) {
 
 /** @param {Atlas} atlas @param {Drawing} drawing @param {Role} role @param {(cell: AtlasCell) => void} choose */
 function card(atlas, drawing, role, choose) {
-  const {header, colours} = drawing;
+  const {header} = drawing;
   const score = (/** @type {AtlasCell} */ cell) => header.score[cell.place] ?? -1;
   const heads = [...atlas.grid.cells.values()].filter((cell) => roleOf(header, cell) === role);
   const best = heads.sort((one, other) => score(other) - score(one)).slice(0, BEST);
-  const name = element(
+  const name = nameOf(atlas, drawing, role, heads.length);
+  const list = element("div", {class: "av-bests"}, ...best.map((cell) => button(drawing, role, cell, choose)));
+  return element("section", {class: "av-role"}, name, element("p", {class: "av-asks"}, role.asks), list);
+}
+
+/** A role that no head has, in one line with the reason. @param {Atlas} atlas @param {Drawing} drawing @param {Role} role */
+function nobody(atlas, drawing, role) {
+  const none = element("p", {class: "av-none", title: `${role.asks}. ${role.none}`}, role.none);
+  return element("section", {class: "av-role av-nobody"}, nameOf(atlas, drawing, role, 0), none);
+}
+
+/** A role's name with its sign and how many heads have it: pressed, these stand out.
+ * @param {Atlas} atlas @param {Drawing} drawing @param {Role} role @param {number} count */
+function nameOf(atlas, {colours}, role, count) {
+  return element(
     "button",
     {
       ...{type: "button", class: "av-role-name", "data-role": role.name, title: role.meaning, "aria-pressed": "false"},
@@ -62,16 +79,7 @@ function card(atlas, drawing, role, choose) {
     },
     swatchOf(role, colours),
     element("b", {}, role.label),
-    element("span", {class: "av-count"}, String(heads.length)),
-  );
-  const list = element("div", {class: "av-bests"}, ...best.map((cell) => button(drawing, role, cell, choose)));
-  const none = element("p", {class: "av-none"}, role.none);
-  return element(
-    "section",
-    {class: "av-role"},
-    name,
-    element("p", {class: "av-asks"}, role.asks),
-    role.none ? none : list,
+    element("span", {class: "av-count"}, String(count)),
   );
 }
 
@@ -97,8 +105,7 @@ function button(drawing, role, cell, choose) {
   context.putImageData(drawPattern(tinted, cell, canvas.width, canvas.height), 0, 0);
   const score = header.score[cell.place];
   const {layer, head} = cell;
-  // As wide as any other, so that five of them stand apart.
-  const share = score === null ? "" : shortShare(score).replace("1.00", "1.0");
+  const share = score === null ? "" : weightText(score);
   const told = `${placeWords(cell)}${score === null ? "" : `: ${score.toFixed(2)}`}`;
   return element(
     "button",
@@ -107,6 +114,7 @@ function button(drawing, role, cell, choose) {
       onclick: () => choose(cell),
     },
     canvas,
-    element("span", {}, cell.of.channels ? `${layer} ` : `${layer}·${head} `, element("i", {}, share)),
+    element("span", {}, cell.of.channels ? String(layer) : `${layer}·${head}`),
+    element("i", {}, share),
   );
 }

@@ -50,12 +50,14 @@ import {paintRole, roleOf} from "./roles.js";
 
 /**
  * What the page shows now: a head, and all heads by their roles, as patterns, by a metric, or by how far the output moves
- * without each; the role whose heads stand out; the heads that link the chosen pair most; and the key of the part of the
- * page that tells of a head, where one that is pointed at is told of instead.
+ * without each; the role whose heads stand out; the heads that link the chosen pair most, and what that means in words;
+ * and the key of the part of the page that tells of a head, where one that is pointed at is told of instead.
  * @typedef {Message & {view: "roles" | "patterns" | "colours" | "silenced", metric: string, role: string | null,
- *   stream: string, linking: [layer: number, head: number, stream: string][], effects: (number | null)[],
- *   over: string}} AtlasMessage
+ *   stream: string, linking: [layer: number, head: number, stream: string][], links: string, over: string}} AtlasMessage
  */
+
+/** How far the output moves without each head, null for those that weren't tried yet.
+ * @typedef {Message & {effects: (number | null)[]}} EffectsMessage */
 
 /** The cell of a head, and its pattern; `full` is what its deepest colour stands for.
  * @typedef {HeadCell & {full: number, of: AtlasLayer, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell */
@@ -68,6 +70,7 @@ import {paintRole, roleOf} from "./roles.js";
  * @typedef {object} Drawing
  * @property {AtlasHeader} header
  * @property {AtlasMessage} message
+ * @property {(number | null)[]} effects
  * @property {AtlasColours} colours
  */
 
@@ -78,12 +81,14 @@ import {paintRole, roleOf} from "./roles.js";
  * @typedef {object} AtlasParts
  * @property {HTMLElement} title
  * @property {HTMLElement} legend
+ * @property {HTMLElement} marks
  * @property {HeadGrid<AtlasCell>} grid
  * @property {number} room
  * @property {Card} card
  * @property {Cards} cards
  * @property {AtlasHeader | null} header
  * @property {AtlasMessage | null} message
+ * @property {(number | null)[]} effects
  * @property {Drawing | null} drawing
  * @property {HeadPlace | null} chosen
  * @property {(cell: AtlasCell) => void} open  in Explore

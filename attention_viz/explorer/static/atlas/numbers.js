@@ -7,15 +7,15 @@ import {roleOf} from "./roles.js";
 const FEW = 5;
 
 /** The number that colours a head. @param {Drawing} drawing @param {AtlasCell} cell */
-export function colouringNumber({header, message}, {place}) {
-  return message.view === "silenced" ? (message.effects[place] ?? null) : header.numbers[message.metric][place];
+export function colouringNumber({header, message, effects}, {place}) {
+  return message.view === "silenced" ? (effects[place] ?? null) : header.numbers[message.metric][place];
 }
 
 /** What stands for the deepest colour: of the metric, or of what was worked out by silencing.
  * @param {Drawing} drawing */
-export function fullOf({header, message}) {
+export function fullOf({header, message, effects}) {
   if (message.view !== "silenced") return header.fulls[message.metric];
-  return Math.max(1e-9, ...message.effects.map((effect) => effect ?? 0));
+  return Math.max(1e-9, ...effects.map((effect) => effect ?? 0));
 }
 
 /** What a cell shows, for those who can't see it. @param {Drawing} drawing @param {AtlasCell} cell */

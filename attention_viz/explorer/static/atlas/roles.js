@@ -1,6 +1,6 @@
 // What heads mostly do, as colours and signs: what is a job has a hue, what is none is neutral, and nothing is hollow.
 
-import {inkOn, onRamp, rgb} from "../data/scale.js";
+import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {svg} from "../parts/element.js";
 
 /** @import {AtlasCell, AtlasColours, AtlasHeader, Drawing} from "./grid.js" */
@@ -21,7 +21,7 @@ import {svg} from "../parts/element.js";
  */
 
 // From so many pixels on a cell has its sign, and its number beside it.
-const [SIGN_FROM, NUMBER_FROM] = [11, 46];
+const [SIGN_FROM, NUMBER_FROM] = [11, 50];
 // How strong the colour is from the threshold to the most; heads at rest are many, and stand back.
 const [USUAL, RESTING] = [
   [0.26, 1],
@@ -70,7 +70,7 @@ export function paintRole({header, colours}, cell, width, height) {
   cell.node.style.background = rgb(colour);
   cell.number.style.color = inkOn(colour);
   const sign = Math.min(width, height) < SIGN_FROM ? null : signOf(role.name);
-  const written = width < NUMBER_FROM || score === null || strength === null ? "" : shortShare(score);
+  const written = width < NUMBER_FROM || score === null || strength === null ? "" : weightText(score);
   cell.number.replaceChildren(...(sign ? [sign] : []), written);
 }
 
@@ -98,9 +98,4 @@ export function swatchOf(role, colours) {
   const sign = signOf(role.name);
   if (sign) node.append(sign);
   return node;
-}
-
-/** A share in two digits, without the 0 before the point. @param {number} share */
-export function shortShare(share) {
-  return share.toFixed(2).replace(/^0/, "");
 }

@@ -1,6 +1,7 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
-/** @import {Ranking} from "../data/recording.js" */
+/** @import {Silence} from "../atlas/silence.js"
+ * @import {Ranking} from "../data/recording.js" */
 
 /** What the page shows now: sent through the channel, apart from the data. `explorer` is the key of the component that
  * is meant, `seen` the serial number of the last choice of the reader's that the page has heard of, `ranking` the
@@ -10,8 +11,9 @@
 
 /** Where the channel component leaves its messages: the latest for each component and subject, and an event for each
  * that comes. So does the packet component with the last head of a long text that was handed over. `behind` is the
- * place behind the chosen head, where a page has one.
- * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, behind: HTMLElement | null}} Channel */
+ * place behind the chosen head, where a page has one, and `silence` the head that is ablated.
+ * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, behind: HTMLElement | null,
+ *   silence: Silence | null}} Channel */
 
 /** What Streamlit hands to a component.
  * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,
@@ -21,7 +23,8 @@
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
-  const channel = page[place] ?? {latest: new Map(), target: new EventTarget(), packet: null, behind: null};
+  const fresh = {latest: new Map(), target: new EventTarget(), packet: null, behind: null, silence: null};
+  const channel = page[place] ?? fresh;
   page[place] = channel;
   return channel;
 }

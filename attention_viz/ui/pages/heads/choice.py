@@ -20,6 +20,7 @@ VIEWS = {
     "scatter": "Two metrics",
     "map": "Similarity",
 }
+METRIC_VIEWS = {name: VIEWS[name] for name in ("colours", "scatter", "map")}
 # Characters, typed or in a link.
 LONGEST_STORY = 1_000
 PLOTS = {"weights": "Weights", "vectors": "Queries and keys", "arrived": "What arrived"}

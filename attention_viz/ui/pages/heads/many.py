@@ -34,15 +34,26 @@ STORIES = {
 _TOLD = 5
 
 
+# The corpora of scans that ship, in words.
+_CORPORA = {"austen": "Jane Austen’s novels"}
+
+
+def corpus_words(name: str) -> str:
+    """Name a corpus in words, if it is known, else by its file."""
+    return _CORPORA.get(name.removesuffix(".txt"), name)
+
+
 def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
     """Show the scan, if this model has one."""
     scans = offered(atlas.trace.provenance.sha256)
-    name = _chosen(list(scans), choice.scan)
-    if name is None:
+    if not scans and not choice.scan:
         return
-    place = (atlas.stream, *run.place(atlas.stream, state.layer, state.head))
-    with st.container(key="heads-many"):
-        st.markdown("#### Over many texts")
+    asked = choice.scan != "" or choice.story != ""
+    with st.expander("This head over many texts", expanded=asked, key="heads-many"):
+        name = _chosen(list(scans), choice.scan)
+        if name is None:
+            return
+        place = (atlas.stream, *run.place(atlas.stream, state.layer, state.head))
         left, right = st.columns([1.5, 1], gap="medium")
         try:
             with left:
@@ -68,7 +79,7 @@ def _chosen(names: list[str], asked: str) -> str | None:
             "Scan",
             of=HEADS_CHOICES,
             name="scan",
-            options={"": names[0], **{name: name for name in names[1:]}},
+            options={"": corpus_words(names[0]), **{name: corpus_words(name) for name in names[1:]}},
         )
     return visit.chosen(HEADS_CHOICES).scan or names[0]
 
@@ -79,11 +90,12 @@ def _show_head(
     scan = opened(path)
     table = scan.heads
     stream, layer, head = place
+    corpus = corpus_words(scan.manifest["corpus"])
     rows = records_of(table[(table["stream"] == stream) & (table["layer"] == layer) & (table["head"] == head)])
     if not rows:
-        st.caption(plain(f"The scan of {scan.manifest['corpus']} doesn't include layer {layer} ({stream})."))
+        st.caption(plain(f"The scan of {corpus} doesn't include layer {layer} ({stream})."))
         return
-    st.markdown(plain(over_words(rows[0], scan.manifest["done"]["texts"], scan.manifest["corpus"])))
+    st.markdown(plain(over_words(rows[0], scan.manifest["done"]["texts"], corpus)))
     if (state.layer, state.head) in atlas.jobs.index:
         role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
         st.markdown(plain(here_words(rows[0], str(role), float(score))))

@@ -1,16 +1,14 @@
 """The chosen head's parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 import pandas
 import plotly.graph_objects as go
 import streamlit as st
 import torch
-from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
-from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.rows import QueryRows
@@ -23,28 +21,21 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
-from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
+from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, PLOTS, HeadsChoice
+from attention_viz.ui.pages.heads.matrix import MATRIX_HEIGHT, head_figure, show_matrix
 from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import show_silence
-from attention_viz.ui.pages.heads.words import head_words, named, seen_words
-from attention_viz.ui.parts.drawing import PicturePlace
+from attention_viz.ui.pages.heads.words import head_words, named, role_words
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.predictions import hold_writes
-from attention_viz.ui.parts.readings import heatmap, read_in_place, show_reading
+from attention_viz.ui.parts.predictions import hold_writes, show_writes
 from attention_viz.ui.parts.selection import pair_of, take_pair
-from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.captions import layer_name
 from attention_viz.views.style.theme import ThemeName
-from attention_viz.views.style.wording import readable
 
-_HEIGHT = 350
-# Up to this many tokens, hovering over a cell of the chosen head names them; up to this many, a click keeps the pair.
-_NAMED_UP_TO, _CLICKED_UP_TO = 128, 48
 _LISTED = 5
 
 Head = tuple[int, int]
@@ -55,25 +46,32 @@ _LONGEST = 256
 _lines: "WeakKeyDictionary[Trace, dict[tuple[str, int, int], str]]" = WeakKeyDictionary()
 
 
-def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> DeltaGenerator | None:
-    """Show the head or board; return the words' slot, see `hold_writes`."""
+def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Callable[[], object]:
+    """Show the head or board; return what fills its words once the page is drawn."""
     with st.container(key="heads-one-head", gap="small"):
         _show_title(atlas, run, state)
         words = "" if _per_channel(atlas, state) else head_words(atlas.table, (state.layer, state.head))
-        if _plot(atlas, state, choice) == "vectors":
-            _show_vectors(atlas, state)
-        else:
-            _show_matrix(atlas, run, state, choice, words)
+        with st.container(key="heads-matrix", gap="small"):
+            if _plot(atlas, state, choice) == "vectors":
+                _show_vectors(atlas, state)
+            else:
+                arrived = _plot(atlas, state, choice) == "arrived"
+                show_matrix(atlas, run, state, choice, words, arrived=arrived)
         _show_linking(atlas, state)
         # Experiments belong on the first screen; further notes may come below.
-        show_silence(run, state, choice)
+        send = show_silence(atlas, run, state, choice)
         if not atlas.mixes:
             _show_sink(run, state)
         # What all channels of a layer write together isn't one head's.
         writes = None if _per_channel(atlas, state) else hold_writes(run, state)
         if words:
             st.caption(plain(words))
-    return writes
+
+    def finish() -> None:
+        send()
+        show_writes(writes, run, state, pair_of(run, state)[0])
+
+    return finish
 
 
 def _per_channel(atlas: Atlas, state: State) -> bool:
@@ -93,14 +91,6 @@ def _plot(atlas: Atlas, state: State, choice: HeadsChoice) -> str:
     return choice.plot if choice.plot in offered else offered[0]
 
 
-def _figure(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, *, names: bool, theme: ThemeName) -> go.Figure:
-    """Draw the head's weights, or what arrives without a softmax; of the run, since that needs the values."""
-    if _plot(atlas, state, choice) == "arrived":
-        head = None if _per_channel(atlas, state) else state.head
-        return views.arrived(run.trace, state.layer, head, atlas.stream, theme=theme)
-    return views.heatmap(run.trace, state.layer, state.head, atlas.stream, names=names, theme=theme)
-
-
 def _table(atlas: Atlas, state: State) -> pandas.DataFrame:
     table = atlas.trace.table(state.layer, state.head, atlas.stream)
     return table.rename(columns={"weight": "arrived"}) if _per_channel(atlas, state) else table
@@ -112,7 +102,7 @@ def export_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
     if _plot(atlas, state, choice) != "vectors":
         show_figure_exports(
             "heads-weights",
-            lambda: _figure(atlas, run, state, choice, names=True, theme="light"),
+            lambda: head_figure(atlas, run, state, arrived=_plot(atlas, state, choice) == "arrived"),
             lambda: _table(atlas, state),
             atlas.trace,
             *place,
@@ -133,20 +123,15 @@ def export_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
 
 def _show_title(atlas: Atlas, run: Run, state: State) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
-        words = ""
-        if (state.layer, state.head) in atlas.jobs.index:
-            role, score = atlas.jobs.loc[(state.layer, state.head), ["role", "score"]]
-            unit = "mixer" if atlas.mixes else atlas.trace.query_tokens(atlas.stream).unit
-            label, _ = ROLES[role].wording(unit)
-            words = f" :small[{label.lower()}{'' if score != score else f' {score:.2f}'}]"
-        st.markdown(f"**{_head_title(atlas, state)}**{words}", width="stretch")
+        st.markdown(f"**{_head_title(atlas, state)}**", width="stretch")
         st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
     offered = _plots(atlas, state)
     if visit.chosen(HEADS_CHOICES).plot not in offered:
         visit.fill(HEADS_CHOICES, plot=offered[0])
     pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
-    query, key = pair_of(run, state)
-    st.markdown(plain(seen_words(atlas.trace, atlas.stream, (state.layer, state.head), query, key)))
+    head, pair = (state.layer, state.head), pair_of(run, state)
+    role, score = ("mixed", float("nan")) if head not in atlas.jobs.index else atlas.jobs.loc[head, ["role", "score"]]
+    st.markdown(plain(role_words(atlas.trace, atlas.stream, head, (str(role), float(score)), *pair)))
 
 
 def _head_title(atlas: Atlas, state: State) -> str:
@@ -156,63 +141,8 @@ def _head_title(atlas: Atlas, state: State) -> str:
     return f"{layer_name(atlas.trace, state.layer, atlas.stream)}, {which}"
 
 
-def _show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words: str) -> None:
-    board = choice.search == "pattern" and not cannot_draw(atlas.trace, atlas.stream, state)
-    place = PicturePlace.of(readings.is_raw(state))
-    shown = read_in_place(run, state, place.place, _HEIGHT)
-    if shown is not None:
-        with place.picture():
-            _draw_matrix(atlas, shown, state, choice, words, board=board)
-    if board:
-        show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
-    if not readings.is_raw(state):
-        show_reading(shown, state)
-        st.caption("The reading changes only this matrix. Roles, numbers, patterns and the search use raw weights.")
-
-
-def _draw_matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool) -> None:
-    figure = _matrix(atlas, shown, state, choice)
-    queries, keys = len(atlas.trace.query_tokens(atlas.stream)), len(atlas.trace.key_tokens(atlas.stream))
-    description = f"The chosen head. {words}"
-    if board:
-        mark_drawn(figure, choice.pattern, queries)
-    if board or not readings.is_raw(state) or max(queries, keys) > _CLICKED_UP_TO:
-        show_picture(figure, "heads-one", description)
-        return
-    cells = [(query, key) for query in range(queries) for key in range(keys)]
-    size = max(4, min(14, 280 // max(queries, keys)))
-    add_targets(figure, cells, size=size)
-    show_to_click(figure, "heads-one", f"{description} Click a cell to choose its pair.", _take_cell)
-
-
-def _take_cell(cell: tuple[int, int]) -> None:
-    take_pair(*cell)
-
-
-def _matrix(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice) -> go.Figure:
-    trace, stream, theme = shown.trace, atlas.stream, theme_name()
-    if readings.is_raw(state):
-        longest = max(len(trace.query_tokens(stream)), len(trace.key_tokens(stream)))
-        figure = _figure(atlas, shown, state, choice, names=longest <= _NAMED_UP_TO, theme=theme)
-    else:
-        figure = heatmap(trace, state, stream, theme)
-    lower(figure, _HEIGHT).update_layout(title_text="", margin_t=8)
-    _leave_silence(figure, trace, stream)
-    return figure
-
-
-def _leave_silence(figure: go.Figure, trace: Trace, stream: str) -> None:
-    """Show only the audio's own frames: models pad their input."""
-    axes = ((figure.layout.xaxis, trace.key_tokens(stream), 1), (figure.layout.yaxis, trace.query_tokens(stream), -1))
-    for axis, tokens, direction in axes:
-        after = after_the_sound(trace.seen, tokens)
-        if any(after) and not all(after):
-            begin(axis, readable(tokens.written), after.index(True))
-            axis.range = axis.range[::direction]
-
-
 def _show_vectors(atlas: Atlas, state: State) -> None:
-    figure = _vectors(atlas, state, theme_name()).update_layout(height=_HEIGHT)
+    figure = _vectors(atlas, state, theme_name()).update_layout(height=MATRIX_HEIGHT)
     show_picture(figure, "heads-vectors", "The head's queries and keys as points, with lines for the strongest links")
     st.caption("This head's queries and keys, along their first two principal components.")
 
@@ -229,6 +159,15 @@ def linking_heads(atlas: Atlas, state: State) -> list[tuple[str, Head, float]]:
         return []
     streams = tuple(atlas.parts)
     return made_once(atlas.trace, ("linking", streams, pair), lambda: _linking(atlas.trace, streams, *pair))
+
+
+def links_words(atlas: Atlas, state: State) -> str:
+    """Say what the heads that link the chosen pair do, for the legend; empty without a pair."""
+    pair = _pair(atlas, state)
+    if pair is None:
+        return ""
+    queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
+    return f"link {named(queries, pair[0])} → {named(keys, pair[1])} most"
 
 
 def _show_linking(atlas: Atlas, state: State) -> None:

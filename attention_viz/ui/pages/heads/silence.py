@@ -1,9 +1,10 @@
 """Head ablation and its effect on the output."""
 
-import html
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 import torch
@@ -13,25 +14,29 @@ from torch import Tensor
 from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.change import Change
 from attention_viz.edits.changes import to_edits
-from attention_viz.edits.effects import moved_output
+from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer import effect_source
 from attention_viz.serving.runs import Run, ask, run_request
 from attention_viz.trace.trace import Trace
-from attention_viz.ui import visit
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
-from attention_viz.ui.pages.heads.numbers import Head, changed_head, heads_of, known_effects, offer_all
+from attention_viz.ui.pages.heads.headlines import tested_words
+from attention_viz.ui.pages.heads.numbers import Head, changed_head, effects_of, heads_of, known_effects, made_once
 from attention_viz.ui.pages.heads.search import Atlas
-from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.ui.pages.heads.words import named
+from attention_viz.ui.parts.explorer import show_channel
+from attention_viz.ui.parts.markdown import as_sentence
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
-from attention_viz.views.style.wording import shortened
+from attention_viz.views.style.wording import shortened, weight_text
 
 _ZERO = Change("zero")
+_KEY, _GRID = "heads-effect", "heads-grid"
 # Rows shown: of words, and of sentences, which are longer.
 _WORDS, _SENTENCES = 4, 3
-_NEAREST = "The nearest sentence"
-# Smaller changes count as none.
-_SAME = 0.0005
+# Smaller changes count as none: two digits don't show them.
+_SAME = 0.005
 # On varied topics, some close to the app's own examples.
 SENTENCES = (
     "Heavy rain made the water rise over the fields.",
@@ -54,11 +59,25 @@ _read = dict[object, Float[Tensor, "sentence width"]]()
 _reading = threading.Lock()
 
 
+_effect = widgets.component("effect", *effect_source())
+
+
 @dataclass(frozen=True)
-class _Said:
-    sentence: str
-    rows: Sequence[tuple[str, float, float]]
-    note: str
+class _Effect:
+    """The output in words and bars, as it was and without the head."""
+
+    was: str = ""
+    sentence: str = ""
+    title: str = ""
+    rows: Sequence[tuple[str, float, float]] = ()
+    note: str = ""
+    changed: Sequence[float | None] | None = None
+
+    def message(self) -> dict[str, Any]:
+        """Return it for the browser, each number also as text."""
+        rows = [[shortened(label, 90), old, new, weight_text(old), weight_text(new)] for label, old, new in self.rows]
+        texts = {"was": self.was, "sentence": self.sentence, "title": self.title, "note": self.note}
+        return {**texts, "rows": rows, "changed": self.changed}
 
 
 @dataclass
@@ -73,158 +92,215 @@ def arrive_silent() -> None:
     visit.memory(_Arrival).silent = True
 
 
-def _switch(*, silent: bool) -> None:
+def _take_switch() -> None:
+    message = widgets.sent(_KEY, "choice")
+    silent = isinstance(message, Mapping) and message.get("silent") is True
     visit.memory(_Arrival).silent = False
     visit.pick(HEADS_CHOICES, silence="on" if silent else "off")
 
 
-def _label(run: Run, state: State, *, silent: bool) -> str:
-    """Name the ablated part: a head, or all of a layer with a matrix per channel."""
-    stream = run.stream(state.stream)
-    layer, _ = run.place(stream, state.layer, state.head)
-    if has_channels(run.trace, stream, layer):
-        return "Restore layer’s mixer" if silent else "Ablate layer’s mixer"
-    return "Restore head" if silent else "Ablate head"
-
-
-def show_silence(run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw the ablation button and its effect."""
+def show_silence(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Callable[[], object]:
+    """Draw the ablation button, and return what sends the effect once the page is drawn."""
     if run.fit is None:
         st.caption("A trace from a file can't be run again. Close it to ablate a head.")
-        return
+        return lambda: None
     silent = choice.silence == "on"
     with st.container(key="heads-silence", gap="small"):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.button(
-                _label(run, state, silent=silent),
-                type="secondary" if silent else "primary",
-                on_click=_switch,
-                kwargs={"silent": not silent},
+        first = silent and visit.memory(_Arrival).silent
+        with st.container(key="heads-silent-first" if first else "heads-silent", gap="small"):
+            shown = _shown_head(run, state)
+            _effect(
+                key=_KEY,
+                data={**shown, "silent": silent, "seen": widgets.serial(_KEY), "heard": widgets.serial(_GRID)},
+                height="content",
+                on_choice_change=_take_switch,
             )
-            st.caption("Its output is 0 everywhere." if silent else "Sets its output to 0 everywhere.", width="content")
+            place = st.empty()
+
+    def send() -> None:
         try:
-            first = silent and visit.memory(_Arrival).silent
-            with st.container(key="heads-silent-first" if first else "heads-silent", gap="small"):
-                _show_said(run, replace(state, more=0), silent=silent)
+            effect = _effect_of(atlas, run, replace(state, more=0), name=shown["name"], silent=silent)
         except AttentionVizError as error:
-            st.info(as_sentence(str(error)))
+            effect = _Effect(was=as_sentence(str(error)), sentence=as_sentence(str(error)))
+        with place:
+            message = {"about": "effect", "of": shown["of"], "silent": silent}
+            show_channel(_KEY, **message, **effect.message())
+
+    return send
 
 
-def silenced_effects(run: Run, state: State, atlas: Atlas) -> list[float | None]:
-    """Return output changes in head order, None if untested; offer to test those."""
+def _shown_head(run: Run, state: State) -> dict[str, Any]:
+    """Name the head, and the button; of a layer with a matrix per channel, the layer."""
+    stream = run.stream(state.stream)
+    layer, head = run.place(stream, state.layer, state.head)
+    channels = has_channels(run.trace, stream, layer)
+    what = "layer’s mixer" if channels else "head"
+    return {
+        "of": f"{stream} {layer} {head}",
+        "name": f"layer {layer}’s mixer" if channels else f"{layer}·{head}",
+        "buttons": [f"Ablate {what}", f"Restore {what}"],
+        "rows": _SENTENCES if _compares(run, state) else _WORDS if state.facts.predicts else 0,
+    }
+
+
+def tested_headline(atlas: Atlas, run: Run, state: State) -> str:
+    """Name the head whose ablation moves the output most; empty for a trace from a file."""
+    if run.fit is None:
+        return ""
+    before = run_request(replace(state, more=0).request)
+    known = {head: one for stream in atlas.parts for head, one in known_effects(before, _ZERO, stream).items()}
+    return tested_words(known, sum(len(heads_of(run, stream)) for stream in atlas.parts))
+
+
+def show_tested(atlas: Atlas, run: Run, state: State) -> Callable[[], object]:
+    """Show every head's known effect, and return what tests the others once the page is drawn."""
     heads = {stream: heads_of(run, stream) for stream in atlas.parts}
-    found = dict[str, Mapping[Head, float]]()
     if run.fit is None:
         st.caption("A trace from a file can't be run again. Close it to ablate heads.")
-        return [None] * sum(map(len, heads.values()))
-    try:
-        before = run_request(replace(state, more=0).request)
-        offer_all(before, state, _ZERO, heads, f"Ablate all {sum(map(len, heads.values()))}", "heads-every")
-        found = {stream: known_effects(before, _ZERO, stream) for stream in heads}
-    except AttentionVizError as error:
-        st.info(as_sentence(str(error)))
-    ordered = [(stream, head) for stream, layer in atlas.rows for head in heads[stream] if head[0] == layer]
-    return [found.get(stream, {}).get(head) for stream, head in ordered]
+        return lambda: None
+    state, place = replace(state, more=0), st.empty()
+
+    def tell(before: Run, name: str, done: int | None = None) -> None:
+        known = {stream: known_effects(before, _ZERO, stream) for stream in heads}
+        ordered = _in_order(atlas, {stream: lambda head, of=of: of.get(head) for stream, of in known.items()}, heads)
+        with place:
+            show_channel(_GRID, name if done is None else f"{name}-{done}", about="effects", effects=ordered)
+
+    def test() -> None:
+        try:
+            before = run_request(state.request)
+            for stream, some in heads.items():
+                show = functools.partial(tell, before, f"effects-{stream}")
+                _ = effects_of(before, state, _ZERO, stream, some, show)
+            tell(before, "effects")
+        except AttentionVizError as error:
+            place.info(as_sentence(str(error)))
+
+    return test
 
 
-def _show_said(run: Run, state: State, *, silent: bool) -> None:
+def _in_order(
+    atlas: Atlas, numbers: Mapping[str, Callable[[Head], float | None]], heads: Mapping[str, Sequence[Head]]
+) -> list[float | None]:
+    """Return a number per head, in the order of the atlas."""
+    return [numbers[stream](head) for stream, layer in atlas.rows for head in heads[stream] if head[0] == layer]
+
+
+def _effect_of(atlas: Atlas, run: Run, state: State, *, name: str, silent: bool) -> _Effect:
     before = run_request(state.request)
-    after = before
-    if silent:
-        stream = before.stream(state.stream)
-        change = changed_head(_ZERO, before, stream, before.place(stream, state.layer, state.head))
-        after = run_request(state.request, edits=to_edits(change, before.trace))
-    said = _said(before, after, state, silent=silent)
-    if said.sentence:
-        st.markdown(plain(said.sentence))
-    if said.rows:
-        st.html(_bars(said.rows, silent=silent))
-    if said.note:
-        st.caption(plain(said.note))
+    if not silent:
+        return _told(before, before, state, name, silent=False)
+    stream = before.stream(state.stream)
+    place = before.place(stream, state.layer, state.head)
+    after = run_request(state.request, edits=to_edits(changed_head(_ZERO, before, stream, place), before.trace))
+    effect, made = _told(before, after, state, name, silent=True), ("changed", name, tuple(atlas.parts))
+    changed = made_once(run.drawn, made, lambda: _changed(atlas, before, after, (state.layer, state.head)))
+    return replace(effect, changed=changed, note=" ".join(filter(None, (_changed_words(atlas, changed), effect.note))))
 
 
-def _said(before: Run, after: Run, state: State, *, silent: bool) -> _Said:
+def _changed(atlas: Atlas, before: Run, after: Run, ablated: Head) -> list[float | None]:
+    """Return the share of each other head's weights that moved, in the order of the atlas."""
+    numbers = dict[str, Callable[[Head], float | None]]()
+    for stream in atlas.parts:
+        moved = moved_weight(before.drawn, after.drawn, stream)
+        rows = {layer: row for row, layer in enumerate(before.drawn.layer_numbers(stream))}
+        numbers[stream] = lambda head, moved=moved, rows=rows: float(moved[rows[head[0]], head[1]].nan_to_num(0))
+    return [
+        None if (stream, layer, head) == (atlas.stream, *ablated) else numbers[stream]((layer, head))
+        for stream, layer in atlas.rows
+        for head in range(atlas.trace.head_count(layer, stream))
+    ]
+
+
+def _changed_words(atlas: Atlas, changed: Sequence[float | None]) -> str:
+    """Count the heads whose weights moved, and name the one that changed most."""
+    names = [(layer, head) for stream, layer in atlas.rows for head in range(atlas.trace.head_count(layer, stream))]
+    moved = [(share or 0.0, name) for share, name in zip(changed, names, strict=True) if (share or 0.0) >= _SAME]
+    if not moved:
+        return "No other head’s weights change."
+    share, (layer, head) = max(moved)
+    several = f"{len(moved)} other heads’ weights change" if len(moved) > 1 else "One other head’s weights change"
+    return f"{several}: {layer}·{head} most, {weight_text(share)} of its weight moves."
+
+
+def _told(before: Run, after: Run, state: State, name: str, *, silent: bool) -> _Effect:
     """Return the next word, the nearest sentence, or else the output's change."""
+    if places := predicted(before, after, state):
+        return _next_word(before, after, state, places[0], name)
+    if _compares(before, state):
+        offer = f"Ablate the head to see which of {len(SENTENCES)} example sentences is then nearest to yours."
+        return _nearest(before, after, state, offer, name) if silent else _Effect(offer)
+    offer = "Ablate the head to see how far the output moves: the head’s own output is then 0 everywhere."
+    return _Effect(offer, _far(before, after, name) if silent else "")
+
+
+def _far(before: Run, after: Run, name: str) -> str:
+    """Describe how far the output moves, and which token's most."""
+    moved = moved_output(before.trace, after.trace)
+    tokens = before.trace.query_tokens(before.trace.streams[-1])
+    places = list(tokens.counted) or list(range(len(moved)))
+    most = max(places, key=lambda place: float(moved[place]))
+    mean = f"Without {name}, the output moves by {_percent(float(moved.mean()))}"
+    if not moved.any() or len(places) < 2:
+        return f"{mean}."
+    return f"{mean}; {named(tokens, most)} most, by {_percent(float(moved[most]))}."
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def _next_word(before: Run, after: Run, state: State, place: int, name: str) -> _Effect:
+    rows = likelier_at(before, after, state, place)
+    was, most = rows[0], max(rows, key=lambda row: row[2])
+    follows = state.facts.continues_text
+    what = "The next word" if follows else title_of(before.trace, place)
+    changes = [f"{_quoted(was[0])} {_moves(was)}"]
+    rising = most if most != was else max(rows[1:], key=lambda row: (row[2] - row[1]) * (was[1] - was[2]), default=was)
+    if rising != was and abs(rising[2] - rising[1]) >= _SAME:
+        changes.append(f"{_quoted(rising[0])} {_moves(rising)}{' and is now likeliest' if most != was else ''}")
+    begins = f"Without {name}, " if follows else f"{what}: without {name}, "
     moved = float(moved_output(before.trace, after.trace).mean())
     among = before.trace.query_tokens(before.stream(state.stream)).unit.tokens
-    far = f"The output moves by {moved:.2%} of its length, on average over the {among}."
-    if places := predicted(before, after, state):
-        return _next_word(before, after, state, places[0], far if silent else "")
-    if _compares(before, state):
-        return _nearest(before, after, state, far) if silent else _Said("", (), _offer())
-    return _Said(far if silent else "", (), "")
+    return _Effect(
+        was=f"{what}: {_quoted(was[0])}, {weight_text(was[1])}.",
+        sentence=f"{begins}{'; '.join(changes)}.",
+        title="Probability of the next word" if follows else what,
+        rows=_first(rows, _WORDS),
+        note=f"The output moves by {_percent(moved)} of its length, on average over the {among}.",
+    )
 
 
-def _offer() -> str:
-    return f"Ablate the head to see which of {len(SENTENCES)} example sentences is then nearest to yours."
+def _moves(row: tuple[str, float, float]) -> str:
+    _, old, new = row
+    if weight_text(old) == weight_text(new):
+        return f"stays at {weight_text(old)}"
+    return f"{'rises' if new > old else 'falls'} from {weight_text(old)} to {weight_text(new)}"
 
 
-def _next_word(before: Run, after: Run, state: State, place: int, far: str) -> _Said:
-    rows = likelier_at(before, after, state, place)
-    what = "The next word" if state.facts.continues_text else title_of(before.trace, place)
-    return _Said(_became(what, rows, silent=bool(far)), _shown(rows, _WORDS), far)
-
-
-def _nearest(before: Run, after: Run, state: State, far: str) -> _Said:
+def _nearest(before: Run, after: Run, state: State, offer: str, name: str) -> _Effect:
     old, new = _nearness(before, after, state)
     rows = sorted(zip(SENTENCES, old, new, strict=True), key=lambda row: -row[1])
-    note = (
-        f"Cosine similarity of mean last-layer vectors. The unchanged model reads the {len(SENTENCES)} example "
-        f"sentences. {far}"
+    most = max(rows, key=lambda row: row[2])
+    turns = "" if most == rows[0] else f" The nearest sentence becomes {_quoted(most[0])}."
+    return _Effect(
+        was=offer,
+        sentence=f"{_far(before, after, name)}{turns}",
+        title=f"Nearest of {len(SENTENCES)} example sentences",
+        rows=_first(rows, _SENTENCES),
+        note="Cosine similarity of mean last-layer vectors. The unchanged model reads the example sentences.",
     )
-    return _Said(_became(_NEAREST, rows, silent=True), _shown(rows, _SENTENCES), note)
-
-
-def _became(what: str, rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
-    """Describe the change in rows of the earlier order."""
-    was, now = rows[0], max(rows, key=lambda row: row[2])
-    if not silent:
-        return f"{what}: {_quoted(was[0])}, {_part(was[1])}."
-    if now[0] != was[0]:
-        return f"{what} becomes {_quoted(now[0])}, no longer {_quoted(was[0])}."
-    change = was[2] - was[1]
-    how = "as before" if abs(change) < _SAME else ("a little " if abs(change) < 0.05 else "") + _more(what, change)
-    return f"{what} stays {_quoted(was[0])}, {how}: {_part(was[1])} → {_part(was[2])}."
-
-
-def _more(what: str, change: float) -> str:
-    if what == _NEAREST:
-        return "nearer" if change > 0 else "farther"
-    return "more likely" if change > 0 else "less likely"
-
-
-def _part(number: float) -> str:
-    return "<0.001" if 0 < number < _SAME else f"{number:.3f}"
 
 
 def _quoted(label: str) -> str:
     return f"“{shortened(label.strip('· ') or label, 60)}”"
 
 
-def _shown(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[str, float, float]]:
+def _first(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[str, float, float]]:
+    """Return the first rows, and the one that is largest now."""
     now = max(rows, key=lambda row: row[2])
     first = list(rows[:count])
     return first if now in first else [*first[: count - 1], now]
-
-
-def _bars(rows: Sequence[tuple[str, float, float]], *, silent: bool) -> str:
-    """Draw two bars per row, scaled to the largest number."""
-    most = max(1e-9, *(max(old, new) for _, old, new in rows))
-
-    def bar(kind: str, number: float) -> str:
-        shape = f'<rect width="{max(0.0, number / most):.4f}" height="1"></rect>'
-        return (
-            f'<svg class="heads-{kind}" viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">{shape}</svg>'
-        )
-
-    lines = "".join(
-        f'<tr><th scope="row" title="{html.escape(label)}">{html.escape(shortened(label, 60))}</th>'
-        f"<td>{bar('before', old)}{bar('after', new) if silent else ''}</td>"
-        f'<td class="heads-number">{html.escape(_part(old) + (f" → {_part(new)}" if silent else ""))}</td></tr>'
-        for label, old, new in rows
-    )
-    phrase = "Before and after the ablation" if silent else "Likeliest words"
-    return f'<table class="heads-bars" data-testid="silenced" aria-label="{phrase}">{lines}</table>'
 
 
 def _compares(run: Run, state: State) -> bool:

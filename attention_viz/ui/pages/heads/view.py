@@ -16,21 +16,21 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
+from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
+from attention_viz.ui.pages.heads.headlines import likeness_words, metric_headline, pattern_words, scatter_words
 from attention_viz.ui.pages.heads.many import show_many
-from attention_viz.ui.pages.heads.numbers import mean_numbers, measure_all, roles_of, streams_together
+from attention_viz.ui.pages.heads.numbers import distances, mean_numbers, measure_all, roles_of, streams_together
 from attention_viz.ui.pages.heads.one import export_one, show_one
 from attention_viz.ui.pages.heads.page import MOST_TEXTS, remember, split_texts
 from attention_viz.ui.pages.heads.search import Atlas, follow_text, show_search, take_row
-from attention_viz.ui.pages.heads.silence import arrive_silent
+from attention_viz.ui.pages.heads.silence import arrive_silent, tested_headline
 from attention_viz.ui.pages.heads.views import export_view, hold_cards, opened_in_explore, show_view
 from attention_viz.ui.pages.heads.what_if import show_what_if
 from attention_viz.ui.pages.heads.words import claim_words, few_words, missing_words, safe_csv
 from attention_viz.ui.parts.drawing import hold, show_notes
 from attention_viz.ui.parts.exports import file_button, model_part, show_run_exports
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.ui.parts.predictions import show_writes
-from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.host import present_roles
 from attention_viz.ui.runner.loading import load_text, settle_text
 from attention_viz.ui.runner.page import Part, Parts, Slots
@@ -162,21 +162,47 @@ def view(study: HeadsStudy, selection: Selection) -> Parts:
 
 def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callable[[], object]:
     atlas, run = study.atlas, study.run
+    headline = functools.partial(_headline, study, state, choice)
     with st.container(key="heads-claim"):
-        st.markdown(f"### {plain(claim_words(atlas.parts, atlas.trace))}")
+        # Only the effects of ablations come after the page is drawn.
+        claim = st.empty() if choice.view == "silenced" else st.container()
+        claim.markdown(headline())
     left, right = st.columns([2.1, 1], gap="medium")
     with left:
-        show_view(atlas, run, state, choice)
+        test = show_view(atlas, run, state, choice)
     with right:
-        writes = show_one(atlas, run, state, choice)
+        finish = show_one(atlas, run, state, choice)
         if choice.view == "roles":
             hold_cards()
     # Drawing a pattern needs the matrix above in sight.
     show_search(atlas, state, choice)
     show_many(atlas, run, state, choice)
-    show_what_if(run, state, study.exports)
+    with st.expander("What if the model were changed?", expanded=bool(current_edits()), key="heads-what-if"):
+        show_what_if(run, state, study.exports)
     _show_numbers(atlas)
-    return functools.partial(show_writes, writes, run, state, pair_of(run, state)[0])
+
+    def last() -> None:
+        finish()
+        test()
+        if choice.view == "silenced":
+            claim.markdown(headline())
+
+    return last
+
+
+def _headline(study: HeadsStudy, state: State, choice: HeadsChoice) -> str:
+    """Return the view's headline; without numbers for one, the roles'."""
+    atlas = study.atlas
+    table, first, second = atlas.table, atlas.own_metric(choice.metric), atlas.own_metric(choice.beside)
+    makers = {
+        "patterns": lambda: pattern_words(table),
+        "silenced": lambda: tested_headline(atlas, study.run, state),
+        "colours": lambda: metric_headline(table, first),
+        "scatter": lambda: scatter_words(table, first, second),
+        "map": lambda: likeness_words(list(table.index), distances(atlas.trace, atlas.stream)),
+    }
+    words = makers[choice.view]() if choice.view in makers else ""
+    return f"### {plain(words or claim_words(atlas.parts, atlas.trace))}"
 
 
 def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:

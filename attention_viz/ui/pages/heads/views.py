@@ -1,6 +1,6 @@
 """The Heads page's figures of all heads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_to_click
-from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, ROLE_NAMES, VIEWS, HeadsChoice
+from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, METRIC_VIEWS, ROLE_NAMES, VIEWS, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import distances, packed
-from attention_viz.ui.pages.heads.one import linking_heads
+from attention_viz.ui.pages.heads.one import linking_heads, links_words
 from attention_viz.ui.pages.heads.search import Atlas, take_head
-from attention_viz.ui.pages.heads.silence import silenced_effects
+from attention_viz.ui.pages.heads.silence import show_tested
 from attention_viz.ui.pages.heads.words import metric_words, missing_words
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.exports import show_figure_exports
@@ -48,14 +48,26 @@ class _Open:
     now: bool = False
 
 
-def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    """Draw all heads as chosen."""
+def show_view(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Callable[[], object]:
+    """Draw all heads as chosen; return what tests them once the page is drawn."""
     with st.container(key="heads-view-row", horizontal=True, vertical_alignment="center", gap="small"):
-        pickers.switch("Atlas view", VIEWS, HEADS_CHOICES, "view")
+        _pick_view(choice.view)
         for name, label, used in (("metric", "Metric", ("colours", "scatter")), ("beside", "Against", ("scatter",))):
             if choice.view in used:
                 _pick_metric(name, label, atlas)
-    {"scatter": _show_scatter, "map": _show_map}.get(choice.view, _show_grid)(atlas, run, state, choice)
+    if choice.view not in ("scatter", "map"):
+        return _show_grid(atlas, run, state, choice)
+    (_show_scatter if choice.view == "scatter" else _show_map)(atlas, state, choice)
+    return lambda: None
+
+
+def _pick_view(view: str) -> None:
+    """Draw the views, those of metrics behind one button."""
+    last = view if view in METRIC_VIEWS else next(iter(METRIC_VIEWS))
+    first = {name: label for name, label in VIEWS.items() if name not in METRIC_VIEWS} | {last: "Metrics"}
+    pickers.switch("Atlas view", first, HEADS_CHOICES, "view")
+    if view in METRIC_VIEWS:
+        pickers.switch("Metrics", METRIC_VIEWS, HEADS_CHOICES, "view", key="heads-metrics")
 
 
 def _pick_metric(name: str, label: str, atlas: Atlas) -> None:
@@ -107,23 +119,22 @@ def opened_in_explore() -> bool:
     return now
 
 
-def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None:
-    effects = list[float | None]()
+def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Callable[[], object]:
     # It reserves the height until the component arrives; very many heads need more.
     with st.container(key=f"heads-atlas-{choice.view}"):
-        if choice.view == "silenced":
-            effects = silenced_effects(run, state, atlas)
         choice = replace(choice, metric=atlas.metric(choice.metric))
-        _show_atlas(atlas, state, choice, effects)
+        _show_atlas(atlas, state, choice)
+        test = show_tested(atlas, run, state) if choice.view == "silenced" else lambda: None
     if choice.view in ("roles", "colours") and any(name in atlas.trace.mixers for name in atlas.parts):
         st.caption("Without a softmax, roles and metrics go by shares of size: |weight| over its row’s Σ|weight|.")
     if choice.view == "colours":
         st.markdown(metric_words(choice.metric, formula=True, mixes=atlas.mixes))
         if missing := missing_words(atlas.table, (choice.metric,)):
             st.caption(plain(missing))
+    return test
 
 
-def _show_atlas(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequence[float | None]) -> None:
+def _show_atlas(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     _atlas(
         key=_KEY,
         data=packed(atlas.trace, atlas.parts, atlas.texts),
@@ -142,12 +153,12 @@ def _show_atlas(atlas: Atlas, state: State, choice: HeadsChoice, effects: Sequen
         metric=choice.metric,
         role=choice.role,
         linking=[[*head, stream] for stream, head, _ in linking_heads(atlas, state)],
-        effects=list(effects),
+        links=links_words(atlas, state),
         over="heads-one-head",
     )
 
 
-def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
+def _show_scatter(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     if len(atlas.parts) > 1:
         st.caption(_drawn_words(atlas))
     figure = _scatter(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)
@@ -157,7 +168,7 @@ def _show_scatter(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) 
     )
 
 
-def _show_map(atlas: Atlas, _drawn: Run, state: State, choice: HeadsChoice) -> None:
+def _show_map(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     if len(atlas.parts) > 1:
         st.caption(_drawn_words(atlas))
     figure = _map(atlas, state, choice, theme_name()).update_layout(height=_HEIGHT)

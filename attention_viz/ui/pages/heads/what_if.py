@@ -19,6 +19,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import made, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.edits_choice import current_edits
 from attention_viz.ui.controls.plot import add_targets, show_picture, show_to_click
+from attention_viz.ui.controls.sight import in_sight
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
 from attention_viz.ui.pages.heads.numbers import Head, effects_of, heads_of, known_effects, offer_all
 from attention_viz.ui.pages.heads.search import take_head
@@ -35,7 +36,6 @@ _HEIGHT = 330
 
 def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
     """Show the changes and their effects."""
-    st.markdown("##### Change the model")
     if run.fit is None:
         st.caption("A trace from a file can't be run again. Close it to try a change.")
         return
@@ -48,6 +48,8 @@ def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) ->
         show_edit_list(before)
         edits = made(current_edits(), before, state)
         after = run_request(state.request, edits=edits) if edits else None
+        if not in_sight("heads-what-if-sight", _HEIGHT):
+            return
         if after is not None:
             _show_changed(before, after, state, exports)
         places = [] if after is None else predicted(before, after, state)

@@ -9,6 +9,7 @@ import pandas
 from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.roles import ROLES, SHARES
+from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.search import Detector
 from attention_viz.analysis.signed import mixer_of
 from attention_viz.corpus.tables import HOLDS, TEXTS
@@ -22,10 +23,12 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
 from attention_viz.views.style.signed import precise
-from attention_viz.views.style.wording import shortened
+from attention_viz.views.style.wording import shortened, weight_text
 
 # A top rank isn't worth naming if its value is about 0.
 _NOTHING = 0.005
+# A row is strong from this weight on one token.
+_STRONG = 0.4
 
 
 def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
@@ -59,6 +62,39 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}"
+
+
+def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str, float], query: int, key: int) -> str:
+    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong."""
+    name, score = role
+    seen = seen_words(trace, stream, head, query, key)
+    label, _ = ROLES[name].wording("mixer" if stream in trace.mixers else trace.query_tokens(stream).unit)
+    share = "" if score != score or name == "mixed" else f" ({weight_text(score)})"
+    on_average = f"{label} on average{share}"
+    strong = _strong_rows(trace, stream, head)
+    if ROLES[name].job or stream in trace.mixers or (query, key) not in strong:
+        return f"{seen}. {on_average}."
+    asks, gives = named(trace.query_tokens(stream), query), named(trace.key_tokens(stream), key)
+    rows = "one strong row:" if len(strong) == 1 else f"{len(strong)} strong rows, such as"
+    return f"{on_average}; {rows} {asks} → {gives} {weight_text(strong[query, key])}"
+
+
+def _strong_rows(trace: Trace, stream: str, head: tuple[int, int]) -> dict[tuple[int, int], float]:
+    """Return the rows that give one token, other than special ones and the first, much of their weight."""
+    if stream in trace.mixers:
+        return {}
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    first = QueryRows.of(queries, keys, alike=stream != "cross").first
+    columns = [key for key in keys.counted if key != first]
+    if not columns or not queries.counted:
+        return {}
+    tile = trace.attention(head[0], stream).tile(head[1], list(queries.counted), columns).nan_to_num(0)
+    largest, at = tile.reshape(len(queries.counted), len(columns)).max(dim=-1)
+    return {
+        (query, columns[int(place)]): float(weight)
+        for query, weight, place in zip(queries.counted, largest, at, strict=True)
+        if weight >= _STRONG
+    }
 
 
 def named(tokens: Tokens, position: int) -> str:

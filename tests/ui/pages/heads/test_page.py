@@ -93,15 +93,14 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
 ) -> None:
     page = open_page("/heads")
     expect(page.get_by_text(re.compile("^Verified"))).to_be_visible()
-    for place in (page.get_by_test_id("atlas"), page.locator(".st-key-heads-one .nsewdrag").first):
+    for place in (page.get_by_test_id("atlas"), page.locator(".st-key-heads-one canvas").first):
         box = place.bounding_box()
         assert box is not None and box["y"] + box["height"] <= 860
     jobs = av.roles(bank)
     cells = page.locator('[data-testid="atlas"] .av-cell')
     expect(cells).to_have_count(72)
     written = [
-        "" if role == "mixed" else f"{score:.2f}".removeprefix("0")
-        for role, score in zip(jobs["role"], jobs["score"], strict=True)
+        "" if role == "mixed" else f"{score:.2f}" for role, score in zip(jobs["role"], jobs["score"], strict=True)
     ]
     assert [one.strip() for one in cells.all_inner_texts()] == written
     named = sum(av.ROLES[role].job for role in jobs["role"])
@@ -109,7 +108,11 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     claim = f"{named} of all-MiniLM-L6-v2’s 72 heads have a clear role here; {resting} use [CLS] and [SEP] as sinks."
     expect(page.get_by_role("heading", name=claim)).to_be_visible()
     names = page.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
-    assert names == [*roles_for(Unit.WORD)]
+    # Roles that no head has come last, in a line each.
+    assert names == sorted(roles_for(Unit.WORD), key=lambda name: name not in jobs["role"].tolist())
+    nobody = page.locator(".av-nobody")
+    expect(nobody).to_have_count(sum(name not in jobs["role"].tolist() for name in names))
+    assert all((box := one.bounding_box()) is not None and box["height"] <= 30 for one in nobody.all())
     for name in names:
         ranked = jobs[jobs["role"] == name].sort_values("score", ascending=False, kind="stable").index[:5]
         card = page.locator(".av-role", has=page.locator(f'[data-role="{name}"]'))
@@ -206,7 +209,7 @@ def test_a_click_in_either_scatter_chooses_the_head(
     page = stay(plain_but(view="map"))
     click_point(page, "heads-map", alone, idle)
     assert chosen(page) == divmod(alone, 12)
-    expect(page.locator(".st-key-heads-one .nsewdrag").first).to_be_visible()
+    expect(page.locator(".st-key-heads-one .av-stage")).to_be_visible()
 
 
 def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(

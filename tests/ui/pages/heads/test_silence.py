@@ -2,12 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy
 import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.edits.effects import likelier, moved_output
+from attention_viz.analysis.likeness import head_distances
+from attention_viz.edits.effects import moved_output
+from attention_viz.explorer.packet import read_packet
+from attention_viz.ui.pages.heads.choice import VIEWS
 from attention_viz.ui.pages.heads.silence import SENTENCES
 from tests.ui.screens import Screen
 
@@ -16,26 +21,52 @@ INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer
 BANK = "The bank of the river was flooded"
 
 
+def effect(screen: Screen) -> dict[str, Any]:
+    """What the page tells the browser of the chosen head's ablation."""
+    return screen.channel("heads-effect")
+
+
 def test_ablating_the_chosen_head_shows_the_next_word_before_and_after(tmp_path: Path) -> None:
     model = av.load("induction")
     before, after = model.trace(TEXT), model.trace(TEXT, edits=[av.Ablate(1, 1)])
-    found = likelier(before, after, len(before.output) - 1)
-    names = model.labels([number for number, *_ in found])
+    old, new = (trace.output[-1].softmax(dim=-1) for trace in (before, after))
+    word = int(old.argmax())
+    (name,) = model.labels([word])
     screen = Screen().open(INDUCTION)
-    assert f"The next word: “{names[0]}”, {found[0][1]:.3f}." in screen.words
-    screen.press("Ablate head")
-    assert screen.address["silence"] == "on"
-    now = max(range(len(found)), key=lambda place: found[place][2])
-    said = f"becomes “{names[now]}”, no longer “{names[0]}”" if now else f"stays “{names[0]}”"
-    assert said in screen.words
-    rows = re.findall(r"heads-number\">([0-9.]+) → ([0-9.]+)<", screen.part("silenced"))
-    assert (f"{found[0][1]:.3f}", f"{found[0][2]:.3f}") in rows
-    assert f"moves by {float(moved_output(before, after).mean()):.2%} of its length" in screen.words
+    assert effect(screen)["was"] == f"The next word: “{name}”, {old[word]:.2f}."
+    assert effect(screen)["changed"] is None and not effect(screen)["silent"]
+    screen = Screen().open(INDUCTION + "&silence=on")
+    told = effect(screen)
+    assert told["of"] == "decoder 1 1" and told["silent"]
+    assert told["sentence"].startswith(f"Without 1·1, “{name}” falls from {old[word]:.2f} to {new[word]:.2f}")
+    assert told["rows"][0][1:3] == pytest.approx([float(old[word]), float(new[word])], abs=1e-6)
+    most = int(new.argmax())
+    assert most == word or f"“{model.labels([most])[0]}” rises" in told["sentence"]
+    assert max(row[2] for row in told["rows"]) == pytest.approx(float(new[most]), abs=1e-6)
+    far = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
+    assert f"The output moves by {far:.0%} of its length" in told["note"]
     # The whole run can be downloaded here, too, as it was before the ablation.
     (tmp_path / "run").write_bytes(screen.download("Trace (safetensors)"))
     assert torch.equal(av.Trace.load(tmp_path / "run").weights(1, 1), before.weights(1, 1))
-    screen.press("Restore head")
-    assert "silence" not in screen.address
+
+
+def test_later_heads_tell_how_much_of_their_weight_the_ablation_moves() -> None:
+    model = av.load("induction")
+    before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, 2)]))
+    moved = [
+        float((before.weights(layer, head) - after.weights(layer, head)).abs().sum(dim=-1).mean()) / 2
+        for layer in range(2)
+        for head in range(4)
+    ]
+    told = effect(
+        Screen().open("/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=0&head=2&silence=on")
+    )
+    assert told["changed"][2] is None and told["changed"][:2] + told["changed"][3:] == pytest.approx(
+        moved[:2] + moved[3:], abs=1e-5
+    )
+    assert moved[:4] == [0] * 4 and max(moved) > 0.01
+    most = moved.index(max(moved)) - 4
+    assert f"1·{most} most, {max(moved):.2f} of its weight moves" in told["note"]
 
 
 def test_an_embedder_shows_the_nearest_of_a_dozen_sentences() -> None:
@@ -46,25 +77,64 @@ def test_an_embedder_shows_the_nearest_of_a_dozen_sentences() -> None:
 
     others = torch.stack([mean(one) for one in SENTENCES])
     old, new = (torch.cosine_similarity(one[None], others) for one in (mean(BANK), mean(BANK, av.Ablate(0, 4))))
-    screen = Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer=0&head=4&silence=on")
+    told = effect(Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer=0&head=4&silence=on"))
     first, now = int(old.argmax()), int(new.argmax())
-    said = f"stays “{SENTENCES[first]}”" if first == now else f"becomes “{SENTENCES[now]}”"
-    assert f"The nearest sentence {said}" in screen.words
-    assert f">{old[first]:.3f} → {new[first]:.3f}<" in screen.part("silenced")
+    assert (f"The nearest sentence becomes “{SENTENCES[now]}”" in told["sentence"]) is (first != now)
+    assert told["rows"][0][0] == SENTENCES[first]  # in full
+    assert told["rows"][0][1:3] == pytest.approx([float(old[first]), float(new[first])], abs=1e-6)
+    runs = [model.trace(BANK, edits=edits).output for edits in ((), [av.Ablate(0, 4)])]
+    moved = (runs[1] - runs[0]).norm(dim=-1) / runs[0].norm(dim=-1)
+    most = int(moved[1:-1].argmax())
+    words = f"moves by {moved.mean():.0%}; “{BANK.lower().split()[most]}” most, by {moved[1 + most]:.0%}"
+    assert words in told["sentence"]
 
 
-def test_all_heads_ablated_one_at_a_time_colour_the_atlas() -> None:
+def test_the_view_of_ablated_heads_runs_by_itself_and_stays() -> None:
     model = av.load("induction")
     before = model.trace(TEXT)
     screen = Screen().open(INDUCTION + "&view=silenced")
-    assert screen.channel("heads-grid")["effects"] == [None] * 8
-    screen.press("Ablate all 8")
     tried = [
         float(moved_output(before, model.trace(TEXT, edits=[av.Ablate(layer, head)])).mean())
         for layer in range(2)
         for head in range(4)
     ]
-    assert screen.channel("heads-grid")["effects"] == pytest.approx(tried, abs=1e-6)
+    assert screen.channel("heads-grid", "effects")["effects"] == pytest.approx(tried, abs=1e-6)
+    layer, head = divmod(tried.index(max(tried)), 4)
+    assert f"### Without {layer}·{head}, the output moves by {max(tried):.0%}: the most of 8 heads." in screen.words
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_has_a_headline_of_its_own(view: str) -> None:
+    trace = av.load("induction").trace(TEXT)
+    table = av.head_table(trace)
+    entropy, first = table["entropy"], table["first"]
+    apart = head_distances(trace).fill_diagonal_(9)
+    heads = [f"{layer}·{head}" for layer, head in table.index]
+    alike = divmod(int(apart.argmin()), len(heads))
+    together = numpy.corrcoef(entropy, first)[0, 1]
+    says = {
+        "roles": "have a clear role here" if (av.roles(trace)["role"] == "broad").sum() else "a clear role here",
+        "patterns": f"{heads[entropy.argmin()]} has the sharpest rows, and {heads[entropy.argmax()]} the most even",
+        "silenced": "the most of 8 heads",
+        "colours": f"Entropy: highest in {heads[entropy.argmax()]} ({entropy.max():.2f})",
+        "scatter": f"correlation {together:.2f}.".replace("-", "−"),
+        "map": f"{heads[alike[0]]} and {heads[alike[1]]} are most alike",
+    }
+    screen = Screen().open(f"{INDUCTION}&view={view}&metric=entropy&beside=first")
+    (headline,) = [line for line in screen.words.splitlines() if line.startswith("### ")]
+    assert says[view] in headline
+    assert screen.picker("Atlas view").value == view
+
+
+def test_the_role_is_a_mean_and_the_sentence_names_the_row_that_is_not_like_it() -> None:
+    trace = av.load("all-MiniLM-L6-v2").trace(BANK)
+    words = ["[CLS]", *BANK.lower().split(), "[SEP]"]
+    own = trace.weights(0, 4)[1:-1, 2:-1]  # without [CLS] and [SEP], and the first word
+    assert int((own.max(dim=-1).values >= 0.4).sum()) == 1
+    weight = float(trace.weights(0, 4)[words.index("bank"), words.index("river")])
+    score = av.roles(trace).loc[(0, 4), "score"]
+    screen = Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer=0&head=4")
+    assert f"Broad on average ({score:.2f}); one strong row: “bank” → “river” {weight:.2f}" in screen.words
 
 
 def test_a_chosen_pair_lists_the_heads_that_link_it_most_and_marks_them() -> None:
@@ -90,6 +160,7 @@ def test_queries_and_keys_are_another_view_of_the_head() -> None:
 
 def test_of_audio_the_chosen_pairs_word_is_shown_and_the_silence_after_it_is_not_drawn() -> None:
     screen = Screen().open("/heads?model=whisper-tiny.en&layer=2&head=4&query=4&key=37")
-    assert re.search(r"“the” \(position 4\): “window”, 0\.9\d\d\.", screen.words)
-    axis = screen.figure("heads-one")["layout"]["xaxis"]
-    assert axis["range"][1] < 200 and axis["ticktext"][0] == "0.00 s" and len(axis["ticktext"]) <= 9
+    assert re.search(r"“the” \(position 4\): “window”, 0\.9\d\.", effect(screen)["was"])
+    (grid,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-heads-one")]
+    keys = read_packet(grid)[0]["columns"]
+    assert len(keys) < 200 and keys[0] == "0.00 s"

@@ -11,11 +11,20 @@ import attention_viz as av
 from attention_viz.edits.effects import likelier, moved_output, moved_weight
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
+from attention_viz.ui.pages.heads import what_if
 from tests.conftest import OpenPage
 from tests.ui.screens import Screen
 
 Idle = Callable[[Page], None]
 TEXT = "moon cheese frog ring moon cheese"
+
+
+@pytest.fixture(autouse=True)
+def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scroll to everything at once."""
+    monkeypatch.setattr(what_if, "in_sight", lambda *_: True)
+
+
 INDUCTION = "/heads?model=induction&text=moon+cheese+frog+ring+moon+cheese&layer=1&head=1"
 
 
