@@ -5,7 +5,7 @@ import {element} from "../parts/element.js";
 import {chosenPosition} from "./chosen.js";
 import {contourOf} from "./contour.js";
 import {lineOf, overPatches} from "./patches.js";
-import {veilOf} from "./veil.js";
+import {DARK, veilOf} from "./veil.js";
 
 /** @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
@@ -19,8 +19,6 @@ import {veilOf} from "./veil.js";
 
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
 const SMOOTH = 208;
-/** How bright a photo is where there is no weight. */
-export const DARK = 0.28;
 const CONTOUR = [
   {strokeStyle: "rgb(255 255 255 / 85%)", lineWidth: 4},
   {strokeStyle: "#7c3aed", lineWidth: 2},

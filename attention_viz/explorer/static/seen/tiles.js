@@ -1,8 +1,7 @@
 // A photo in small, dark but for the light of a head's weights, to the head's own largest weight.
 
 import {element} from "../parts/element.js";
-import {DARK} from "./overlay.js";
-import {lightOf} from "./veil.js";
+import {DARK, lightOf} from "./veil.js";
 
 /** @import {PackedPicture} from "../data/payload.js" */
 
