@@ -5,6 +5,7 @@ import {element} from "../parts/element.js";
 import {chosenPosition} from "./chosen.js";
 import {contourOf} from "./contour.js";
 import {lineOf, overPatches} from "./patches.js";
+import {photoImage} from "./tiles.js";
 import {DARK, veilOf} from "./veil.js";
 
 /** @import {Photo} from "./tiles.js"
@@ -25,16 +26,12 @@ const CONTOUR = [
 ];
 
 /** @param {Photo} photo @returns {Sheets} */
-export function sheetsOf({dots, rows, columns}) {
-  const [lit, dark] = [canvasOf(columns, rows), canvasOf(columns, rows)];
-  const [plain, dim] = [new ImageData(columns, rows), new ImageData(columns, rows)];
-  for (let at = 0; at < rows * columns; at++) {
-    const colour = [dots[3 * at], dots[3 * at + 1], dots[3 * at + 2]];
-    plain.data.set([...colour, 255], 4 * at);
-    dim.data.set([...colour.map((one) => DARK * one), 255], 4 * at);
-  }
-  contextOf(lit).putImageData(plain, 0, 0);
-  contextOf(dark).putImageData(dim, 0, 0);
+export function sheetsOf(photo) {
+  const [lit, dark] = [1, DARK].map((share) => {
+    const canvas = canvasOf(photo.columns, photo.rows);
+    contextOf(canvas).putImageData(photoImage(photo, share), 0, 0);
+    return canvas;
+  });
   return {dots: {lit, dark}, sized: {lit: canvasOf(0, 0), dark: canvasOf(0, 0)}, veil: canvasOf(0, 0)};
 }
 
@@ -100,6 +97,7 @@ function paintVeil(veil, weights, patches, smooth) {
   if (veil.width !== size) Object.assign(veil, {width: size, height: size});
   const image = new ImageData(size, size);
   const alphas = veilOf(weights, patches, size, smooth);
-  for (let at = 0; at < alphas.length; at++) image.data[4 * at + 3] = alphas[at];
+  const {data} = image;
+  for (let at = 0; at < alphas.length; at++) data[4 * at + 3] = alphas[at];
   contextOf(veil).putImageData(image, 0, 0);
 }
