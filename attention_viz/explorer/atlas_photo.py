@@ -1,4 +1,4 @@
-"""An image for the atlas, and what one position of each head attends to in it."""
+"""An image for the atlas, and the weights of one position per head over it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
