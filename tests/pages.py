@@ -40,7 +40,7 @@ AT_REST = """() => {
 
 # What pages open on when nothing was chosen.
 EXAMPLE = "The bank of the river was flooded"
-EXAMPLES = {"/cross": "the boy finds the key and he sells it"}
+EXAMPLES = {"/cross": "the tired girl finds the red key"}
 
 RESTING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 

@@ -27,7 +27,7 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     In an image, distances are those of its patches. A region counts if at least two heads of a layer give it 0.4 of the
     class token's weight on patches, and 1.7 times its share of the image. A row's regions are its patches with half of
     its largest weight or more: two or three that touch neither the edge nor the query, with 0.3 of the row and 1.7
-    times what the other rows give them. In audio, frames after its end aren't searched.
+    times the mean of the other rows. In audio, frames after its end aren't searched.
 
     In a layer without a softmax, a word's weight is its share of the row's size. If each channel has its own matrix, it
     is the share of what arrives in all of them.

@@ -54,6 +54,7 @@ def pack_atlas(
         trace: with each layer's channels together, see `channels_together`.
         others: further streams of the same tokens, such as "mixer", shown in the same grid.
     """
+    from attention_viz.explorer.atlas_photo import pack_photo
     from attention_viz.explorer.atlas_roles import pack_roles
 
     parts = {stream: HeadTables(table, roles), **(others or {})}
@@ -71,6 +72,7 @@ def pack_atlas(
         "pooled": [-(-len(one) // SIDE) for one in (queries, keys)],
         "tops": tops,
         **_numbers(trace, parts, rows),
+        **pack_photo(trace, stream, roles, rows, packet),
         **pack_roles(trace, {name: part.roles for name, part in parts.items()}, rows),
         "plane": packet.add(levels),
     }

@@ -36,7 +36,7 @@ class _Layer:
 
 
 def spots_of(scene: StreamScene) -> list[Candidate]:
-    """Return the rows with two or three compact regions away from the query; empty if there are no patches.
+    """Return the rows with two or three compact regions away from the query; empty without patches.
 
     No region touches the image's edge, where patches often collect weight from everywhere.
     """

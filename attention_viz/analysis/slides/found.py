@@ -88,7 +88,7 @@ def _of_finding(trace: Trace, one: Finding) -> Slide:
     place = one.stream, one.layer, one.head, one.query, one.key
     of_a_head = FINDING_KINDS[one.kind].of_a_head
     tell = one.parts
-    if of_a_head and one.kind != "region":
+    if of_a_head and one.kind not in ("region", "regions"):
         # The sentence is about all rows, and the picture has one of them.
         looking = named(trace.query_tokens(one.stream), one.query, "query")
         tell = (*tell, (f"shown: the row of {''.join(text for text, _ in looking)}", "small"))
@@ -118,6 +118,8 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
     unit, seen = (tokens(one.stream).unit for tokens in (trace.query_tokens, trace.key_tokens))
     if one.kind == "region":
         return ((f"Which part of the image do several heads of layer {one.layer} look at?", ""),)
+    if one.kind == "regions":
+        return (("Which parts of the image does ", ""), *_looking(one.parts)[1], (" look at?", ""))
     if FINDING_KINDS[one.kind].of_a_head:
         return ((f"What does head {one.head} of layer {one.layer} do with every {unit}?", ""),)
     if one.kind == "next word":
@@ -149,7 +151,7 @@ def _looking(parts: Sequence[Part]) -> tuple[tuple[Part, ...], tuple[Part, ...]]
     before = before.rpartition(", ")[2]
     text, role = parts[place]
     # Inside a question what no quotes stand around begins small.
-    looking = (f"{text[:1].lower()}{text[1:]}", role) if text.startswith("Patch ") else (text, role)
+    looking = (text if "“" in text else f"{text[:1].lower()}{text[1:]}", role)
     return (((f"{before[:1].lower()}{before[1:]}", ""),) if before else ()), (looking,)
 
 

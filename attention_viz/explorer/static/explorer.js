@@ -50,7 +50,7 @@ import {createTurns} from "./turns.js";
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
 // On a page about cross-attention, all heads leave room for what follows them.
-const CROSS_SHAPE = {height: 236, broadest: 5, largest: 280};
+const CROSS_SHAPE = {height: 236, broadest: 8, largest: 440};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 /** @type {(keyof State)[]} */
@@ -70,11 +70,7 @@ const EVERYTHING = [
 
 /** Show packed bytes inside `host`.
  * @param {Element} host @param {Uint8Array} bytes @param {Hosting} hosting @returns {Explorer} */
-export function mountExplorer(
-  host,
-  bytes,
-  {theme, onChoice = () => {}, onPair, onOpen, crossing = false, choice, settings},
-) {
+export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, onOpen, crossing, choice, settings}) {
   const recording = new Recording(bytes);
   recording.ask = onPair ?? null;
   const root = element("div", {class: "av-explorer", "data-testid": "explorer", "data-theme": theme()});
@@ -198,7 +194,7 @@ function followTheme(view, theme) {
 
 /** What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
  * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
- * @param {OwnView} view @param {boolean} crosses  whether the page is about cross-attention
+ * @param {OwnView} view @param {boolean | undefined} crosses  whether the page is about cross-attention
  * @returns {{first: Part[], later: Part[]}} */
 function addParts(view, crosses) {
   const crossing = crosses && view.now.stream.name === "cross" ? createChoices(view) : null;

@@ -325,7 +325,7 @@ def _document(
     tokens = trace.query_tokens(trace.attention_stream(None))
     what = "weights on" if column else "weights of"
     title = f"{caption(trace, layer, head, trace.attention_stream(None))}: {what} {called(tokens, position)}"
-    phrase = f"Full colour: {most:.3f}, the largest weight. Grey: 0."
+    phrase = f"Fully lit: {most:.3f}, the largest weight. Dark: 0."
     below = [phrase, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
     heading = textwrap.wrap(title, _TITLE_LETTERS * wide // 448) or [title]
     top = _MARGIN + _LINE * len(heading)

@@ -22,15 +22,15 @@ from attention_viz.views.style.wording import escaped, readable
 
 __all__ = ["blocked_patches", "called", "laid_over", "over_patches", "overlay", "png_data", "spoken", "touching"]
 
-# The longer side of the picture, in dots, and how much of a grey dot is the page's colour.
-_SIDE, _VEIL = 448, 0.62
+# The longer side of the picture, in dots, and how bright it is where there is no weight.
+_SIDE, _DARK = 448, 0.28
 # Patches that lie together have at least this share of the largest weight among them.
 _TOGETHER = 0.5
 _STREAM = "cross"
 
 
 def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeName = "light") -> go.Figure:
-    """Draw the input image in full colour where one position attends, and grey elsewhere.
+    """Draw the input image, lit where one position attends and dark elsewhere.
 
     Patches that it may not attend to are hatched.
 
@@ -52,7 +52,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     tokens.require(position)
     row = trace.attention(layer, stream).head(head).rows([position])
     grid = over_patches(row.weights[0].detach().double().cpu().numpy(), tokens)
-    dots = laid_over(picture.numpy(), grid, dark=theme == "dark")
+    dots = laid_over(picture.numpy(), grid)
     figure = go.Figure(
         go.Heatmap(
             z=grid, opacity=0, showscale=False, hovertemplate="row %{y}, column %{x} (from 0): %{z:.4f}<extra></extra>"
@@ -61,7 +61,7 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     shut, line = blocked_patches(trace, layer, head, position), {"color": colours.muted, "width": 1.5}
     add_hatch(figure, shut, colours, key=False, line=line)
     title = f"Weights of {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
-    arrange(figure, title, colours, note=f"full colour: {grid.max():.3f}, the patch with the most; grey: 0")
+    arrange(figure, title, colours, note=f"fully lit: {grid.max():.3f}, the patch with the most; dark: 0")
     down, across = grid.shape
     everywhere = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": across, "sizey": down, "sizing": "stretch"}
     figure.add_layout_image(source=_data(dots, "jpeg", quality=88), layer="below", **everywhere)
@@ -114,21 +114,16 @@ def touching(weights: Float[np.ndarray, "row column"]) -> Bool[np.ndarray, "row 
 
 
 def laid_over(
-    picture: UInt8[np.ndarray, "row column 3"],
-    grid: Float[np.ndarray, "down across"],
-    *,
-    smooth: bool = True,
-    dark: bool = False,
+    picture: UInt8[np.ndarray, "row column 3"], grid: Float[np.ndarray, "down across"], *, smooth: bool = True
 ) -> UInt8[np.ndarray, "high wide 3"]:
-    """Return the picture's pixels, pale grey without weight."""
+    """Return the picture's pixels, darkened but for the light of the weights, as the explorer's `seen/veil.js`."""
     factor = max(1, _SIDE // max(picture.shape[:2]))
     size = picture.shape[1] * factor, picture.shape[0] * factor
     colour = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC), np.float64)
     share = Image.fromarray((grid / (grid.max() or 1)).astype(np.float32))
     how = Image.Resampling.BILINEAR if smooth else Image.Resampling.NEAREST
-    shown = np.asarray(share.resize(size, how), np.float64).clip(0, 1)[..., None]
-    grey = (colour @ np.array([0.299, 0.587, 0.114]))[..., None] * (1 - _VEIL) + (14 if dark else 255) * _VEIL
-    return np.rint(colour * shown + grey * (1 - shown)).clip(0, 255).astype(np.uint8)
+    light = np.asarray(share.resize(size, how), np.float64).clip(0, 1)[..., None]
+    return np.rint(colour * (_DARK + (1 - _DARK) * light)).clip(0, 255).astype(np.uint8)
 
 
 def called(tokens: Tokens, position: int) -> str:

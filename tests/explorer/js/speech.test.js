@@ -6,6 +6,7 @@ import {
   during,
   framesOf,
   litAt,
+  middleSecond,
   rowOfWord,
   spanOf,
   tellMoment,
@@ -34,6 +35,12 @@ test("a word's weights are the mean of the rows of its pieces, and of several he
 test("a ribbon ends on the middle 80 % of a row's weight", () => {
   const [from, to] = spanOf(Float32Array.of(0, 0, 0.5, 0.5, 0, 0, 0, 0, 0, 0), frames);
   assert.ok(Math.abs(from - 0.22) < 1e-6 && Math.abs(to - 0.38) < 1e-6);
+});
+
+test("the middle of what is heard has half of the row's weight before it, and is nowhere where there is next to none", () => {
+  const line = Float32Array.of(0, 0.2, 0, 0, 0.3, 0, 0, 0, 0, 0.1);
+  assert.ok(Math.abs(middleSecond(line, frames) - (0.4 + 0.1 / 3)) < 1e-6);
+  assert.equal(middleSecond(Float32Array.of(0, 0.05, 0, 0, 0, 0, 0, 0, 0, 0), frames), null);
 });
 
 test("weight while a word is spoken is out of all frames, never rescaled", () => {

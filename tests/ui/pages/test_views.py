@@ -90,7 +90,7 @@ def test_cross_attention_offers_an_example_for_a_model_without_any() -> None:
 def test_cross_attention_shows_what_is_said_also_where_a_reading_cant_be_had() -> None:
     selection = opened(**BOY)
     drawn = run(selection)
-    assert slots(cross.view(ReadStudy(drawn, drawn), selection)) == ["notes", "said", "alignment", "picture", "words"]
+    assert slots(cross.view(ReadStudy(drawn, drawn), selection)) == ["notes", "said", "picture", "words"]
     assert slots(cross.view(ReadStudy(drawn, None), selection)) == ["notes", "said"]
 
 

@@ -64,7 +64,7 @@ def test_patches_that_a_position_may_not_look_at_are_hatched_on_screen_and_in_pr
     assert "<path" in overlay_svg(blind, 0, 1, 0) and "<path" not in overlay_svg(cat, 0, 1, 0)
 
 
-def test_colour_is_left_where_the_weight_is_and_nowhere_else() -> None:
+def test_light_is_where_the_weight_is_and_the_rest_is_dark() -> None:
     picture = np.zeros((40, 50, 3), np.uint8)
     picture[..., 0] = 200
     grid = np.zeros((4, 5))
@@ -72,7 +72,9 @@ def test_colour_is_left_where_the_weight_is_and_nowhere_else() -> None:
     dots = laid_over(picture, grid, smooth=False)
     high, wide, _ = dots.shape
     assert dots[high * 3 // 8, wide // 2].tolist() == [200, 0, 0]
-    assert len(set(dots[5, 5].tolist())) == 1
+    assert dots[5, 5].tolist() == [56, 0, 0]  # 0.28 of it
+    half = laid_over(picture, grid + 0.25 * (grid == 0), smooth=False)
+    assert half[5, 5].tolist() == [128, 0, 0]
 
 
 def test_a_trace_of_a_text_has_no_overlay() -> None:

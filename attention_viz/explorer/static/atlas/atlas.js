@@ -12,6 +12,7 @@ import {readPayload, readPlane} from "../data/payload.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {HeadGrid} from "../heads/cells.js";
 import {element, focused} from "../parts/element.js";
+import {readLights} from "./photo.js";
 import {followPlace, placeCards} from "./placing.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, EffectsMessage} from "./grid.js"
@@ -63,7 +64,7 @@ function create(base) {
 async function load(atlas, bytes) {
   /** @type {Payload<AtlasHeader>} */
   const payload = readPayload(bytes);
-  const levels = await readPlane(payload, payload.header.plane);
+  const [levels] = await Promise.all([readPlane(payload, payload.header.plane), readLights(payload)]);
   if (atlas.data !== bytes) return;
   atlas.header = payload.header;
   const {table, cells, reached} = atlas.grid;

@@ -5,6 +5,7 @@ import {element, fitCanvas, focused} from "../parts/element.js";
 import {drawPattern, placeWords} from "./grid.js";
 import {silenceWords} from "./silence.js";
 import {isFew, labelOf, tokensOf} from "./numbers.js";
+import {litWords} from "./photo.js";
 import {cellName} from "../heads/cells.js";
 import {roleOf, swatchOf} from "./roles.js";
 
@@ -198,10 +199,13 @@ function fill(card, drawing, cell, place) {
  * @param {Drawing} drawing @param {AtlasCell} cell @param {number} size @param {boolean} named */
 function pattern(drawing, cell, size, named) {
   const {queries, keys} = drawing.header;
-  const canvas = element("canvas", {role: "img", "aria-label": "Pattern: queries down, keys across"});
+  const canvas = element("canvas", {
+    role: "img",
+    "aria-label": drawing.header.lights ? "Image lit by weight" : "Pattern: queries down, keys across",
+  });
   const context = fitCanvas(canvas, size, size);
   context.putImageData(drawPattern(drawing, cell, canvas.width, canvas.height), 0, 0);
-  if (!named) return element("div", {}, canvas);
+  if (!named || drawing.header.lights) return element("div", {}, canvas);
   const rows = element("ul", {class: "av-rows av-query", "aria-hidden": "true"}, ...labels(queries, "top", size));
   const columns = element("ul", {class: "av-columns av-keys", "aria-hidden": "true"}, ...labels(keys, "left", size));
   const node = element("div", {class: "av-pattern"}, columns, rows, canvas);
@@ -224,7 +228,10 @@ function labels(names, side, size) {
 
 /** What the deepest colour stands for, and how many cells lie under each that is drawn.
  * @param {AtlasHeader} header @param {AtlasCell} cell */
-function scaleWords({pooled}, {full, of: {drawn}}) {
+function scaleWords({pooled, lights}, cell) {
+  if (lights) return litWords(lights, cell);
+  const {full} = cell;
+  const {drawn} = cell.of;
   const [down, across] = pooled;
   const many = down * across > 1 ? ` Each cell is the largest of up to ${down} × ${across} weights.` : "";
   const deepest = `Deepest colour: ${drawn === "signed" ? "\u00b1" : ""}${Number(full.toPrecision(3))}`;

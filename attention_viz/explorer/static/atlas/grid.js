@@ -5,11 +5,13 @@ import {hatchingOf, readStyle} from "../parts/style.js";
 import {mostHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, inkOn, onRamp, rgb} from "../data/scale.js";
+import {drawLit, photoShape} from "./photo.js";
 import {fullOf, colouringNumber, isFew, isSigned, percent, shortNumber, wordsOf} from "./numbers.js";
 import {paintRole, roleOf} from "./roles.js";
 
 /** @import {Card} from "./card.js" */
 /** @import {Cards} from "./cards.js" */
+/** @import {Lights, PackedLights} from "./photo.js" */
 /** @import {Role} from "./roles.js" */
 /** @import {Place} from "../data/payload.js" */
 /** @import {Hatching, Pattern} from "../data/raster.js" */
@@ -46,6 +48,8 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {number[]} role  the place of each head's role among them
  * @property {(number | null)[]} score  the share that says so
  * @property {Place} plane
+ * @property {PackedLights} [photo]  of an image
+ * @property {Lights} [lights]  the same, once it is read
  */
 
 /**
@@ -62,7 +66,7 @@ import {paintRole, roleOf} from "./roles.js";
 /** The cell of a head, and its pattern; `full` is what its deepest colour stands for.
  * @typedef {HeadCell & {full: number, of: AtlasLayer, pattern: Pattern, canvas: HTMLCanvasElement, number: HTMLElement}} AtlasCell */
 
-/** @typedef {{background: Colour, ink: Colour, ramp: Colour[], differences: Colour[], roles: Colour[],
+/** @typedef {{background: Colour, ink: Colour, query: Colour, ramp: Colour[], differences: Colour[], roles: Colour[],
  *   hatching: Hatching}} AtlasColours */
 
 /**
@@ -140,7 +144,8 @@ function readPattern(levels, queries) {
 /** A head's pattern as an image of that many pixels.
  * @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
 export function drawPattern({header, colours}, cell, width, height) {
-  const {queries, keys} = header;
+  const {queries, keys, lights} = header;
+  if (lights) return drawLit(lights, cell, colours.query, width, height);
   const [rows, columns] = [queries, keys].map(({length}) => Int32Array.from({length}, (_, place) => place));
   const signed = cell.of.drawn === "signed";
   const pixels = signed
@@ -178,7 +183,7 @@ export function rolesRoom(layers) {
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
-  const shape = message.view === "patterns" ? PATTERN : NUMBERED;
+  const shape = message.view === "patterns" ? {...PATTERN, ...photoShape(header.lights)} : NUMBERED;
   const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, ...shape};
   const {width, height} = atlas.grid.lay(place);
   const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
@@ -231,11 +236,12 @@ function paintColour(drawing, cell, number, width) {
 /** The colours that the style sheet gives this theme. @param {HTMLElement} root @returns {AtlasColours} */
 export function readColours(root) {
   const {colours} = readStyle(root);
-  const [background, ink] = [colours.background, colours.ink].map(channels);
+  const [background, ink, query] = [colours.background, colours.ink, colours.query].map(channels);
   const {differences} = colours;
   return {
     background,
     ink,
+    query,
     differences,
     ramp: colours.ramp,
     roles: colours.roles,

@@ -25,7 +25,7 @@ export function ofPieces({head}, {query, key}, found) {
  * @param {Pick<PackedFinding, "kind" | "parts">} found */
 export function isOfAllRows({kind, parts}) {
   const looking = parts.find(([, role]) => role === "query")?.[0] ?? "";
-  return !BETWEEN_WORDS.has(kind) && kind !== "region" && !looking.includes("\u201c");
+  return !BETWEEN_WORDS.has(kind) && !kind.startsWith("region") && !looking.includes("\u201c");
 }
 
 /** Words to follow the sentence of a pair; empty where there is nothing to add.

@@ -17,7 +17,7 @@ import {createWords} from "./words.js";
 const GRID = 280;
 
 /** The parts of an explorer of a sound, in the order in which they are drawn; null where none is heard on the screen.
- * @param {OwnView} view @param {boolean} crossing  whether the page is about cross-attention
+ * @param {OwnView} view @param {boolean | undefined} crossing  whether the page is about cross-attention
  * @returns {{first: Part[], later: Part[]} | null} */
 export function soundParts(view, crossing) {
   const packed = view.recording.header.seen?.sound;
@@ -32,12 +32,13 @@ export function soundParts(view, crossing) {
   ];
   top.append(claim.node, findings.node);
   // Words run down and time across: heads are as wide as there is room.
-  const grid = createGrid(view, {shape: {height: GRID, broadest: 4, largest: 200}});
-  const hero = crossed
-    ? createKeeping(view, packed)
-    : written
-      ? createWords(view, packed)
-      : createMoments(view, packed);
+  const grid = createGrid(view, {shape: {height: GRID, broadest: 6, largest: 240}});
+  const hero =
+    written && crossing
+      ? createKeeping(view, packed)
+      : written
+        ? createWords(view, packed)
+        : createMoments(view, packed);
   view.told = hero.said;
   const times = written ? createTimes(view, packed) : null;
   const beneath = element("div", {class: "av-sound-beneath"}, grid.node, times?.node ?? null);

@@ -5,7 +5,8 @@ import {element} from "../parts/element.js";
 import {chosenPosition} from "./chosen.js";
 import {contourOf} from "./contour.js";
 import {lineOf, overPatches} from "./patches.js";
-import {veilOf} from "./veil.js";
+import {photoImage} from "./tiles.js";
+import {DARK, veilOf} from "./veil.js";
 
 /** @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
@@ -19,24 +20,18 @@ import {veilOf} from "./veil.js";
 
 // How many dots the veil has where it is smooth; where it isn't, a dot a patch.
 const SMOOTH = 208;
-/** How bright a photo is where there is no weight. */
-export const DARK = 0.28;
 const CONTOUR = [
   {strokeStyle: "rgb(255 255 255 / 85%)", lineWidth: 4},
   {strokeStyle: "#7c3aed", lineWidth: 2},
 ];
 
 /** @param {Photo} photo @returns {Sheets} */
-export function sheetsOf({dots, rows, columns}) {
-  const [lit, dark] = [canvasOf(columns, rows), canvasOf(columns, rows)];
-  const [plain, dim] = [new ImageData(columns, rows), new ImageData(columns, rows)];
-  for (let at = 0; at < rows * columns; at++) {
-    const colour = [dots[3 * at], dots[3 * at + 1], dots[3 * at + 2]];
-    plain.data.set([...colour, 255], 4 * at);
-    dim.data.set([...colour.map((one) => DARK * one), 255], 4 * at);
-  }
-  contextOf(lit).putImageData(plain, 0, 0);
-  contextOf(dark).putImageData(dim, 0, 0);
+export function sheetsOf(photo) {
+  const [lit, dark] = [1, DARK].map((share) => {
+    const canvas = canvasOf(photo.columns, photo.rows);
+    contextOf(canvas).putImageData(photoImage(photo, share), 0, 0);
+    return canvas;
+  });
   return {dots: {lit, dark}, sized: {lit: canvasOf(0, 0), dark: canvasOf(0, 0)}, veil: canvasOf(0, 0)};
 }
 
@@ -102,6 +97,7 @@ function paintVeil(veil, weights, patches, smooth) {
   if (veil.width !== size) Object.assign(veil, {width: size, height: size});
   const image = new ImageData(size, size);
   const alphas = veilOf(weights, patches, size, smooth);
-  for (let at = 0; at < alphas.length; at++) image.data[4 * at + 3] = alphas[at];
+  const {data} = image;
+  for (let at = 0; at < alphas.length; at++) data[4 * at + 3] = alphas[at];
   contextOf(veil).putImageData(image, 0, 0);
 }

@@ -14,6 +14,7 @@ import {createStage} from "./stage.js";
 import {litPhoto} from "./tiles.js";
 
 /** @import {OwnView, Part} from "../parts/view.js"
+ * @import {Picture} from "../data/recording.js"
  * @import {Photo} from "./tiles.js" */
 
 /** The parts of an explorer of a picture, in the order in which they are drawn; null where the trace is of none.
@@ -25,6 +26,8 @@ export function pictureParts(view) {
   view.told = () => saidOfPicture(view, patches);
   /** @type {Photo | null} */
   let photo = null;
+  /** @type {WeakMap<HTMLCanvasElement, {head: Picture, what: string}>} */
+  const painted = new WeakMap();
   readPlane(view.recording.payload, packed.at).then((dots) => {
     photo = {...packed, dots};
     view.store.set({loaded: view.store.state.loaded + 1});
@@ -42,7 +45,12 @@ export function pictureParts(view) {
     shape,
     paint: (canvas, head, {width, height}) => {
       if (!photo || !("at" in head)) return;
-      const line = lineOf(head, chosenPosition(view), view.now.stream.keys.count, view.store.state.direction);
+      const [chosen, {direction}] = [chosenPosition(view), view.store.state];
+      const what = `${chosen} ${direction} ${width} ${height} ${window.devicePixelRatio}`;
+      // While layers arrive one after another, most heads are painted already.
+      if (painted.get(canvas)?.head === head && painted.get(canvas)?.what === what) return;
+      painted.set(canvas, {head, what});
+      const line = lineOf(head, chosen, view.now.stream.keys.count, direction);
       const context = fitCanvas(canvas, width, height);
       const image = litPhoto(photo, overPatches(line, patches), patches, canvas.width, canvas.height);
       context.putImageData(image, 0, 0);

@@ -1,8 +1,7 @@
 // A photo in small, dark but for the light of a head's weights, to the head's own largest weight.
 
 import {element} from "../parts/element.js";
-import {DARK} from "./overlay.js";
-import {lightOf} from "./veil.js";
+import {DARK, lightOf} from "./veil.js";
 
 /** @import {PackedPicture} from "../data/payload.js" */
 
@@ -12,13 +11,30 @@ import {lightOf} from "./veil.js";
  * @param {Photo} photo @param {Float32Array} weights  of the patches, row by row
  * @param {{down: number, across: number}} patches @param {number} width @param {number} height  in device pixels */
 export function litPhoto(photo, weights, patches, width, height) {
-  const {data} = smallPhoto(photo, width, height);
+  const {data: from} = smallPhoto(photo, width, height);
   const light = lightOf(weights, patches, {wide: width, high: height, smooth: true});
   const image = new ImageData(width, height);
-  for (let at = 0; at < light.length; at++) {
-    const share = DARK + (BRIGHT - DARK) * light[at];
-    for (let colour = 4 * at; colour < 4 * at + 3; colour++) image.data[colour] = share * data[colour];
-    image.data[4 * at + 3] = 255;
+  // Read once: each reading of `data` asks the browser.
+  const {data: to} = image;
+  for (let dot = 0, at = 0; dot < light.length; dot++, at += 4) {
+    const share = DARK + (BRIGHT - DARK) * light[dot];
+    to[at] = share * from[at];
+    to[at + 1] = share * from[at + 1];
+    to[at + 2] = share * from[at + 2];
+    to[at + 3] = 255;
+  }
+  return image;
+}
+
+/** The whole photo, as bright as asked for. @param {Photo} photo @param {number} share */
+export function photoImage({dots, rows, columns}, share) {
+  const image = new ImageData(columns, rows);
+  const {data} = image;
+  for (let dot = 0, at = 0; at < data.length; dot += 3, at += 4) {
+    data[at] = share * dots[dot];
+    data[at + 1] = share * dots[dot + 1];
+    data[at + 2] = share * dots[dot + 2];
+    data[at + 3] = 255;
   }
   return image;
 }
@@ -30,17 +46,13 @@ const BRIGHT = 1.5;
 let lastSmall = {of: null, image: null};
 
 /** @param {Photo} photo @param {number} width @param {number} height */
-function smallPhoto({dots, rows, columns}, width, height) {
+function smallPhoto(photo, width, height) {
+  const {dots, rows, columns} = photo;
   const {of, image} = lastSmall;
   if (image && of === dots && image.width === width && image.height === height) return image;
-  const whole = new ImageData(columns, rows);
-  for (let at = 0; at < rows * columns; at++) {
-    whole.data.set(dots.subarray(3 * at, 3 * at + 3), 4 * at);
-    whole.data[4 * at + 3] = 255;
-  }
   const [large, small] = [element("canvas", {width: columns, height: rows}), element("canvas", {width, height})];
-  large.getContext("2d")?.putImageData(whole, 0, 0);
-  const context = /** @type {CanvasRenderingContext2D} */ (small.getContext("2d"));
+  large.getContext("2d")?.putImageData(photoImage(photo, 1), 0, 0);
+  const context = /** @type {CanvasRenderingContext2D} */ (small.getContext("2d", {willReadFrequently: true}));
   Object.assign(context, {imageSmoothingEnabled: true, imageSmoothingQuality: "high"});
   context.drawImage(large, 0, 0, width, height);
   lastSmall = {of: dots, image: context.getImageData(0, 0, width, height)};

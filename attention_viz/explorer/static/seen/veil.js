@@ -1,5 +1,8 @@
 // How much light lies on each dot of a picture: all where the most weight is, none where there is none.
 
+/** How bright a photo is where there is no weight; `views/figures/seen.py` has the same. */
+export const DARK = 0.28;
+
 /** The light of each dot from 0 to 1, `high` rows of `wide`: by patch, or going over from the middle of one patch to that
  * of the next, which shows no more than the patches do.
  * @param {Float32Array} weights  of the patches, row by row

@@ -20,6 +20,7 @@ from attention_viz.ui.controls.chart import show_grid
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.pages.heads.board import cannot_draw, mark_drawn, show_board_pen
 from attention_viz.ui.pages.heads.choice import HeadsChoice
+from attention_viz.ui.pages.heads.photo import show_photo, shows_photo
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.layout import theme_name
@@ -43,7 +44,9 @@ def show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words
     shown = read_in_place(run, state, place.place, MATRIX_HEIGHT)
     if shown is not None:
         with place.picture():
-            if board or atlas.mixes:
+            if shows_photo(shown, atlas.stream) and not board:
+                show_photo(shown, state, atlas.stream)
+            elif board or atlas.mixes:
                 _draw_figure(atlas, shown, state, choice, words, board=board, arrived=arrived)
             else:
                 _draw_grid(atlas, shown, state, words)

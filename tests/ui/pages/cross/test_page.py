@@ -43,7 +43,7 @@ def test_an_empty_address_shows_an_example_on_the_first_screen_in_light_and_dark
         expect(page.get_by_role("combobox", name="Model")).to_have_value("translation")
         expect(page.get_by_text(re.compile("^Verified"))).to_be_visible()
         assert said(page) == FRENCH
-        for name in ("explorer-arcs", "explorer-grid", "explorer-heatmap", "alignment"):
+        for name in ("explorer-arcs", "explorer-grid", "explorer-heatmap", "choices"):
             box = page.get_by_test_id(name).bounding_box()
             assert box is not None and box["y"] + box["height"] <= 860, name
         for label in ("Weights (CSV)", "Tensors (safetensors)", "Picture (SVG)", "Explorer (HTML)"):
@@ -82,19 +82,42 @@ def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(stay:
         step()
         idle(page)
         expect(readout(page)).to_contain_text(f"Head 0·{head}")
-        best = [f"{weight:.3f}" for weight in translated().weights(0, head, "cross").amax(-1).tolist()]
-        expect(page.get_by_test_id("alignment").locator("tbody td:last-child")).to_have_text(best)
+        expect(page.get_by_test_id("choices").locator("thead .av-current")).to_have_text(f"0·{head}")
     for _ in range(2):
         page.go_back()
         idle(page)
     expect(sentence(page)).to_have_value("my own words")
 
 
+def test_each_head_s_choice_for_each_word_is_told_and_shown_when_pointed_at(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/cross")
+    table = page.get_by_test_id("choices")
+    expect(table.locator("tbody tr")).to_have_count(len(FRENCH.split()))
+    source = SENTENCE.split()
+    for head in (1, 3):
+        weights = translated().weights(0, head, "cross")[: len(FRENCH.split()), : len(source)]
+        for row, (place, weight) in enumerate(zip(weights.argmax(-1).tolist(), weights.amax(-1).tolist(), strict=True)):
+            cell = table.locator("tbody tr").nth(row).locator("td").nth(head)
+            expect(cell).to_contain_text(source[place])
+            expect(cell).to_contain_text(f"{weight:.2f}")
+    expect(page.get_by_test_id("reorderings")).to_have_text(
+        "In 0·1, words change places: fille fatiguée from tired girl, clé rouge from red key."
+    )
+    # The article goes by its noun's gender: head 3 looks at the noun.
+    cell = table.locator("tbody tr").nth(4).locator("td").nth(3)
+    cell.get_by_role("button").hover()
+    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("“key”")
+    cell.get_by_role("button").click()
+    page.wait_for_url(re.compile("head=3"))
+    links = page.get_by_role("heading", name=re.compile("^Strongest links")).bounding_box()
+    assert links is not None and links["y"] < 840
+
+
 @pytest.mark.parametrize("text", [SENTENCE, LONG], ids=["short", "thirty words"])
 def test_on_a_narrow_screen_nothing_sticks_out(stay: OpenPage, text: str) -> None:
     page = stay("/cross?text=" + text.replace(" ", "+"), width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    order = [page.get_by_test_id(name).bounding_box() for name in ("said", "explorer-arcs", "alignment")]
+    order = [page.get_by_test_id(name).bounding_box() for name in ("said", "explorer-arcs", "choices")]
     tops = [box["y"] for box in order if box]
     assert tops == sorted(tops) and len(tops) == 3
     assert tops[1] <= 844
