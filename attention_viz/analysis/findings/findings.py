@@ -71,7 +71,7 @@ def _by_effect(found: list[Candidate], scene: StreamScene, effects: FindEffects)
     known = effects(scene.trace, scene.queries.pieces[spoken[0].query][-1]) if spoken else None
     if known is None:
         return found
-    largest = max(*map(abs, known.heads.values()), _LOGITS)
+    largest = max([*map(abs, known.heads.values()), _LOGITS])
     measured = (_measured(one, scene, known, largest) for one in spoken)
     return [one for one in found if one.kind != NEXT_WORD] + [one for one in measured if one is not None]
 
