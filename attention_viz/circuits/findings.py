@@ -21,8 +21,8 @@ def findings(trace: Trace, count: int = 5) -> tuple[Finding, ...]:
     Words repeat if their whole text does, and only rows that may look beyond their neighbour are searched.
 
     A finding about the next word has the head's direct effect on that word, if the trace has its model and at most 128
-    tokens. Its score is then the part of the effect that comes from the key, divided by the largest effect of any head.
-    The strongest for and the strongest against count as two kinds. Otherwise, its score is its weight's.
+    tokens. Its score is then the part of the effect that comes from the key, divided by the largest effect of any head,
+    at least 0.5. The strongest for and the strongest against count as two kinds. Otherwise, its score is its weight's.
 
     In an image, distances are those of its patches. A region counts if at least two heads of a layer give it 0.4 of the
     class token's weight on patches, and 1.7 times its share of the image. A row's regions are its patches with half of

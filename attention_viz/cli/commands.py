@@ -106,6 +106,7 @@ def findings(arguments: SimpleNamespace) -> int:
         for one in some
     ]
     table = pandas.DataFrame(rows, columns=["text", *columns])
+    table["effect"] = table["effect"].astype(object).where(table["effect"].notna(), None)
     show(table if len(traces) > 1 else table.drop(columns="text"), arguments.format)
     return 0
 

@@ -14,6 +14,7 @@ from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.spelling import set_apart, spell
 from attention_viz.trace.trace import Layer, Trace
 from tests.explorer.conftest import WILD, self_attention, tokens, trace_of
+from tests.shipped import shipped
 
 Show = Callable[..., Page]
 
@@ -229,6 +230,32 @@ def test_a_finding_is_shown_while_it_is_pointed_at_and_kept_when_it_is_pressed(s
     expect(button).to_have_attribute("aria-pressed", "true")
     page.mouse.move(5, 855)
     expect(part(page, "sentence")).to_have_text(one.text)
+
+
+def test_a_finding_about_the_next_word_carries_what_its_head_writes_and_agrees_with_the_headline(show: Show) -> None:
+    trace = shipped("lists").trace("reverse c a f :")
+    page, found = show(trace), av.findings(trace)
+    one = next(finding for finding in found if finding.effect is not None)
+    assert one.effect is not None and one.effect < -0.5
+    button = page.get_by_test_id("finding").nth(found.index(one))
+    number = f"{one.effect:.2f}".replace("-", "−")
+    expect(button).to_contain_text(f"▼ {number}")
+    expect(button).to_contain_text(f"writes against “{one.word}”")
+    button.click()
+    page.mouse.move(5, 855)
+    expect(part(page, "sentence")).to_have_text(one.text)
+    expect(part(page, "sentence").locator(".av-effect.av-less")).to_have_text(number)
+    expect(part(page, "aside")).to_contain_text(f"“{one.word}” over “{one.rival}”")
+    expect(button).to_have_attribute("data-said", "")
+    # What is pointed at is said, and no button claims it; the heads that link it are listed, too.
+    key = part(page, "search").get_by_label("Key token")
+    kept = key.input_value()
+    page.get_by_test_id("explorer-arcs").get_by_role("option").nth(1).hover()
+    expect(page.locator("[data-said]")).to_have_count(0)
+    expect(part(page, "search").get_by_label("Query token")).to_have_value("1")
+    page.mouse.move(5, 855)
+    expect(key).to_have_value(kept)
+    expect(button).to_have_attribute("data-said", "")
 
 
 def test_a_head_is_shown_while_it_is_pointed_at(show: Show, bank: Trace) -> None:

@@ -18,6 +18,8 @@ from attention_viz.trace.trace import Trace
 
 __all__ = ["findings_of", "none_because"]
 
+# Where no head writes as much, in logits, effects are compared with this.
+_LOGITS = 0.5
 # The effects on the word after a position; None if they are unknown.
 FindEffects = Callable[[Trace, int], NextWordEffects | None]
 
@@ -70,7 +72,7 @@ def _by_effect(found: list[Candidate], scene: StreamScene, effects: FindEffects)
     known = effects(scene.trace, scene.queries.pieces[spoken[0].query][-1]) if spoken else None
     if known is None:
         return found
-    largest = max(*map(abs, known.heads.values()), 1e-6)
+    largest = max([*map(abs, known.heads.values()), _LOGITS])
     measured = (_measured(one, scene, known, largest) for one in spoken)
     return [one for one in found if one.kind != NEXT_WORD] + [one for one in measured if one is not None]
 

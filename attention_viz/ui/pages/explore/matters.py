@@ -87,7 +87,7 @@ def likelier_words(rows: Sequence[tuple[str, float, float]]) -> Parts:
 def moved_words(before: Trace, after: Trace) -> Parts:
     """Tell how far the output moves, and which token's moves most."""
     moved, tokens = moved_output(before, after), before.query_tokens(before.streams[0])
-    mean = [("the output moves by ", ""), (_share(float(moved.mean())), ""), (" of its length", "")]
+    mean = [("the output moves by ", ""), (_share(float(moved.mean())), "")]
     counted = list(tokens.counted)
     if len(counted) < 2 or len(moved) != len(tokens):
         return mean
