@@ -56,7 +56,7 @@ export function plainNumber(number) {
 export function timesAsLikely(gap) {
   const times = Math.exp(Math.abs(gap));
   const written = times < 10 ? times.toFixed(1) : Math.round(Number(times.toPrecision(2))).toLocaleString("en");
-  return `${times < 1e6 ? written : "over a million"} times as ${gap < 0 ? "un" : ""}likely`;
+  return `${times < 1e6 ? written : "over a million"} times ${gap < 0 ? "less" : "as"} likely`;
 }
 
 /** How much of a score other heads wrote. @param {Pick<WhyHeader, "map">} header */
