@@ -9,7 +9,7 @@ import {weightText} from "../data/scale.js";
  * @import {StoryPress} from "./story.js"
  * @import {SplitHeader} from "./verdict.js" */
 
-/** A pair that other heads helped to write. @typedef {{words: string, pair: [number, number, number, number], share: number}} PreparedPair */
+/** A pair that other heads helped to write. @typedef {{words: string, pair: [number, number, number, number], stream: string, share: number}} PreparedPair */
 
 /** `words` has each word's score and weight; null until they have come. `asked` is the word that is being run.
  * @typedef {{words: [string, number, number][] | null, refused: string, asked: string, typed: string,
@@ -90,12 +90,12 @@ function exchanged(header, split, view, word) {
 export function drawPrepared({layer}, view) {
   const {prepared} = view;
   const none = prepared === null ? "Looking for them …" : "None stands out in this text.";
-  const pairs = (prepared ?? []).map(({words, pair, share}) =>
+  const pairs = (prepared ?? []).map(({words, pair, stream, share}) =>
     element(
       "button",
-      {class: "av-step", type: "button", onclick: () => view.open({pair})},
+      {class: "av-step", type: "button", onclick: () => view.open({pair, stream})},
       `${words}, ${pair[0]}·${pair[1]} `,
-      element("span", {class: "av-quiet"}, `${Math.max(1, Math.round(share * 100))} % by heads`),
+      element("span", {class: "av-quiet"}, share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`),
     ),
   );
   return element(
@@ -104,9 +104,10 @@ export function drawPrepared({layer}, view) {
     element(
       "h2",
       {},
-      "Pairs that earlier heads prepared ",
-      element("span", {class: "av-quiet"}, `none did here: layer ${layer} comes first, so there is nothing to ablate`),
+      "Pairs that other heads prepared ",
+      element("span", {class: "av-quiet"}, "share of the score that they wrote"),
     ),
     pairs.length ? element("p", {class: "av-story"}, ...pairs) : element("p", {class: "av-note"}, none),
+    element("p", {class: "av-note"}, `Layer ${layer} comes first, so there is no head to ablate or patch here.`),
   );
 }

@@ -20,10 +20,16 @@ export function drawList(header, {chosen, by, after}, choose) {
     return [header.map[layer][head], ...(now === undefined ? [] : [header.total - now])].map((number) => ({number}));
   });
   const rows = listed.map((place) => listRow(header, place, String(place) === String(chosen), after, numbers, choose));
-  const legend = element("p", {class: "av-note"}, `hatched: direct · solid: ${words.missing}`);
+  const waits = by !== "put" && listed.some((place) => !after.has(place.join(" ")));
+  const solid = waits ? "running the model without each head …" : `${words.missing}, measured`;
+  const legend = element(
+    "p",
+    {class: "av-note", "aria-live": "polite"},
+    `hatched: what it writes itself · solid: ${solid}`,
+  );
   return element(
     "section",
-    {class: "av-largest", "aria-label": "Largest heads"},
+    {class: "av-largest", "aria-label": "Largest heads", "aria-busy": String(waits)},
     element("h2", {}, words.list),
     legend,
     ...rows,
@@ -58,8 +64,8 @@ function listRow(header, [layer, head], isChosen, numbers, beside, choose) {
       {class: "av-two"},
       smallBar(wrote, beside, "av-direct"),
       amount(wrote),
-      missing === null ? element("span", {class: "av-lane"}) : smallBar(missing, beside),
-      missing === null ? element("b", {class: "av-amount av-quiet"}, "…") : amount(missing),
+      missing === null ? element("span", {class: "av-lane av-waits"}, element("s")) : smallBar(missing, beside),
+      missing === null ? element("b", {class: "av-amount"}) : amount(missing),
     ),
   );
 }

@@ -58,6 +58,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
     "section",
     {class: "av-where-written", "aria-label": "All heads"},
     element("h2", {}, words.title),
+    element("p", {class: "av-note"}, words.means),
     above,
     table,
     ...kindsOf(header),
@@ -87,7 +88,7 @@ function scaleOf({more, less}, full) {
     less ? element("b", {class: "av-less"}, less) : "subtracts",
     element("i", {class: "av-diverging", "aria-hidden": "true"}),
     less ? element("b", {class: "av-more"}, more) : "adds",
-    ` · full colour from ${full.toFixed(2)}, square-root scale`,
+    ` · deepest from ${full.toFixed(2)}; small numbers look larger than they are`,
   );
 }
 

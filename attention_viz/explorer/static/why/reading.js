@@ -52,6 +52,19 @@ export function plainNumber(number) {
   return number.toFixed(2).replace("-", "−");
 }
 
+/** What a difference of logits means for the probabilities. @param {number} gap */
+export function timesAsLikely(gap) {
+  const times = Math.exp(Math.abs(gap));
+  const written = times < 10 ? times.toFixed(1) : Math.round(Number(times.toPrecision(2))).toLocaleString("en");
+  return `${times < 1e6 ? written : "over a million"} times ${gap < 0 ? "less" : "as"} likely`;
+}
+
+/** How much of a score other heads wrote. @param {Pick<WhyHeader, "map">} header */
+export function writtenByHeads({map}) {
+  const sum = map.flat().reduce((total, one) => total + one, 0);
+  return `Other heads wrote ${signed(sum)} of it`;
+}
+
 /** A number next to nothing as a power of ten, such as 2×10⁻⁷. @param {number} number */
 export function tiny(number) {
   if (number === 0) return "0";
@@ -172,6 +185,7 @@ export function largestOf(numbers, count) {
 }
 
 const SILENCED = {
+  means: "Ablation: what is lost if the head’s output becomes 0 everywhere and the model runs again.",
   each: "ablation",
   title: "Effect of ablating each head",
   list: "Largest ablation effects",
@@ -179,9 +193,16 @@ const SILENCED = {
   apart: "Each head ablated alone, at every position: these numbers don’t add up.",
 };
 const WORDS = {
-  wrote: {...SILENCED, each: "direct attribution", title: "Contribution of each head", list: "Largest heads"},
+  wrote: {
+    ...SILENCED,
+    means: "Direct attribution: what each head’s output itself adds to the number.",
+    each: "direct attribution",
+    title: "Contribution of each head",
+    list: "Largest heads",
+  },
   silenced: SILENCED,
   put: {
+    means: "Activation patching: what changes if the head’s output comes from the other text.",
     each: "activation patching",
     title: "Effect of patching each head",
     list: "Largest patching effects",

@@ -1,20 +1,10 @@
 // A score that no head wrote: all keys of its query, each split by word and place, and the query's parts times the key's.
 
 import {drawExchange, drawPrepared} from "./exchange.js";
+import {drawKeys} from "./keys.js";
 import {plainNumber, signed, wordAt} from "./reading.js";
-import {
-  ahead,
-  comparedWith,
-  inWords,
-  partName,
-  partsOf,
-  rowsOf,
-  sumInWords,
-  turnedInWords,
-  verdictOf,
-} from "./verdict.js";
+import {ahead, inWords, partName, partsOf, rowsOf, sumInWords, turnedInWords, verdictOf} from "./verdict.js";
 import {element} from "../parts/element.js";
-import {weightText} from "../data/scale.js";
 
 /** @import {ExchangeView} from "./exchange.js"
  * @import {WhyHeader} from "./reading.js"
@@ -24,9 +14,6 @@ import {weightText} from "../data/scale.js";
 /** What is shown of a split, and what a press does: `compared` is the key beside the chosen one.
  * @typedef {ExchangeView & {compared: number | null, isSorted: boolean, compare: (at: number | null) => void,
  *   sort: () => void, open: (press: StoryPress) => void}} SplitView */
-
-// Keys are sorted on request only beyond so many.
-const SORTABLE = 12;
 
 /** @param {WhyHeader} header @param {SplitHeader} split @param {SplitView} view @returns {HTMLElement[]} */
 export function drawSplit(header, split, view) {
@@ -81,7 +68,7 @@ function headline(header, split, mine, names) {
 
 /** @param {string} words */
 function capital(words) {
-  return words.replace(/^the /, "The ");
+  return words[0].toUpperCase() + words.slice(1);
 }
 
 /** What decides: only differences between keys do. @param {WhyHeader} header @param {SplitHeader} split
@@ -93,132 +80,6 @@ function leadInWords(header, split, rows, mine, names) {
   const lead = inWords(ahead(mine, others), names, header.units.key);
   const many = others.length === 1 ? "the other key" : `the mean of the ${others.length} other keys`;
   return `${parts} The softmax sees only differences between keys. Beside ${many}: ${lead}.`;
-}
-
-/** @typedef {{rows: KeyRow[], names: string[], mine: KeyRow, other: KeyRow | null}} SplitKeys */
-
-/** @param {WhyHeader} header @param {SplitHeader} split @param {SplitKeys} keys @param {SplitView} view */
-function drawKeys(header, split, {rows, names, mine, other}, view) {
-  const sum = (/** @type {KeyRow} */ {parts}, /** @type {number} */ sign) =>
-    parts.reduce((total, one) => total + Math.max(0, sign * one), 0);
-  const [up, down] = [
-    Math.max(1e-9, ...rows.map((row) => sum(row, 1))),
-    Math.max(0, ...rows.map((row) => sum(row, -1))),
-  ];
-  const [full, shown] = [up + down, view.isSorted ? [...rows].sort((one, two) => two.score - one.score) : rows];
-  const chosen = wordAt(header, "key", mine.at);
-  const keyRow = (/** @type {KeyRow} */ row) =>
-    element(
-      "button",
-      {
-        class: "av-split-key",
-        type: "button",
-        "data-key": row.at,
-        "aria-pressed": String(row === other),
-        "aria-current": row === mine ? "true" : null,
-        title: sumInWords(row, names, header.units.key),
-        onclick: () => view.compare(row === mine || row === other ? null : row.at),
-      },
-      keyName(header, row.at),
-      segments(row, names, down, full),
-      element("span", {class: "av-split-score"}, plainNumber(row.score)),
-      element("span", {class: "av-split-weight"}, weightText(row.weight)),
-    );
-  return element(
-    "section",
-    {class: "av-split-left", "aria-label": "Keys"},
-    element(
-      "header",
-      {},
-      element("h2", {}, `${rows.length === 1 ? "Its only key" : `All ${rows.length} keys`}, split the same way`),
-      rows.length > SORTABLE
-        ? element(
-            "button",
-            {class: "av-split-sort", type: "button", "aria-pressed": String(view.isSorted), onclick: view.sort},
-            "Largest first",
-          )
-        : null,
-    ),
-    element("p", {class: "av-note"}, legendOf(header, names), element("span", {}, "grey takes away")),
-    element(
-      "div",
-      {class: "av-split-key av-split-heads", "aria-hidden": "true"},
-      ...["", "", "score", "weight"].map((word) => element("span", {}, word)),
-    ),
-    element("div", {class: "av-split-keys"}, ...shown.map(keyRow)),
-    element(
-      "p",
-      {class: "av-split-told", "aria-live": "polite"},
-      other
-        ? comparedWith(header, mine, other, names)
-        : rows.length > 1
-          ? `Press a key to compare it with ${chosen}.`
-          : "",
-      other
-        ? element(
-            "button",
-            {
-              class: "av-link",
-              type: "button",
-              onclick: () => view.open({pair: [split.layer, split.head, split.query, other.at]}),
-            },
-            `Explain ${wordAt(header, "key", other.at)}`,
-          )
-        : null,
-    ),
-    ...notesOf(header, split, mine),
-  );
-}
-
-/** What the numbers leave out. @param {WhyHeader} header @param {SplitHeader} split @param {KeyRow} mine */
-function notesOf(header, split, mine) {
-  const shared = split.shared[split.keys.indexOf(mine.at)];
-  const words = [
-    "Exact for this text: the layer norm’s scale is held as it was.",
-    shared ? `The biases include the sentence embedding, the same at every place: ${signed(shared)}.` : "",
-    split.beside ? "The model adds a number for the distance to each score." : "",
-    split.softcap ? "The model then caps each score, so weights follow capped scores." : "",
-    split.places === "unknown" ? `This model doesn’t let the page separate places from ${header.units.key}s here.` : "",
-    split.places === "none" ? "Places play no part in this score." : "",
-    split.together
-      ? "Word: the score with both at one place. Distance: what the rotation between their places changes."
-      : "",
-  ];
-  return words.filter((one) => one).map((one) => element("p", {class: "av-note"}, one));
-}
-
-/** @param {WhyHeader} header @param {string[]} names */
-function legendOf(header, names) {
-  const entry = (/** @type {string} */ name) =>
-    element("span", {}, element("i", {class: "av-more", "data-part": name}), ` ${partName(name, header.units.key)} `);
-  return element("span", {class: "av-split-legend"}, ...names.map(entry));
-}
-
-/** A key's word, numbered where it repeats. @param {WhyHeader} header @param {number} at */
-function keyName({keys}, at) {
-  const same = keys.flatMap((word, place) => (word === keys[at] ? [place] : []));
-  const number = same.length > 1 ? String(same.indexOf(at) + 1) : "";
-  const below = [...number].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
-  return element("bdi", {class: "av-split-name", title: keys[at]}, keys[at] + below);
-}
-
-/** The bar of a key: what adds to the right of 0, what takes away to its left.
- * @param {KeyRow} row @param {string[]} names @param {number} down @param {number} full */
-function segments({parts, score}, names, down, full) {
-  const at = (/** @type {number} */ number) => ((number + down) / full) * 100;
-  let [right, left] = [0, 0];
-  const pieces = parts.map((one, part) => {
-    const from = one < 0 ? (left += one) : (right += one) - one;
-    const style = `left: ${at(from)}%; width: ${(Math.abs(one) / full) * 100}%`;
-    return element("i", {class: one < 0 ? "av-less" : "av-more", "data-part": names[part], style});
-  });
-  return element(
-    "span",
-    {class: "av-split-lane", "aria-hidden": "true"},
-    ...pieces,
-    element("u", {style: `left: ${at(0)}%`}),
-    element("b", {style: `left: ${at(score)}%`}),
-  );
 }
 
 /** The query's parts times the key's, or their difference from another key's.
@@ -235,7 +96,8 @@ function drawMeets(header, split, mine, other) {
   const full = Math.max(...inside.map(Math.abs), Math.abs(rest), 1e-9);
   const label = (/** @type {"query" | "key"} */ side, /** @type {number} */ part) => {
     const at = side === "query" ? split.query : mine.at;
-    if (names[part] === "word") return `${header.units[side]} ${wordAt(header, side, at).replace(/^the /, "")}`;
+    const word = wordAt(header, side, at).replace(/^the /, "");
+    if (names[part] === "word") return header.units[side] === "word" ? `word ${word}` : word;
     return names[part] === "place" ? `place ${at}` : partName(names[part], header.units[side]);
   };
   const painted = (/** @type {number} */ number) => {

@@ -7,7 +7,7 @@ import {element} from "../parts/element.js";
  * @import {WhyHeader} from "./reading.js" */
 
 /** What a step shows when it is pressed: a head, the score of a pair in a head, or the other side of the score.
- * @typedef {{head: Place} | {pair: [number, number, number, number]} | {side: "key" | "query"}} StoryPress */
+ * @typedef {{head: Place} | {pair: [number, number, number, number], stream?: string} | {side: "key" | "query"}} StoryPress */
 
 /** @typedef {{words: string, press: StoryPress}} StoryStep */
 

@@ -41,7 +41,11 @@ export function drawSum(header, open, toggle, choose) {
     ),
     bar(whole, place(0), "av-all"),
     ...wordRows(header, open, toggle),
-    element("p", {class: "av-note"}, "Direct effect; norms and patterns held fixed."),
+    element(
+      "p",
+      {class: "av-note"},
+      "What each part itself adds, with attention weights and layer norms as they were (direct effects).",
+    ),
   );
 }
 

@@ -8,7 +8,7 @@ import {drawMeaning, drawWords} from "./meaning.js";
 import {drawSplit} from "./split.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
-import {plainNumber} from "./reading.js";
+import {plainNumber, timesAsLikely, writtenByHeads} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
 import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
@@ -114,8 +114,8 @@ function drawWhy(why) {
       ]
     : [`Why is ${header.more} worth ${plainNumber(header.total)}?`];
   const told = header.less
-    ? `The model gives ${header.more} ${plainNumber(header.total)} more than ${header.less}, in logits.`
-    : `The score before the softmax; here: contributions to ${header.side === "query" ? "the query" : "the key"}.`;
+    ? `${header.more} has ${plainNumber(header.total)} more than ${header.less} in logits, the numbers before the softmax: ${timesAsLikely(header.total)}.`
+    : `${writtenByHeads(header)} at ${header.side === "query" ? "the query" : "the key"}; a score is the number before the softmax.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
     drawWords(header, place),
@@ -161,9 +161,16 @@ function drawFirst(why, header, split) {
  * @param {HTMLElement} root @param {WhyHeader} header @param {Place} place */
 function showLooked(root, {sources}, place) {
   const line = /** @type {HTMLElement} */ (root.querySelector(".av-sentence"));
+  // Where the line goes on, it fades out.
+  const fade = () => {
+    line.classList.toggle("av-goes-before", line.scrollLeft > 1);
+    line.classList.toggle("av-goes-after", line.scrollLeft + line.clientWidth < line.scrollWidth - 1);
+  };
+  line.onscroll = fade;
   const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
   const word = /** @type {HTMLElement | undefined} */ (line.children[most?.[0] ?? 0]);
   if (word) line.scrollLeft = word.offsetLeft - line.offsetLeft - line.clientWidth / 2;
+  fade();
 }
 
 /** @param {WhyHeader} header @param {WhyView} view @param {(head: Place) => void} choose */

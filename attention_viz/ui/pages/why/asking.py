@@ -211,13 +211,16 @@ def chosen_head() -> tuple[int, int] | None:
 
 
 def asked_number() -> dict[str, Any]:
-    """Return the number just opened: `pair` (layer, head, query, key) or `side`; ignore invalid browser data."""
+    """Return the number just opened: `pair` (layer, head, query, key) or `side`; ignore invalid browser data.
+
+    `stream` is a pair's, unchecked; None if the layer says which one it is.
+    """
     asked = widgets.sent(_KEY, "open")
     if not isinstance(asked, Mapping):
         return {}
     pair = asked.get("pair")
     if isinstance(pair, list) and len(pair) == 4 and all(type(one) is int and 0 <= one < 1_000_000 for one in pair):
-        return {"pair": tuple(pair)}
+        return {"pair": tuple(pair), "stream": asked.get("stream")}
     return {"side": asked["side"]} if asked.get("side") in SIDES else {}
 
 
@@ -285,6 +288,13 @@ def tell_prepared(name: str, place: tuple[int, int], run: Run, pairs: Sequence[P
     for pair in pairs:
         sides = (run.trace.query_tokens(pair.stream), pair.query), (run.trace.key_tokens(pair.stream), pair.key)
         words = " → ".join(_in_quotes(tokens, position) for tokens, position in sides)
-        found.append({"words": words, "pair": [pair.layer, pair.head, pair.query, pair.key], "share": pair.share})
+        found.append(
+            {
+                "words": words,
+                "pair": [pair.layer, pair.head, pair.query, pair.key],
+                "stream": pair.stream,
+                "share": pair.share,
+            }
+        )
     message = {"about": "prepared", "of": name, "prepared": found}
     show_channel(_KEY, "prepared", layer=place[0], head=place[1], seen=widgets.serial(_KEY), **message)

@@ -116,9 +116,10 @@ def settle(selection: Selection, run: Run) -> Selection:
     """Select a head: a next word's strongest writer, or the finding that other heads wrote most of."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
-    facts = ran(run, own_head=word)
+    facts = first = ran(run, own_head=word)
     if not word and not why_not(run, state):
-        facts = replace(facts, best=lambda: next(iter(prepared(run, replace(state, more=0).request)), facts.best()))
+        request = replace(state, more=0).request
+        facts = replace(facts, best=lambda: next(iter(prepared(run, request)), None) or first.best())
     selection = resolve(selection, facts)
     # An encoder's heads reach the output only through the others: show those instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
@@ -364,7 +365,9 @@ def _take_number(run: Run) -> None:
         visit.pick(WHY_CHOICES, side=asked["side"])
     elif "pair" in asked:
         layer, head, query, key = asked["pair"]
-        stream = _stream_of(run, visit.shared(), layer)
+        stream = asked["stream"]
+        if stream not in run.trace.attention_streams:
+            stream = _stream_of(run, visit.shared(), layer)
         take_head(layer, head, stream, (query, key))
         if stream not in run.trace.mixers:
             visit.pick(WHY_CHOICES, why="pair", side="key")

@@ -363,3 +363,36 @@ def test_heads_without_a_softmax_are_ablated_as_the_model_says_and_their_pair_le
         assert number == pytest.approx(float(after[first] - after[second]), abs=1e-3)
     screen.pick("Also show", "weights")
     assert not screen.app.exception and "no circuits from the weights alone" in screen.words
+
+
+def test_without_a_chosen_pair_it_opens_on_the_finding_that_other_heads_wrote_most_of() -> None:
+    screen = Screen().open("/why?text=The+bank+of+the+river+was+flooded")
+    assert not screen.app.exception
+    assert (screen.picker("Layer").value, screen.picker("Head").value) == (5, 6)
+    model = shipped("all-MiniLM-L6-v2")
+    trace = model.trace("The bank of the river was flooded")
+    shares: dict[tuple[int, int], float] = {}
+    for one in av.findings(trace):
+        table = av.decompose(model, trace, av.Score(one.layer, one.head, one.query, one.key)).table
+        kinds = table[table.side == "key"].groupby("kind").contribution.sum()
+        shares[one.layer, one.head] = kinds.get("head", 0.0) / kinds.abs().sum()
+    assert max(shares, key=shares.__getitem__) == (5, 6) and shares[0, 4] == 0
+    # A chosen head stays.
+    screen = Screen().open("/why?text=The+bank+of+the+river+was+flooded&layer=0&head=4")
+    assert (screen.picker("Layer").value, screen.picker("Head").value) == (0, 4)
+
+
+def test_a_first_layers_score_has_its_split_other_words_and_no_controls_for_heads() -> None:
+    screen = Screen().open("/why?text=The+bank+of+the+river+was+flooded&layer=0&head=4&query=2&key=5")
+    assert not screen.app.exception
+    with pytest.raises(AssertionError, match="there is no Rank heads by"):
+        screen.picker("Rank heads by")
+    told, model = screen.channel("why-board", "exchanged"), shipped("all-MiniLM-L6-v2")
+    words = {word: (score, weight) for word, score, weight in told["words"]}
+    assert {"lake", "flooded", "city"} <= words.keys() and "river" not in words
+    changed = model.trace("The bank of the city was flooded")
+    score = float(changed.attention(0).query[4, 2] @ changed.attention(0).key[4, 5]) * 32**-0.5
+    assert words["city"] == pytest.approx((score, float(changed.weights(0, 4)[2, 5])), abs=1e-4)
+    assert [score for score, _ in words.values()] == sorted((one for one, _ in words.values()), reverse=True)
+    (pair,) = screen.channel("why-board", "prepared")["prepared"]
+    assert (pair["words"], pair["pair"]) == ("“bank” → “flooded”", [5, 6, 2, 7])
