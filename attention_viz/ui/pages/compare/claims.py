@@ -139,9 +139,13 @@ class RowClaims:
         pool = [at for at, is_word in enumerate(self._is_word[1]) if is_word]
         if max((changes[at] for at in pool), default=0.0) < TELLING:
             pool = list(range(len(changes)))
-        first, second = (max(pool, key=lambda at: abs(_or_0(row[at])), default=None) for row in weights)
-        if first is None or second is None:
+        if not pool:
             return RowClaim((), (None, None))
+        first, second = (max(pool, key=lambda at: abs(_or_0(row[at]))) for row in weights)
+        # A word is named before a special token, unless that one takes far more.
+        top = max(range(len(changes)), key=lambda at: abs(_or_0(weights[0][at])))
+        if abs(weights[0][top]) >= 2 * abs(_or_0(weights[0][first])):
+            first = top
         phrase, keys = self._told(query, first, second, max(pool, key=lambda at: changes[at]))
         return RowClaim(begun(phrase), keys)
 
@@ -157,7 +161,9 @@ class RowClaims:
             key = self._key(second, 1)
             # The sentence names the new word just before.
             key = [("that word", "key")] if self._with == f"With {key[-1][0]}" else key
-            end = [(f". {self._with}{self._turns}", ""), *key, (": ", ""), self._number(other[second])]
+            stays = abs(_or_0(other[first])) > abs(other[second])
+            turns = " also to " if stays and not self._mixes else self._turns
+            end = [(f". {self._with}{turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
         if abs(change[first]) < TELLING <= abs(change[most]):
             first = most

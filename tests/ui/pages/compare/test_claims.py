@@ -49,7 +49,8 @@ def test_a_row_says_what_it_turned_to_by_name_and_number() -> None:
     ("one", "other", "layer", "head", "query", "told"),
     [
         # The new word itself.
-        (RIVER, CITY, 5, 2, 2, "“bank” attends to the second “the”: 0.10. With “city” it turns to that word: 0.27"),
+        (RIVER, CITY, 5, 2, 2, "“bank” attends to [CLS]: 0.48. With “city” also to that word: 0.27"),
+        (RIVER, CITY, 5, 2, 3, "“of” attends to [CLS]: 0.28. With “city” it turns to that word: 0.38"),
         # The word in the key's place; the same; a row of another word; one text's own row.
         (RIVER, CITY, 0, 4, 7, "“flooded” attends to “river”: 0.29. The word in its place, “city”, gets 0.01"),
         (RIVER, CITY, 0, 4, 0, "[CLS] attends to [CLS] in both: 0.61"),
