@@ -130,7 +130,7 @@ class RowClaims:
         return RowClaim(begun(phrase), (key, partner))
 
     def row(self, query: int) -> RowClaim:
-        """Return a row's sentence: what it attends to, and what it turns to on the second side."""
+        """Return a row's sentence: its strongest key, and the key that it turns to on the second side."""
         queries = self.comparison.queries
         if query not in queries.both:
             return self._alone(query)
@@ -166,11 +166,10 @@ class RowClaims:
             end = [(f". {self._with}{turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
         if abs(change[first]) < TELLING <= abs(change[most]):
-            first = most
             if math.isnan(one[most]):
                 end = [(f". {self._with} also to ", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
-                return [*start, *end], (second, most)
-            start = self._start(query, most, one[most])
+                return [*start, *end], (first, most)
+            first, start = most, self._start(query, most, one[most])
         if first in self.comparison.keys.substituted and first in (second, most):
             return [*start, *self._in_place(query, first)], (first, first)
         if math.isnan(other[first]):

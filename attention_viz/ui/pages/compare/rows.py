@@ -27,7 +27,7 @@ _compare = widgets.component("compare", *compare_source())
 
 
 def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, second: ShownSide) -> None:
-    """Show the component, and what is chosen in it."""
+    """Show the component, with its chosen head and query."""
     claims = RowClaims(choice, first.state, comparison)
     pair = places_of_pair(comparison, first)
     query = claims.opening() if pair is None else pair[0]

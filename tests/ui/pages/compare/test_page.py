@@ -117,7 +117,7 @@ def test_the_slider_goes_through_the_training_above_the_curve(open_page: OpenPag
     expect(claim_in(page)).not_to_have_text(before)
     page.locator(".st-key-compare-training, .st-key-compare-curve").first.scroll_into_view_if_needed()
     points = page.locator(".st-key-compare-curve .scatterlayer .trace").first.locator(".point")
-    expect(points).to_have_count(12)
+    expect(points).to_have_count(12, timeout=60_000)
     measured = av.head_table(traces[425]).loc[(1, 1), "induction"]
     expect(page.get_by_text(f"{measured:.3f} after 425 steps")).to_be_visible()
 
