@@ -43,7 +43,7 @@ def test_a_pair_is_picked_by_position_and_its_exact_number_told(page: Page, trac
     for head in (0, 1):
         weight = float(trace.weights(1, head)[700, key])
         number = "<0.001" if weight < 0.0005 else f"{weight:.3f}"
-        expect(ranked.filter(has_text=f"Layer 1 · Head {head}")).to_contain_text(number)
+        expect(ranked.filter(has_text=f"Head 1·{head}")).to_contain_text(number)
     assert row[key] > 0.1
 
 

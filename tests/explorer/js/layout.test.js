@@ -102,7 +102,7 @@ test("a cell is never larger than 96 px, and there is one even without any room"
 });
 
 test("the grid stands beside the matrix while its cells are large enough there, else in more room", () => {
-  const seats = (layers) => [1328, 1200, 920, 358].map((width) => seatOf(layers, width, 360));
+  const seats = (layers) => [1328, 1200, 920, 358].map((width) => seatOf(layers, width, 360).seat);
   assert.deepEqual(seats(MODELS["6 × 12"]), ["beside", "beside", "beside", "beside"]);
   assert.deepEqual(seats(MODELS["30 × 9"]), ["wider", "wider", "below", "beside"]);
   assert.deepEqual(seats(MODELS["32 × 32"]), ["wider", "wider", "below", "beside"]);

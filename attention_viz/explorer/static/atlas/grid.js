@@ -167,7 +167,7 @@ export function rolesRoom(layers) {
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
-  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
+  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 3, largest: WIDEST};
   const {width, height} = atlas.grid.lay(place);
   const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
   for (const cell of atlas.grid.cells.values()) {

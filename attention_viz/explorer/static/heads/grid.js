@@ -6,7 +6,7 @@ import {element, fitCanvas} from "../parts/element.js";
 import {rampOf} from "../parts/style.js";
 import {readAs} from "../parts/view.js";
 import {MixedHead} from "../data/mixing.js";
-import {seatOf} from "./layout.js";
+import {seatOf, tableSize} from "./layout.js";
 import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
@@ -33,6 +33,8 @@ import {hasAny} from "../data/store.js";
 
 // The line above the cells, and how high they may be in a row of their own, in pixels.
 const [TITLE, ALONE] = [24, 610];
+// How wide the column of the grid is at least, in pixels.
+const LEAST_COLUMN = 340;
 
 /** The grid of heads: a click or the arrow keys choose one.
  * @param {GridView} view @param {Painter | null} painter @returns {Part} */
@@ -54,7 +56,7 @@ export function createGrid(view, painter = null) {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) resize(view, grid, node, rows);
+      if (hasAny(changed, "stream", "size")) resize(view, grid, rows);
       if (
         hasAny(
           changed,
@@ -111,15 +113,16 @@ export function rowsWith({streams}, stream) {
   return rows.sort((a, b) => a.number - b.number);
 }
 
-/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node
- * @param {GridRow[]} rows */
-function resize({root, room}, grid, node, rows) {
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {GridRow[]} rows */
+function resize({root, room}, grid, rows) {
   const beside = room() - TITLE;
-  const seat = seatOf(rows, root.clientWidth, beside);
+  const {seat, width} = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  grid.lay({width: node.clientWidth, height});
+  const layout = grid.lay({width, height});
+  // The matrix has what the cells leave, and the list of heads below them has room.
+  root.style.setProperty("--av-grid", `${Math.max(LEAST_COLUMN, tableSize(layout).width)}px`);
 }
 
 /**

@@ -24,18 +24,20 @@ const WRITTEN = {width: 18, height: 12};
 
 /** @typedef {"beside" | "wider" | "below"} Seat */
 
-// How wide the column of the grid is in each seat; explorer.css makes them so.
-/** @type {{from: number, seats: {seat: Seat, of: (width: number) => number}[]}[]} */
+// How wide the grid may be in each seat, and from which size of its cells on it is at ease there, in pixels.
+/** @type {{from: number, eases: number, seats: {seat: Seat, of: (width: number) => number}[]}[]} */
 const SEATS = [
   {
     from: 1060,
+    eases: 22,
     seats: [
-      {seat: "beside", of: (width) => ((width - 52) * 10) / 25.2},
-      {seat: "wider", of: () => 660},
+      {seat: "beside", of: (width) => (width - 52) * 0.4},
+      {seat: "wider", of: (width) => Math.max(660, width * 0.5)},
     ],
   },
   {
     from: 720,
+    eases: 0,
     seats: [
       {seat: "beside", of: (width) => (width - 26) / 2},
       {seat: "wider", of: (width) => (width - 26) * 0.63},
@@ -102,17 +104,22 @@ export function headingPlaces(layout, head) {
   return Array.from({length: layout.bands}, (_, band) => ({...placeOf(layout, band * layout.lines, head), column: 1}));
 }
 
-/** Where the grid of heads stands in an explorer that is `width` pixels wide, by how much room its cells need: in the
+/** Where the grid of heads stands in an explorer that is `width` pixels wide, and how wide it may be there: in the
  * column "beside" the matrix, in a "wider" one, or, in a row of its own, "below" it. One that is too high in each of them
  * stands where it is lowest.
  * @param {{heads: number}[]} layers @param {number} width
  * @param {number} height  that it may have beside the matrix
- * @returns {Seat} */
+ * @returns {{seat: Seat, width: number}} */
 export function seatOf(layers, width, height) {
-  const seats = SEATS.find(({from}) => width >= from)?.seats ?? [];
-  const heights = seats.map(({of}) => tableSize(layHeads(layers, {width: of(width), height})).height);
-  const fits = heights.findIndex((one) => one <= height);
-  return seats[fits < 0 ? heights.indexOf(Math.min(...heights)) : fits]?.seat ?? "beside";
+  const {seats, eases} = SEATS.find(({from}) => width >= from) ?? {seats: [], eases: 0};
+  const laid = seats.map(({seat, of}) => {
+    const layout = layHeads(layers, {width: of(width), height});
+    return {seat, width: of(width), cell: Math.min(layout.width, layout.height), high: tableSize(layout).height};
+  });
+  const fitting = laid.filter(({high}) => high <= height);
+  const [lowest] = [...laid].sort((one, other) => one.high - other.high);
+  const best = fitting.find(({cell}) => cell >= eases) ?? fitting[0] ?? lowest ?? {seat: "beside", width};
+  return {seat: best.seat, width: best.width};
 }
 
 /** Every number of bands, with as many layers in each as that needs. @param {number} layers @param {number} heads */
