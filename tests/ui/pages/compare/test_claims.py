@@ -22,8 +22,8 @@ RIVER, CITY = "The bank of the river was flooded", "The bank of the city was flo
 def claims_of(
     model: str, one: str, other: str, layer: int, head: int, align: str = "position"
 ) -> tuple[RowClaims, Comparison]:
-    traces = [shipped(model).trace(text) for text in (one, other)]
-    found = av.compare(*traces, layer, head, align=align)  # pyright: ignore[reportArgumentType]
+    first, second = (shipped(model).trace(text) for text in (one, other))
+    found = av.compare(first, second, layer, head, align=align)  # pyright: ignore[reportArgumentType]
     choice = CompareChoice(other=other)
     return RowClaims(choice, replace(State(), model=model, text=one), found), found
 
@@ -95,7 +95,7 @@ def test_every_sentence_is_true_of_the_weights(align: str) -> None:
                 if " turns to " in words(claim):
                     assert second is not None and rows[1][query, second] - rows[0][query, second] >= TELLING
                 if " in both" in words(claim):
-                    shown = found.difference[query][[at for at, one in enumerate(claims._is_word[1]) if one]]
+                    shown = found.difference[query][[at for at, one in enumerate(found.keys.written) if one.isalnum()]]
                     assert float(shown.nan_to_num().abs().max()) < TELLING
 
 
