@@ -15,8 +15,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.views.style.wording import weight_text
 
-# A change from which a sentence names it, and one that counts as none.
-TELLING, NOTHING = 0.05, 0.005
+# A change from which a sentence names it.
+TELLING = 0.05
 # Pieces of a sentence, with their roles: "query", "key", "number" or "".
 Phrase = list[tuple[str, str]]
 
