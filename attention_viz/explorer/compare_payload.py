@@ -3,7 +3,6 @@
 The arrays are rows of float32, (row, key) per side: NaN for a token that this text lacks, infinity for a blocked cell.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy
 from jaxtyping import Bool, Float
 
 from attention_viz.explorer.packet import Packet
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import number_repeats, set_apart
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 # More weights than these of a side, and only some rows are sent.
 MOST_WEIGHTS = 600_000
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 @dataclass(frozen=True)
@@ -118,19 +116,11 @@ def _tokens(side: "Side", role: str) -> "Tokens":
 
 
 def _numbered(tokens: "Tokens") -> list[str]:
-    said = [text.removeprefix("·") or text for text in tokens.said]
-    folded = [text.casefold() for text in said]
-    totals, seen, found = Counter(folded), Counter[str](), list[str]()
-    for at, (text, word) in enumerate(zip(said, folded, strict=True)):
-        seen[word] += 1
-        repeated = totals[word] > 1 and not (tokens.special[at] or tokens.padding[at])
-        found.append(set_apart(text) + (str(seen[word]).translate(_SUBSCRIPTS) if repeated else ""))
-    return found
+    return [set_apart(name.removeprefix("·") or name) for name in number_repeats(tokens.said)]
 
 
 def _piece(piece: "TextPiece") -> list[str]:
-    number = str(piece.occurrence).translate(_SUBSCRIPTS) if piece.occurrence else ""
-    return [piece.text, piece.change, number] if piece.change or number else [piece.text]
+    return [piece.text, piece.change, piece.number] if piece.change or piece.number else [piece.text]
 
 
 def _is_turned(comparison: "Comparison") -> bool:

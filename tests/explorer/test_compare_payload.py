@@ -1,5 +1,7 @@
 """The Compare page's bytes: the comparison's numbers, row by row."""
 
+from typing import Any
+
 import numpy
 import pytest
 
@@ -17,7 +19,7 @@ def found() -> Comparison:
     return av.compare(model.trace("moon cheese frog moon"), model.trace("moon ring cheese ring moon"), 1, 0)
 
 
-def packed(found: Comparison, rows: list[int]) -> tuple[dict[str, object], list[numpy.ndarray]]:
+def packed(found: Comparison, rows: list[int]) -> tuple[dict[str, Any], list[numpy.ndarray]]:
     claims = {at: ([("row", "query")], (at, None)) for at in rows}
     one, other = text_changes("a b", "a c")
     header, body = read_packet(pack_compare(found, rows, claims, (ComparedSide("", one), ComparedSide("", other))))

@@ -1,10 +1,10 @@
 """Words that differ between two texts as they were typed."""
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.splitting import writes_no_spaces
 
 _PIECES = re.compile(r"\s+|\w+(?:['’]\w+)*|[^\w\s]")
@@ -16,12 +16,12 @@ class TextPiece:
 
     Attributes:
         change: "swapped" for a word with another in its place, "alone" for a word of this text only, else "".
-        occurrence: its number from 1 among equal words, in any case; 0 if it comes once.
+        number: its number among equal words, such as "₂"; empty if it comes once.
     """
 
     text: str
     change: str = ""
-    occurrence: int = 0
+    number: str = ""
 
 
 def text_changes(one: str, other: str) -> tuple[tuple[TextPiece, ...], tuple[TextPiece, ...]]:
@@ -49,11 +49,11 @@ def _split(text: str) -> list[str]:
 
 
 def _marked(pieces: list[str], changes: list[str]) -> tuple[TextPiece, ...]:
-    folded = [piece.casefold() if piece[0].isalnum() and not writes_no_spaces(piece) else "" for piece in pieces]
-    totals = Counter(folded)
-    counts = Counter[str]()
-    found = list[TextPiece]()
-    for piece, word, change in zip(pieces, folded, changes, strict=True):
-        counts[word] += 1
-        found.append(TextPiece(piece, change, counts[word] if word and totals[word] > 1 else 0))
-    return tuple(found)
+    words = [piece for piece in pieces if _is_word(piece)]
+    numbers = (one[len(word) :] for word, one in zip(words, number_repeats(words), strict=True))
+    found = zip(pieces, changes, strict=True)
+    return tuple(TextPiece(piece, change, next(numbers) if _is_word(piece) else "") for piece, change in found)
+
+
+def _is_word(piece: str) -> bool:
+    return piece[0].isalnum() and not writes_no_spaces(piece)

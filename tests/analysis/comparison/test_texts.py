@@ -17,8 +17,8 @@ def test_the_pieces_are_the_text_and_equal_words_are_counted_in_any_case() -> No
     text = "The cat, the dog — don't\tstop the cat!"
     (pieces, _) = text_changes(text, "")
     assert "".join(piece.text for piece in pieces) == text
-    counted = [(piece.text, piece.occurrence) for piece in pieces if piece.occurrence]
-    assert counted == [("The", 1), ("cat", 1), ("the", 2), ("the", 3), ("cat", 2)]
+    counted = [(piece.text, piece.number) for piece in pieces if piece.number]
+    assert counted == [("The", "₁"), ("cat", "₁"), ("the", "₂"), ("the", "₃"), ("cat", "₂")]
 
 
 def test_scripts_without_spaces_differ_sign_by_sign() -> None:

@@ -49,7 +49,11 @@ const CLAIM_SIZES = [28, 25, 22, 19, 17, 15, 13];
 
 /** @param {Mounting} mounting */
 export default function compareComponent(mounting) {
-  return mountComponent(mounting, {selector: ".av-compare", create: createCompare, load, draw: drawRow, hear: follow});
+  const draw = (/** @type {Compare} */ compare) => {
+    drawRow(compare);
+    compare.distances.fit();
+  };
+  return mountComponent(mounting, {selector: ".av-compare", create: createCompare, load, draw, hear: follow});
 }
 
 /** @param {Mounted} base @returns {Compare} */
@@ -90,7 +94,6 @@ function load(compare, bytes) {
   showChanges(compare.texts);
   compare.pairs.build(header);
   compare.distances.build(header.map);
-  compare.root.removeAttribute("data-waits");
   hearLatest(compare, follow);
   hearLatest(compare, follow, "next");
 }
@@ -106,6 +109,7 @@ function follow(compare, heard) {
     return;
   }
   if (!takesChoice(compare, message)) return;
+  compare.root.removeAttribute("data-waits");
   const moved = query !== compare.shown || !compare.said;
   Object.assign(compare, {shown: query ?? 0, said: {phrase, keys}});
   writeAside(compare, message);

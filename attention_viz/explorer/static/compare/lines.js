@@ -14,7 +14,7 @@ export function textLines(sides) {
   return sides.map(({name, text}, side) => {
     const words = text.length ? element("span", {class: "av-whole", dir: "auto"}, ...text.map(textPiece)) : name;
     const isLong = text.length > LONG;
-    return element("li", {class: isLong ? "av-long" : null}, element("b", {}, String(side + 1)), words);
+    return element("li", isLong ? {class: "av-long", tabindex: 0} : {}, element("b", {}, String(side + 1)), words);
   });
 }
 

@@ -15,8 +15,8 @@ from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
 from attention_viz.views.style.wording import weight_text
 
-# A change from which a sentence names it, and one that counts as none.
-TELLING, NOTHING = 0.05, 0.005
+# A change from which a sentence names it.
+TELLING = 0.05
 # Pieces of a sentence, with their roles: "query", "key", "number" or "".
 Phrase = list[tuple[str, str]]
 
@@ -130,7 +130,7 @@ class RowClaims:
         return RowClaim(begun(phrase), (key, partner))
 
     def row(self, query: int) -> RowClaim:
-        """Return a row's sentence: what it attends to, and what it turns to on the second side."""
+        """Return a row's sentence: its strongest key, and the key that it turns to on the second side."""
         queries = self.comparison.queries
         if query not in queries.both:
             return self._alone(query)
@@ -139,9 +139,13 @@ class RowClaims:
         pool = [at for at, is_word in enumerate(self._is_word[1]) if is_word]
         if max((changes[at] for at in pool), default=0.0) < TELLING:
             pool = list(range(len(changes)))
-        first, second = (max(pool, key=lambda at: abs(_or_0(row[at])), default=None) for row in weights)
-        if first is None or second is None:
+        if not pool:
             return RowClaim((), (None, None))
+        first, second = (max(pool, key=lambda at: abs(_or_0(row[at]))) for row in weights)
+        # A word is named before a special token, unless that one takes far more.
+        top = max(range(len(changes)), key=lambda at: abs(_or_0(weights[0][at])))
+        if abs(weights[0][top]) >= 2 * abs(_or_0(weights[0][first])):
+            first = top
         phrase, keys = self._told(query, first, second, max(pool, key=lambda at: changes[at]))
         return RowClaim(begun(phrase), keys)
 
@@ -157,14 +161,15 @@ class RowClaims:
             key = self._key(second, 1)
             # The sentence names the new word just before.
             key = [("that word", "key")] if self._with == f"With {key[-1][0]}" else key
-            end = [(f". {self._with}{self._turns}", ""), *key, (": ", ""), self._number(other[second])]
+            stays = abs(_or_0(other[first])) > abs(other[second])
+            turns = " also to " if stays and not self._mixes else self._turns
+            end = [(f". {self._with}{turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
         if abs(change[first]) < TELLING <= abs(change[most]):
-            first = most
             if math.isnan(one[most]):
                 end = [(f". {self._with} also to ", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
-                return [*start, *end], (second, most)
-            start = self._start(query, most, one[most])
+                return [*start, *end], (first, most)
+            first, start = most, self._start(query, most, one[most])
         if first in self.comparison.keys.substituted and first in (second, most):
             return [*start, *self._in_place(query, first)], (first, first)
         if math.isnan(other[first]):

@@ -119,8 +119,11 @@ def _second_picture(choice: CompareChoice) -> None:
 
 
 def _show_moments() -> None:
-    widgets.show(st.select_slider, "Checkpoint", of=COMPARE_CHOICES, name="moment", options=STEPS)
-    _select("Second checkpoint", "other_moment", list(STEPS), str)
+    first, second = st.columns([3, 1])
+    with first:
+        widgets.show(st.select_slider, "Checkpoint", of=COMPARE_CHOICES, name="moment", options=STEPS)
+    with second:
+        _select("Second checkpoint", "other_moment", list(STEPS), str)
 
 
 def _show_other_limit() -> None:
@@ -233,14 +236,12 @@ def _offer_trained(state: State) -> None:
 def _layout(_state: State, row: ControlRow) -> Slots:
     assert row.own is not None
     named = {"controls": row.own, "changes": st.container(), "notes": st.container()}
-    # Of both sides what is wrong with them, and their places while they run.
-    with st.container(key="compare-sides"):
-        one, other = (column.empty() for column in st.columns(2))
-    named |= {"one": one, "other": other, "rows": st.container(key="compare-view"), "next": st.container()}
     if visit.chosen(COMPARE_CHOICES).what == "snapshots":
-        with st.container(key="compare-training"):
-            _show_moments()
-            named["curve"] = st.empty()
+        _show_moments()
+    # Both sides' places while they run, and for what is wrong with them.
+    with st.container(key="compare-sides", gap=None):
+        one, other = st.empty(), st.empty()
+    named |= {"one": one, "other": other, "rows": st.container(key="compare-view"), "next": st.container()}
     named["below"] = st.container()
     return Slots(PicturePlace(one, stays=False), HEIGHT, named)
 

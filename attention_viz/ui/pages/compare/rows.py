@@ -10,6 +10,7 @@ from attention_viz.explorer import compare_source
 from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, pack_compare, rows_sent
 from attention_viz.serving.runs import candidates, reads_on
 from attention_viz.ui import widgets
+from attention_viz.ui.controls.thing import thing_label
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.claims import Phrase, RowClaims
 from attention_viz.ui.pages.compare.heads import distances
@@ -26,7 +27,7 @@ _compare = widgets.component("compare", *compare_source())
 
 
 def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, second: ShownSide) -> None:
-    """Show the component, and what is chosen in it."""
+    """Show the component, with its chosen head and query."""
     claims = RowClaims(choice, first.state, comparison)
     pair = places_of_pair(comparison, first)
     query = claims.opening() if pair is None else pair[0]
@@ -73,9 +74,11 @@ def _sides(choice: CompareChoice, first: ShownSide, second: ShownSide) -> tuple[
     if choice.what == "sentences" and None not in texts and not first.run.trace.seen.tensors:
         one, other = text_changes(texts[0] or "", texts[1] or "")
         return ComparedSide("", one), ComparedSide("", other)
-    names = [
-        side_words(choice, side.state, side.stream, second=side is second, where=side.where) for side in (first, second)
-    ]
+    names = list[str]()
+    for side in (first, second):
+        name = side_words(choice, side.state, side.stream, second=side is second, where=side.where)
+        pictured = choice.what == "sentences" and first.run.trace.seen.tensors
+        names.append(thing_label(side.state) if pictured and not side.from_file else name)
     return ComparedSide(names[0]), ComparedSide(names[1])
 
 

@@ -13,6 +13,7 @@ from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
+from attention_viz.ui.controls.sight import in_sight
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
 from attention_viz.ui.pages.compare.heads import follow_difference
 from attention_viz.ui.pages.compare.matrices import show_all_rows, show_alone
@@ -37,6 +38,9 @@ from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.presenting.host import present_comparison
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import Selection
+
+# The curve's height with its picker, in pixels.
+_CURVE = 420
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +93,7 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
         parts.append(Part("changes", functools.partial(show_edit_list, first.run)))
     parts += _pair(choice, study)
     if choice.what == "snapshots":
-        parts.append(Part("curve", functools.partial(_show_curve, choice, state)))
+        parts.append(Part("below", functools.partial(_show_curve, choice, state)))
     if first is None or second is None or not isinstance(comparison, Comparison):
         return Parts(parts, runs=_badged(first, second))
     parts.append(Part("below", functools.partial(show_all_rows, choice, first, second, in_shares(comparison))))
@@ -108,15 +112,16 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
 
 
 def _show_curve(choice: CompareChoice, state: State) -> None:
-    with st.container():
-        show_curve(choice, state)
+    if in_sight("compare-training", _CURVE):
+        with st.container():
+            show_curve(choice, state)
 
 
 def _badged(first: ShownSide | None, second: ShownSide | None) -> list[tuple[str, Run]]:
     """Label badges: two heads of one run share one."""
     if first is not None and second is not None and first.run is second.run:
         return [("Both", first.run)]
-    return [(label, side.run) for label, side in (("First", first), ("Second", second)) if side is not None]
+    return [(label, side.run) for label, side in (("1", first), ("2", second)) if side is not None]
 
 
 def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:

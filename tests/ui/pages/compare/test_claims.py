@@ -22,8 +22,8 @@ RIVER, CITY = "The bank of the river was flooded", "The bank of the city was flo
 def claims_of(
     model: str, one: str, other: str, layer: int, head: int, align: str = "position"
 ) -> tuple[RowClaims, Comparison]:
-    traces = [shipped(model).trace(text) for text in (one, other)]
-    found = av.compare(*traces, layer, head, align=align)  # pyright: ignore[reportArgumentType]
+    first, second = (shipped(model).trace(text) for text in (one, other))
+    found = av.compare(first, second, layer, head, align=align)  # pyright: ignore[reportArgumentType]
     choice = CompareChoice(other=other)
     return RowClaims(choice, replace(State(), model=model, text=one), found), found
 
@@ -49,7 +49,8 @@ def test_a_row_says_what_it_turned_to_by_name_and_number() -> None:
     ("one", "other", "layer", "head", "query", "told"),
     [
         # The new word itself.
-        (RIVER, CITY, 5, 2, 2, "“bank” attends to the second “the”: 0.10. With “city” it turns to that word: 0.27"),
+        (RIVER, CITY, 5, 2, 2, "“bank” attends to [CLS]: 0.48. With “city” also to that word: 0.27"),
+        (RIVER, CITY, 5, 2, 3, "“of” attends to [CLS]: 0.28. With “city” it turns to that word: 0.38"),
         # The word in the key's place; the same; a row of another word; one text's own row.
         (RIVER, CITY, 0, 4, 7, "“flooded” attends to “river”: 0.29. The word in its place, “city”, gets 0.01"),
         (RIVER, CITY, 0, 4, 0, "[CLS] attends to [CLS] in both: 0.61"),
@@ -94,7 +95,7 @@ def test_every_sentence_is_true_of_the_weights(align: str) -> None:
                 if " turns to " in words(claim):
                     assert second is not None and rows[1][query, second] - rows[0][query, second] >= TELLING
                 if " in both" in words(claim):
-                    shown = found.difference[query][[at for at, one in enumerate(claims._is_word[1]) if one]]
+                    shown = found.difference[query][[at for at, one in enumerate(found.keys.written) if one.isalnum()]]
                     assert float(shown.nan_to_num().abs().max()) < TELLING
 
 

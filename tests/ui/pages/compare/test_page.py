@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,8 +10,10 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
-from attention_viz.analysis.comparison.head_divergences import divergences
-from attention_viz.views.style.marks import LEAST
+from attention_viz.ui.address import State
+from attention_viz.ui.pages.compare.choice import CompareChoice
+from attention_viz.ui.pages.compare.claims import RowClaims
+from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 
 Idle = Callable[[Page], None]
@@ -22,91 +25,99 @@ def parameters(page: Page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
-def numbers_in(page: Page, key: str) -> Locator:
-    """What is written in the cells of a matrix."""
-    return page.locator(f".st-key-compare-{key} .heatmap-label text").filter(has_text=re.compile(r"\d"))
+def claim_in(page: Page) -> Locator:
+    return page.get_by_test_id("compare-claim")
 
 
-def expect_numbers(page: Page, found: Comparison) -> None:
-    """The difference's title, the sentence below it, and every cell are the comparison's."""
-    expect(page.locator(".st-key-compare-difference .gtitle")).to_have_text(
-        f"{found.mean:.3f} bits apart: second − first"
-    )
-    expect(page.get_by_text(f"rows that both have: {found.mean:.3f} bits")).to_be_visible()
-    for key, matrix in (("left", found.weights), ("right", found.other_weights)):
-        cells = numbers_in(page, key)
-        # Where a text lacks a token nothing is written, nor where the weight is next to nothing.
-        expected = [f"{weight:.2f}" for weight in matrix[matrix >= LEAST].tolist()]
-        expect(cells).to_have_count(len(expected))
-        assert sorted(cells.all_text_contents()) == sorted(expected)
+def word_of(page: Page, place: int) -> Locator:
+    """A token of the row, which asks when it is pointed at or pressed."""
+    return page.get_by_test_id("compare-row").locator(f".av-names[data-query='{place}']")
 
 
-def test_two_sentences_stand_side_by_side_with_their_difference_and_a_click_chooses_a_head(
+def expect_row(page: Page, found: Comparison, place: int) -> None:
+    """The bars' numbers are the row's weights, up for the first text and down for the second."""
+    for side, matrix in (("up", found.weights), ("down", found.other_weights)):
+        numbers = page.get_by_test_id("compare-row").locator(f".av-{side} b")
+        expect(numbers).to_have_text([weight_text(weight) for weight in matrix[place].float().tolist()])
+
+
+def sentences(found: Comparison) -> list[str]:
+    claims = RowClaims(CompareChoice(other=CITY), replace(State(), text=RIVER), found)
+    return ["".join(text for text, _ in claims.row(place).phrase) for place in range(len(found.queries))]
+
+
+def test_a_word_that_is_pointed_at_or_pressed_asks_at_once_and_a_head_of_the_map_is_chosen(
     open_page: OpenPage, idle: Idle
 ) -> None:
-    page = open_page("/compare")
+    page = open_page(f"/compare?model=all-MiniLM-L6-v2&text={RIVER.replace(' ', '+')}&layer=0&head=4")
     model = av.load("all-MiniLM-L6-v2")
     one, other = model.trace(RIVER), model.trace(CITY)
-    expect_numbers(page, av.compare(one, other, 0, 4))
-    expect(page.get_by_text(VERIFIED)).to_have_count(2)
-    expect(page.get_by_text("Compared with each other: “river” and “city”.")).to_be_visible()
-    tops = []
-    for key in ("left", "right", "difference"):
-        box = page.locator(f".st-key-compare-{key} .nsewdrag").bounding_box()
-        assert box is not None and box["y"] + box["height"] <= 860
-        tops.append(round(box["y"]))
-    assert max(tops) - min(tops) <= 2
-    # Both texts and all that is picked stand in one row, and the pictures begin below it.
-    row = [page.get_by_label(name, exact=True) for name in ("Sentence", "Second sentence", "Model", "Layer", "Head")]
-    row += [page.get_by_role("button", name=name, exact=True) for name in ("Two sentences", "Options")]
-    middles = [box["y"] + box["height"] / 2 for box in (one.bounding_box() for one in row) if box is not None]
-    assert len(middles) == len(row) and max(middles) - min(middles) <= 12
-    title = page.locator(".st-key-compare-left .gtitle").bounding_box()
-    assert title is not None and title["y"] <= 200
-    assert parameters(page) | {"what": "sentences", "other": CITY, "text": RIVER} == parameters(page)
-    apart = divergences(one, other)
-    numbers = numbers_in(page, "heads").all_text_contents()
-    assert sorted(numbers) == sorted(f"{value:.2f}" for value in apart.flatten().tolist())
-    grid = page.locator(".st-key-compare-heads .nsewdrag")
-    grid.scroll_into_view_if_needed()
-    box = grid.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + (6 + 0.5) / 12 * box["width"], box["y"] + (5 + 0.5) / 6 * box["height"])
+    found = av.compare(one, other, 0, 4)
+    told = sentences(found)
+    expect(claim_in(page)).to_have_text(told[2])
+    assert told[2] == "“bank” attends to “river”: 0.58. With “city” it turns to “flooded”: 0.37"
+    expect_row(page, found, 2)
+    # Both texts are there in full, the changed word marked in each.
+    lines = page.get_by_test_id("compare").locator(".av-texts li")
+    expect(lines).to_have_count(2)
+    expect(lines.locator("mark")).to_have_text(["river", "city"])
+    expect(page.locator(".av-pairs .av-differs .av-name")).to_have_text(["river", "city"])
+    top = page.get_by_test_id("compare-row").bounding_box()
+    for place, sentence in enumerate(told):
+        word_of(page, place).hover()
+        expect(claim_in(page)).to_have_text(sentence)
+        expect_row(page, found, place)
+    assert page.get_by_test_id("compare-row").bounding_box() == top, "pointing moves nothing"
+    page.locator(".av-rank").hover()
+    expect(claim_in(page)).to_have_text(told[2])
+    word_of(page, 7).click()
+    expect(claim_in(page)).to_have_text(told[7])
+    page.wait_for_url(re.compile("query=7"))
+    word_of(page, 7).press("ArrowLeft")
+    expect(claim_in(page)).to_have_text(told[6])
+    page.wait_for_url(re.compile("query=6"))
+    idle(page)
+    expect(page.locator(".av-rank")).to_contain_text("layer 0, head 4, the 6th most different of 72")
+    page.locator(".av-rank").get_by_role("button", name="5·2").click()
+    page.wait_for_url(re.compile("layer=5&head=2"))
+    idle(page)
+    expect(page.locator(".av-rank")).to_contain_text("layer 5, head 2, differs most of 72")
+    page.get_by_test_id("compare").locator("[data-layer='5'][data-head='6']").click()
     page.wait_for_url(re.compile("layer=5&head=6"))
     idle(page)
-    expect_numbers(page, av.compare(one, other, 5, 6))
-    # A press on a cell chooses its pair; of the second text's own words, what stands there in the first.
-    matrix = page.locator(".st-key-compare-right .nsewdrag")
-    matrix.scroll_into_view_if_needed()
-    box = matrix.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + 6.5 / 10 * box["width"], box["y"] + 2.5 / 10 * box["height"])
-    page.wait_for_url(re.compile("query=2&key=5"))
-    idle(page)
-    weights = f"“bank” looks at “river” {one.weights(5, 6)[2, 5]:.2f} in the first sentence; at “city” "
-    expect(page.get_by_test_id("compare-claim")).to_contain_text(weights)
-    # What is wrong with one side is told in its place, and the other stays.
+    expect_row(page, av.compare(one, other, 5, 6), 6)
+    assert not page.locator(".stPlotlyChart").count()
+
+
+def test_the_matrices_unfold_and_what_is_wrong_with_a_side_is_told(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/compare?model=scratch&text=the+cat+sat&other=the+cat+ran&layer=0&head=0")
+    expect(claim_in(page)).to_be_visible()
+    page.get_by_text("All rows", exact=True).click()
+    for key in ("left", "right", "difference"):
+        expect(page.locator(f".st-key-compare-{key} canvas").first).to_be_visible()
+    expect(page.get_by_text("Compared with each other: “sat” and “ran”.")).to_be_visible()
     box_of_text = page.get_by_label("Second sentence", exact=True)
     box_of_text.fill("")
     box_of_text.press("Control+Enter")
     idle(page)
     expect(page.get_by_text("The difference appears once both sides can be shown")).to_be_visible()
-    expect(numbers_in(page, "left")).to_have_count(one.weights(5, 6).numel())
-    expect(page.locator(".st-key-compare-right")).to_have_count(0)
+    expect(page.locator(".st-key-compare-left canvas").first).to_be_visible()
 
 
-def test_the_slider_goes_through_the_training_beside_the_curve(open_page: OpenPage, idle: Idle) -> None:
+def test_the_slider_goes_through_the_training_above_the_curve(open_page: OpenPage, idle: Idle) -> None:
     page = open_page("/compare?what=snapshots")
     text = parameters(page)["text"]
     assert (parameters(page)["model"], parameters(page)["moment"]) == ("induction", "400")
     traces = {step: av.load("induction", revision=f"step-{step}").trace(text) for step in (400, 425, 1200)}
-    expect_numbers(page, av.compare(traces[400], traces[1200], 1, 1))
-    points = page.locator(".st-key-compare-curve .scatterlayer .trace").first.locator(".point")
-    expect(points).to_have_count(12)
+    claim_in(page).wait_for()
+    before = claim_in(page).text_content() or ""
     page.get_by_role("slider").press("ArrowRight")
     page.wait_for_url(re.compile("moment=425"))
     idle(page)
-    expect_numbers(page, av.compare(traces[425], traces[1200], 1, 1))
+    expect(claim_in(page)).not_to_have_text(before)
+    page.locator(".st-key-compare-training, .st-key-compare-curve").first.scroll_into_view_if_needed()
+    points = page.locator(".st-key-compare-curve .scatterlayer .trace").first.locator(".point")
+    expect(points).to_have_count(12, timeout=60_000)
     measured = av.head_table(traces[425]).loc[(1, 1), "induction"]
     expect(page.get_by_text(f"{measured:.3f} after 425 steps")).to_be_visible()
 
@@ -114,7 +125,7 @@ def test_the_slider_goes_through_the_training_beside_the_curve(open_page: OpenPa
 @pytest.mark.parametrize("address", ["/compare", "/compare?what=snapshots"])
 def test_on_a_narrow_screen_nothing_sticks_out_and_the_whole_menu_is_seen(stay: OpenPage, address: str) -> None:
     page = stay(address, width=390, height=844)
-    page.locator(".st-key-compare-difference .nsewdrag").wait_for()
+    page.get_by_test_id("compare-row").locator(".av-column").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     for link in page.locator(".st-key-menu a").all():
         box = link.bounding_box()
