@@ -6,11 +6,15 @@ import numpy
 import pytest
 import torch
 
+from attention_viz.circuits.ending import ending
+from attention_viz.circuits.layer_flow import layer_flow
 from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, shown_keys
+from attention_viz.explorer.rest_payload import pack_rest
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.steps import STEPS, steps_of
 from tests.explorer.opened_heads import LONG, OF_A_SCORE, every_term, long_text
+from tests.shipped import MINILM, shipped
 
 
 def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, numpy.ndarray]]:
@@ -77,3 +81,23 @@ def test_a_lane_is_for_each_key_of_a_short_text_and_else_for_the_heaviest_and_th
     assert shown_keys(torch.ones(LANES), 0) == list(range(LANES))
     weights = torch.arange(LONG) / LONG
     assert shown_keys(weights, 4) == [4, *range(LONG - HEAVIEST, LONG)]
+
+
+def test_the_rest_of_a_layer_is_sent_with_lengths_and_each_sums_largest_addition() -> None:
+    trace = shipped(MINILM).trace("The bank of the river was flooded")
+    flow = layer_flow(trace, 2)
+    end = ending(trace, "encoder", [4, 2])
+    header, arrays = unpacked(pack_rest("here", flow, end, [4, 2], trace.layer_numbers(), 2))
+    assert [label for label, _ in header["strips"]] == [
+        *("layer’s input", "heads joined", "sum", "after the norm", "MLP", "sum", "layer’s output")
+    ]
+    assert (header["order"], header["after"], header["end"]["kind"]) == ("post-norm", [3, 4, 5], "sentence")
+    rows = [flow.entered, *(one for part in flow.parts for one in (part.added, part.total, part.left))]
+    for at, whole in enumerate(rows):
+        numpy.testing.assert_allclose(arrays["lengths"][:, at], whole[[4, 2]].norm(dim=-1), rtol=1e-5)
+        for part, number in enumerate(arrays[f"strip {at}"][1]):
+            under = whole[2, part * 384 // STRIP : (part + 1) * 384 // STRIP]
+            assert number == under[under.abs().argmax()]
+    dimension, before, added, after = arrays["most"][1, 4:]
+    assert added == flow.parts[1].added[2].abs().max() * numpy.sign(added) == flow.parts[1].added[2, int(dimension)]
+    assert before == flow.parts[0].left[2, int(dimension)] and before + added == pytest.approx(after, abs=1e-6)

@@ -33,6 +33,8 @@ ENTRIES = (
     "page/pen.js",
     "page/texts.js",
     "page/themes.js",
+    "pipeline/drawer.js",
+    "pipeline/handed.js",
     "pipeline/pipeline.js",
     "present/present.js",
     "why/why.js",

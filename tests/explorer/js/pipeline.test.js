@@ -8,12 +8,13 @@ import {
   hasPair,
   lanesAmong,
   openPair,
-  percent,
   readOpened,
   share,
   signed,
   written,
 } from "../../../attention_viz/explorer/static/pipeline/numbers.js";
+import {sumTold} from "../../../attention_viz/explorer/static/pipeline/rest.js";
+import {foldOf} from "../../../attention_viz/explorer/static/pipeline/words.js";
 import {entryTold, exponentials, weightTold} from "../../../attention_viz/explorer/static/pipeline/told.js";
 import {expected, packed} from "./fixtures.js";
 
@@ -160,6 +161,20 @@ test("numbers: a real minus, no minus at 0, and a weight that is there is never 
     ["−1.0", "0.00", "−∞", "+2.00"],
   );
   assert.deepEqual([share(0), share(1e-5), share(0.58)], ["0", "<0.001", "0.580"]);
-  const told = [0, 0.004, 0.58, 0.999, 1].map(percent);
-  assert.deepEqual(told, ["nothing", "less than 1 %", "58 %", "more than 99 %", "100 %"]);
+});
+
+test("words between two that are too far apart to be seen at once are folded, and their neighbours stay", () => {
+  const widths = new Array(20).fill(50);
+  // Both ends, what stands for the fold, and four more have room.
+  assert.deepEqual(foldOf(widths, 100, 340), [103, 116]);
+  assert.deepEqual(foldOf(widths, 0, 90), [1, 18], "however little room there is, both ends stay");
+  // What is folded already has no width.
+  const folded = widths.map((width, at) => (at < 3 || at > 16 ? width : 0));
+  assert.deepEqual(foldOf(folded, 0, 1000), [3, 16]);
+});
+
+test("a sum of the rest tells of its largest addition, with a minus that is one", () => {
+  const most = Float32Array.from([7, 0.5, 1.25, 1.75, 133, -0.5, -2, -2.5]);
+  assert.equal(plain(sumTold(most, 0)), "largest change, dimension 7: 0.500 + 1.250 = 1.750");
+  assert.equal(plain(sumTold(most, 1)), "largest change, dimension 133: \u22120.500 \u2212 2.000 = \u22122.500");
 });

@@ -32,7 +32,7 @@ function attendDrawer(base) {
     "keydown",
     (event) => {
       if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("[data-baseweb=popover]")) return;
-      /** @type {HTMLElement | null} */ (document.querySelector(CLOSE))?.click();
+      closeButton()?.click();
     },
     {signal},
   );
@@ -50,8 +50,12 @@ function attendDrawer(base) {
 function announce({step}) {
   hideDrawer(false);
   tellDrawer(step);
-  if (openChannel().pressed === step)
-    /** @type {HTMLElement | null} */ (document.querySelector(CLOSE))?.focus({preventScroll: true});
+  if (openChannel().pressed === step) closeButton()?.focus({preventScroll: true});
+}
+
+function closeButton() {
+  const button = document.querySelector(CLOSE);
+  return button instanceof HTMLElement ? button : null;
 }
 
 /** @param {boolean} hidden */

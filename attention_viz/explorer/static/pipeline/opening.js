@@ -33,8 +33,8 @@ export function hearDrawer(pipeline) {
     placeDrawer(pipeline, channel.drawer);
     return;
   }
-  const opener = channel.pressed && pipeline.stage.querySelector(`[data-open="${channel.pressed}"]`);
-  if (opener) /** @type {SVGElement} */ (opener).focus({preventScroll: true});
+  const opener = channel.pressed ? pipeline.stage.querySelector(`[data-open="${channel.pressed}"]`) : null;
+  if (opener instanceof SVGElement) opener.focus({preventScroll: true});
   delete channel.pressed;
 }
 

@@ -9,6 +9,7 @@ import {drawMixture} from "./mixture.js";
 import {hasPair, openPair, readOpened} from "./numbers.js";
 import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
+import {move} from "./motion.js";
 import {hearDrawer, openDrawer} from "./opening.js";
 import {drawRest, readRest} from "./rest.js";
 import {saidNodes, tellWay} from "./reading.js";
@@ -92,12 +93,15 @@ function show(pipeline) {
   pipeline.root.setAttribute("aria-busy", String(!isThere));
   if (!isThere) return;
   const pair = openPair(opened, query, key, terms);
+  const before = pipeline.pair;
   const why = element("button", {type: "button", class: "av-how", "data-testid": "pipeline-why"}, "Why?");
   why.onclick = () => pipeline.setTriggerValue("open", "why");
   pipeline.claim.replaceChildren(...claimOf(opened, pair), " ", why);
   writeWords(pipeline.strip, opened, pair, (...to) => choosePair(pipeline, ...to));
-  paint(pipeline, opened, pair, width);
+  const places = paint(pipeline, opened, pair, width);
   pipeline.drawn = state;
+  const isOther = before !== null && (before.query !== query || before.key !== key);
+  if (isOther && pipeline.scene) move(pipeline.scene, pair, places);
 }
 
 /** The rest of the layer that is shown; null while it is awaited. @param {Pipeline} pipeline @param {Opened} opened */
@@ -142,6 +146,7 @@ function paint(pipeline, opened, pair, width) {
   if (openChannel().drawer) hearDrawer(pipeline);
   const again = [...stage.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === before);
   if (again instanceof SVGElement) again.focus({preventScroll: true});
+  return places;
 }
 
 /** Tell of the place that is pointed at, and let all else fade.

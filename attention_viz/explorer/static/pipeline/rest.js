@@ -165,9 +165,9 @@ function drawEnd(scene, {queries}, pair, rest, row, {rest: {x, width}}, y) {
   const title = {"next words": "Next word", words: "Word here", sentence: "Sentence vector", token: "Token’s vector"};
   const isNext = end.kind === "next words";
   scene.title("", title[end.kind], x, top);
-  const name = isNext ? fitted(`after ${queries.names[pair.query]}`, width - 72) : "";
-  if (name) scene.add("rest end", label(x + width, top, "av-small av-muted", name, "end"));
-  if (isNext || end.kind === "words") drawWords(scene, end.words[row], {x, y: top + 8, width});
+  const name = isNext ? fitted(`after ${queries.names[pair.query]}`, width) : "";
+  if (name) scene.add("rest end", label(x, top + 16, "av-small av-muted", name));
+  if (isNext || end.kind === "words") drawWords(scene, end.words[row], {x, y: top + (isNext ? 24 : 8), width});
   else {
     const vector = restRow(rest, "end", end.kind === "sentence" ? 0 : row);
     const box = {x, y: top + 8, width, height: 16};

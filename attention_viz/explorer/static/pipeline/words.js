@@ -10,7 +10,7 @@ import {tidy} from "./scene.js";
 // Of a very long text so many words stand on each side of the chosen one.
 const AROUND_WORD = 200;
 // How wide the name of a row is, before its words; what is apart between words; and what stands for folded ones.
-const [LABEL, APART, FOLDED] = [52, 4, 40];
+const [LABEL, WORD_GAP, FOLDED] = [52, 4, 40];
 // Words that are further apart are never measured: those between them are folded first.
 const FAR = 80;
 
@@ -68,7 +68,7 @@ function spanOf(row, low, high) {
   const widths = new Array(high - low + 1).fill(0);
   for (const node of /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-at]"))) {
     const at = Number(node.dataset["at"]);
-    if (at >= low && at <= high) widths[at - low] = node.offsetWidth + APART;
+    if (at >= low && at <= high) widths[at - low] = node.offsetWidth + WORD_GAP;
   }
   return widths;
 }
@@ -99,8 +99,10 @@ function alignRows(above, under) {
     return chosen ? chosen.offsetLeft + chosen.offsetWidth / 2 : 0;
   });
   const most = Math.max(...middles);
-  for (const [number, row] of [above, under].entries())
-    /** @type {HTMLElement} */ (row.firstElementChild).style.marginRight = `${Math.round(most - middles[number])}px`;
+  for (const [number, row] of [above, under].entries()) {
+    const name = /** @type {HTMLElement} */ (row.firstElementChild);
+    name.style.marginRight = `${Math.round(most - middles[number])}px`;
+  }
 }
 
 /** @param {"query" | "key"} side @param {Axis} axis @param {number} chosen

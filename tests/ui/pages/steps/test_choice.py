@@ -67,6 +67,16 @@ def test_a_pretrained_head_multiplies_up_step_by_step(screen: Screen, eager_weig
     assert total(screen) == pytest.approx(expected[14, 2].item(), abs=1e-5)
 
 
+def matrix(screen: Screen, step: str) -> tuple[dict[str, Any], Tensor]:
+    """What stands before the numbers of the drawer's matrix, and they."""
+    ending = f"-steps-picture-{step}"
+    (sent,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith(ending)]
+    header, body = read_packet(sent)
+    at, size = header["values"]
+    values = torch.frombuffer(bytearray(body[at : at + size]), dtype=torch.float32)
+    return header, values.view(len(header["rows"]), len(header["columns"]))
+
+
 def pipeline(screen: Screen) -> tuple[dict[str, Any], dict[str, Any]]:
     """What stands before the numbers that the pipeline is sent, and what it is told through its channel."""
     (sent,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-steps-pipeline")]
@@ -154,22 +164,25 @@ def test_the_notation_turns_the_shape_and_keeps_the_number(screen: Screen) -> No
     assert "4 dimensions × 5 queries" in screen.words
     assert total(screen) == before
     screen.back_to(f"{CAT}&step=scores&query=3&key=1")
-    before, window = total(screen), cells(screen, "window")
-    after = cells(screen.pick("Notation", "keys down"), "window")
-    assert after != window
-    assert after == [window[5 * column + row] for row in range(5) for column in range(5)]
+    before, (header, scores) = total(screen), matrix(screen, "scores")
+    assert header["titles"] == ["Queries", "Keys"] and header["chosen"] == [3, 1] and header["colours"]
+    header, turned = matrix(screen.pick("Notation", "keys down"), "scores")
+    assert header["titles"] == ["Keys", "Queries"] and header["chosen"] == [1, 3] and not header["colours"]
+    assert_close(turned, scores.T)
+    assert not torch.equal(turned, scores)
     assert total(screen) == before
     words = screen.pick("Step", "weights").words
     assert "Each query's column became weights" in words and "sum of exp over the column" in words
 
 
-def test_the_window_of_numbers_follows_the_chosen_cell(screen: Screen) -> None:
-    text = "+".join(f"w{number}" for number in range(30))
-    found = av.scratch(text.replace("+", " ")).attention(0).head(1).scores
-    for query, rows in ((0, slice(0, 9)), (20, slice(16, 25)), (29, slice(21, 30))):
+def test_the_drawer_has_the_whole_matrix_of_a_step_and_a_very_long_texts_part_around_the_cell(screen: Screen) -> None:
+    for count, query, rows in ((30, 20, slice(0, 30)), (510, 500, slice(110, 510))):
+        text = "+".join(f"w{number}" for number in range(count))
         screen.back_to(f"/steps?model=scratch&step=scores&query={query}&key=0&head=1&d_model=8&heads=2&text={text}")
-        expected = found[rows, :9].flatten().tolist()
-        assert numbers(screen, "window") == pytest.approx(expected, abs=6e-4)  # three digits
+        header, found = matrix(screen, "scores")
+        expected = av.scratch(text.replace("+", " "), d_model=8, heads=2).attention(0).head(1).scores
+        assert_close(found, expected[rows, : rows.stop - rows.start], atol=1e-6, rtol=1e-5)
+        assert header["chosen"] == [query - rows.start, 0] and not screen.all("plotly_chart")
 
 
 def test_the_statistics_beside_the_scale_are_those_of_the_weights(screen: Screen) -> None:
