@@ -1,6 +1,7 @@
 """Words that the model can't read, and a model that can."""
 
 import html
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -9,20 +10,22 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Run, unread
 from attention_viz.sources.catalogue import of_text
 from attention_viz.trace.spelling import set_apart
-from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import one_line
 
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.trace import Trace
+
 # Tokenizers' tokens for an unknown word.
 UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED, _LONGEST = 3, 24
 
 
-def unknown_words(trace: Trace) -> str:
+def unknown_words(trace: "Trace") -> str:
     """Count words unknown to the model; "" if none."""
     parts = {"sentence": trace.key_tokens(trace.streams[0])}
     if "cross" in trace.attention_streams:
@@ -39,7 +42,7 @@ def unknown_words(trace: Trace) -> str:
     return f"{trace.provenance.model} doesn't know {' and '.join(unknown)}, and reads “{sign}” (unknown) instead."
 
 
-def counted(tokens: Tokens) -> tuple[int, int]:
+def counted(tokens: "Tokens") -> tuple[int, int]:
     """Return how many of the text's words are unknown, and how many it has."""
     own = set(tokens.counted) | {at for at, label in enumerate(tokens.labels) if label in UNKNOWN}
     words = [piece for piece in tokens.pieces if own.issuperset(piece)]
@@ -59,7 +62,7 @@ def show_unread(run: Run, state: State) -> None:
     if not (words := unknown_words(run.trace)):
         return
     unknown, count = counted(run.trace.key_tokens(run.trace.streams[0]))
-    if 2 * unknown >= count and unknown:
+    if 2 * unknown > count:
         with st.container(key="unread", horizontal=True, vertical_alignment="center"):
             known = f"{allowed.display_name(state.model)} can't read this: {unknown} of {count} words unknown."
             st.html(f'<p class="unread" role="status">{html.escape(known)}</p>')

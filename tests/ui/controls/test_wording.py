@@ -165,7 +165,7 @@ def test_the_legend_tells_the_second_sentence_and_the_models_own_tokens(stay: Op
 
 def test_a_special_token_that_is_there_twice_is_told_once() -> None:
     screen = Screen().open(f"/?model=all-MiniLM-L6-v2&text={quote('[CLS] the [MASK]')}&head=0")
-    assert "2 notes" in screen.menus
+    assert "Special token in text · 1 more" in screen.menus
     notes = [one for one in screen.written if "notices-said" in one][-1]
     assert notes.count("“[CLS]”") == 1 and "“[CLS]” is there twice at the beginning" in notes
     assert "“[MASK]” in the text is read as one token" in notes

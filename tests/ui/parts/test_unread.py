@@ -50,9 +50,10 @@ def test_only_a_tokenizer_that_reads_every_byte_is_offered(name: str) -> None:
 
 def test_the_length_that_a_model_was_trained_on_is_the_cards() -> None:
     for name, entry in of_text().items():
-        card = "" if entry.path is None else (entry.path / "README.md")
         if entry.trained_on:
-            assert f"sequence length was limited to {entry.trained_on} tokens" in card.read_text(), name
+            assert entry.path is not None
+            card = (entry.path / "README.md").read_text()
+            assert f"sequence length was limited to {entry.trained_on} tokens" in card, name
     model = shipped(MINILM)
     assert long_words(model.trace("a " * 126)) == ""
     assert long_words(model.trace("a " * 127)) == (

@@ -147,7 +147,8 @@ function sentenceOf(view) {
   const shown = pointed && !told ? pointedAt(view) : pair;
   if (shown === null) return [];
   const unread = pointed ? null : unreadBy(stream.queries);
-  if (unread !== null) return [`\u201c${unread}\u201d stands for every word of this text.`];
+  if (unread !== null)
+    return [element("span", {class: "av-unread"}, `\u201c${unread}\u201d stands for every word of this text.`)];
   const {query, key} = shown;
   const {reading} = view.recording.header;
   // What was found in a head is known before the head has been read.

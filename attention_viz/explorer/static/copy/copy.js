@@ -44,11 +44,11 @@ function pictureOf(view) {
   const line = root.querySelector(".av-line");
   const rightToLeft = line !== null && getComputedStyle(line).direction === "rtl";
   const how = {rightToLeft, sans: style.fontFamily, mono: style.getPropertyValue("--av-mono").trim() || "monospace"};
-  return drawCopy(view, claim ? wordsOf(claim, style.color) : [], note, how);
+  return drawCopy(view, claim ? headlineWords(claim, style.color) : [], note, how);
 }
 
 /** The headline's words, each with its colours: a word may have two. @param {Element} claim @param {string} usual */
-function wordsOf(claim, usual) {
+function headlineWords(claim, usual) {
   /** @type {Run[][]} */
   const words = [[]];
   const walker = document.createTreeWalker(claim, NodeFilter.SHOW_TEXT);

@@ -89,8 +89,9 @@ function paintOverview(canvas, {view, scroller, lines}, {query, key}) {
   const [to, from] = [endAt(keys, key, across), endAt(queries, query, across)];
   if (to !== null) paintEnd(context, to, top, colours.key);
   if (from !== null) paintEnd(context, from, bottom, colours.query);
-  if (to === null || from === null || key === null || query === null || now.head === null) return;
-  const edges = [{from, to, weight: now.head.at(query, key), place: 0.15}];
+  if (to === null || from === null || key === null || query === null) return;
+  // A link is told of before its head has been read.
+  const edges = [{from, to, weight: now.head?.at(query, key) ?? 1, place: 0.15}];
   const how = {colours, faint: false, bold: true};
   if (own) {
     const signed = now.head instanceof MixedHead;
@@ -157,25 +158,30 @@ function listenToOverview(node, sight, strip) {
   };
   node.onpointerup = node.onpointercancel = () => (drag = null);
   sight.onkeydown = (event) => {
-    const to = leftByKey(event.key, strip().scroller);
+    const {scroller, lines} = strip();
+    const to = leftByKey(event.key, scroller, lines[0].axis.fromTheRight);
     if (to === null) return;
-    strip().scroller.scrollLeft = to;
+    scroller.scrollLeft = to;
     event.preventDefault();
   };
 }
 
-/** Where a key scrolls to; null for any other key.
- * @param {string} key @param {Pick<HTMLElement, "scrollLeft" | "clientWidth" | "scrollWidth">} scroller */
-export function leftByKey(key, {scrollLeft, clientWidth, scrollWidth}) {
+/** Where a key scrolls to; null for any other key. Left and right are those of the screen; the others go on or back
+ * in the text.
+ * @param {string} key @param {Pick<HTMLElement, "scrollLeft" | "clientWidth" | "scrollWidth">} scroller
+ * @param {boolean} fromTheRight */
+export function leftByKey(key, {scrollLeft, clientWidth, scrollWidth}, fromTheRight) {
+  const on = fromTheRight ? -1 : 1;
+  const [first, last] = fromTheRight ? [scrollWidth, 0] : [0, scrollWidth];
   const steps = new Map([
     ["ArrowLeft", scrollLeft - SIGHT_STEP * clientWidth],
-    ["ArrowDown", scrollLeft - SIGHT_STEP * clientWidth],
     ["ArrowRight", scrollLeft + SIGHT_STEP * clientWidth],
-    ["ArrowUp", scrollLeft + SIGHT_STEP * clientWidth],
-    ["PageUp", scrollLeft + clientWidth],
-    ["PageDown", scrollLeft - clientWidth],
-    ["Home", 0],
-    ["End", scrollWidth],
+    ["ArrowUp", scrollLeft + on * SIGHT_STEP * clientWidth],
+    ["ArrowDown", scrollLeft - on * SIGHT_STEP * clientWidth],
+    ["PageUp", scrollLeft + on * clientWidth],
+    ["PageDown", scrollLeft - on * clientWidth],
+    ["Home", first],
+    ["End", last],
   ]);
   return steps.get(key) ?? null;
 }

@@ -66,13 +66,14 @@ export function arrowStep(key) {
 }
 
 /** Where a key leads along a line, maybe past its ends; null for a key that leads nowhere.
- * @param {string} key @param {number} at @param {number} count */
-export function placeByKey(key, at, count) {
+ * @param {string} key @param {number} at @param {number} count @param {boolean} [fromTheRight]  whether the line does */
+export function placeByKey(key, at, count, fromTheRight = false) {
+  const on = fromTheRight ? -1 : 1;
   const places = new Map([
     ["Home", 0],
     ["End", count - 1],
-    ["ArrowLeft", at - 1],
-    ["ArrowRight", at + 1],
+    ["ArrowLeft", at - on],
+    ["ArrowRight", at + on],
   ]);
   return places.get(key) ?? null;
 }

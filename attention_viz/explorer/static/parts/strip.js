@@ -138,7 +138,7 @@ function walk(strip, event, line, roles) {
   const {view} = strip;
   const {places, tokens} = line;
   const at = places.indexOf(Number(within(event, ".av-token")?.dataset["place"]));
-  const step = placeByKey(event.key, at, places.length);
+  const step = placeByKey(event.key, at, places.length, line.axis.fromTheRight);
   if (step !== null) {
     const place = places[Math.min(Math.max(step, 0), places.length - 1)];
     if (showPlace(line, place)) redraw(strip);
