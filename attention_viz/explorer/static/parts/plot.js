@@ -23,7 +23,7 @@ const MOST_LABEL = {row: 92, column: 66};
 export const LABEL_LINE = 12;
 // The least a cell needs for a number in small figures; larger ones from `roomy`, and from `large`.
 export const NUMBER = {width: 24, height: 12, roomy: 27, large: 64};
-const LARGEST_CELL = {usual: 72, alone: 160};
+const LARGEST_CELL = {usual: 72, alone: 240};
 // How much wider than high a cell may be where a text is short.
 const BROADEST_CELL = 1.6;
 const MOST_MEASURED = 600;
@@ -74,10 +74,8 @@ function cellSize(window, width, height, alone) {
   const across = Math.min(width / (window.right - window.left), largest);
   const down = Math.min(height / (window.bottom - window.top), largest);
   const square = Math.min(across, down);
-  if (square >= NUMBER.height) return {width: Math.min(across, BROADEST_CELL * square), height: square};
-  return square >= 6 || window.rows === window.columns
-    ? {width: square, height: square}
-    : {width: across, height: down};
+  if (square >= 6) return {width: Math.min(across, BROADEST_CELL * square), height: square};
+  return window.rows === window.columns ? {width: square, height: square} : {width: across, height: down};
 }
 
 /** Where the n-th row or column of the window begins, so that neighbours share an edge.

@@ -32,7 +32,11 @@ def screen() -> Screen:
 @pytest.fixture(autouse=True)
 def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scroll to everything at once."""
-    monkeypatch.setattr(candidates, "in_sight", lambda *_: True)
+
+    def seen(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(candidates, "in_sight", seen)
 
 
 def bars(screen: Screen, key: str) -> dict[str, Any]:

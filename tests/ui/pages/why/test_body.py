@@ -25,7 +25,11 @@ STORY = f"/why?model={SMOLLM2}&text={GIVEN}"
 @pytest.fixture(autouse=True)
 def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scroll to everything at once."""
-    monkeypatch.setattr(beneath, "in_sight", lambda *_: True)
+
+    def seen(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(beneath, "in_sight", seen)
 
 
 def test_it_opens_on_the_next_word_against_one_of_the_text_and_on_the_head_that_wrote_most() -> None:
