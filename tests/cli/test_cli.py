@@ -556,7 +556,6 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
     token, json_ = ("--token", "frog"), ("--format", "json")
     asked: list[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = [
         (("heads",), (MOON,), ()),
-        (("findings",), (MOON,), ()),
         (("find", "moon", "cheese"), ("--text", MOON), ()),
         (("why", *token), ("--text", MOON), ()),
         (("effects", *token), (MOON,), ()),
@@ -568,6 +567,10 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         assert expected[0] == 0, expected
         assert run(*command, *kept, *more, *json_)[:2] == expected[:2]
     assert "Loading" not in run("heads", *kept)[2]
+    # A file has no model, so its findings have no effects.
+    from_file, from_text = (json.loads(run("findings", *some, *json_)[1]) for some in (kept, (MOON, *given)))
+    assert from_file[0]["finding"] == from_text[0]["finding"]
+    assert {one["effect"] for one in from_file} == {None}
     # A text beside a saved trace is read by the trace's model, where none is named.
     assert run("heads", other, *kept, *json_)[:2] == run("heads", other, *kept, *given, *json_)[:2]
     for command in (("compare",), ("patch", *token)):

@@ -2,6 +2,8 @@
 
 import functools
 import html
+from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
@@ -13,6 +15,7 @@ from attention_viz.ui.pages.cross.page import STREAM
 from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
 from attention_viz.ui.parts.explorer import show_explorer
+from attention_viz.ui.parts.matters import answer_later
 from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.parts.selection import take_choice
 from attention_viz.ui.presenting.host import present_findings
@@ -43,7 +46,7 @@ def view(study: ReadStudy, selection: Selection) -> Parts:
     if shown is None:
         return Parts(parts, runs=[("", run)])
     parts += [
-        Part("picture", functools.partial(_show, shown, state)),
+        Part("picture", functools.partial(_show, shown, run, state)),
         Part("words", functools.partial(show_reading, shown, state)),
     ]
     return Parts(
@@ -54,7 +57,8 @@ def view(study: ReadStudy, selection: Selection) -> Parts:
     )
 
 
-def _show(run: Run, state: State) -> None:
-    shown = run.alone(state.stream) if run.trace.seen.sound is None else run.part(STREAM)
+def _show(shown: Run, run: Run, state: State) -> Callable[[], None] | None:
+    part = shown.alone(state.stream) if shown.trace.seen.sound is None else shown.part(STREAM)
     pair = (state.query, state.key)
-    show_explorer(shown, STREAM, state.layer, reading.head(state), take_choice, pair=pair)
+    show_explorer(part, STREAM, state.layer, reading.head(state), take_choice, pair=pair)
+    return answer_later(run, replace(state, stream=STREAM))

@@ -18,11 +18,11 @@ from attention_viz.ui.pages.explore.candidates import (
     uncut_words,
     up_to_step,
 )
-from attention_viz.ui.pages.explore.matters import answer_later
 from attention_viz.ui.pages.explore.page import EXPLORE, show_picture_of
 from attention_viz.ui.pages.explore.region import show_region, without_region
 from attention_viz.ui.parts.downloads import show_read_downloads
 from attention_viz.ui.parts.drawing import show_notes
+from attention_viz.ui.parts.matters import answer_later
 from attention_viz.ui.parts.predictions import hold_writes, show_writes
 from attention_viz.ui.parts.readings import read_in_place, show_reading
 from attention_viz.ui.parts.selection import pair_of

@@ -39,6 +39,20 @@ def test_it_opens_on_the_next_word_against_one_of_the_text_and_on_the_head_that_
     assert (screen.picker("Layer").value, screen.picker("Head").value) == (23, 3)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [(SMOLLM2, GIVEN), (SMOLLM2, "Paris+is+the+capital+of"), ("lists", "copy+c+a+f+:")]
+)
+def test_it_shows_the_number_that_a_finding_says_of_a_head(name: str, text: str) -> None:
+    screen = Screen().open(f"/why?model={name}&text={text}&why=word")
+    (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
+    wrote = read_packet(board)[0]
+    found = [one for one in av.findings(shipped(name).trace(text.replace("+", " "))) if one.effect is not None]
+    assert found
+    for one in found:
+        assert [screen.picker(label).value for label in BOTH] == [one.word, one.rival]
+        assert wrote["map"][one.layer][one.head] == pytest.approx(one.effect, abs=1e-3)
+
+
 def test_explore_shows_its_finding_again_after_why_has_opened_on_another_head() -> None:
     place = f"?model={SMOLLM2}&text=The+cat+sat+on+the+mat,+and+then+the+cat+saw+the+mat+and+the"
     screen = Screen().open(f"/{place}")

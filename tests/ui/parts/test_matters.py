@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 import attention_viz as av
 from attention_viz.edits.effects import moved_output
 from attention_viz.models.model import AttentionModel
-from attention_viz.ui.pages.explore.matters import likelier_words, moved_words
+from attention_viz.ui.parts.matters import likelier_words, moved_words
 from tests.conftest import OpenPage
 from tests.shipped import shipped
 
