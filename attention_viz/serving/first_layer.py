@@ -29,7 +29,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class PreparedPair:
-    """A finding's pair, and the share of its score that other heads wrote at the key, net of what they took away."""
+    """A finding's pair, and the net share of its score that other heads wrote at the key."""
 
     stream: str
     layer: int
