@@ -1,13 +1,15 @@
 """Choose words to put in another word's place."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch import Tensor
 
 from attention_viz.circuits.opened import run_behind
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.vocabulary import token_of
+from attention_viz.recording.gradients import ModelRun
 from attention_viz.trace.spelling import CONTINUES
 from attention_viz.trace.trace import Trace
 
@@ -28,7 +30,7 @@ def similar_words(
     tokenizer = run.tokenizer
     if tokenizer is None:
         return []
-    own, table = tokens.numbers[key], run.runner.model.get_input_embeddings().weight.detach().float()
+    own, table = tokens.numbers[key], _table(run).detach().float()
     with torch.no_grad():
         alike = torch.nn.functional.cosine_similarity(table, table[own][None], dim=-1)
     nearest = alike.topk(min(_NEAREST, len(alike))).indices.tolist()
@@ -45,8 +47,12 @@ def similar_words(
 def named_words(model: "AttentionModel", trace: Trace, stream: str, key: int, word: str) -> int:
     """Return a typed word's token, spaced as the key's own; see `token_of` for errors."""
     run = run_behind(model, trace)
-    count = len(run.runner.model.get_input_embeddings().weight)
+    count = len(_table(run))
     return token_of(run.name, run.tokenizer, torch.zeros(count), word, like=trace.key_tokens(stream).numbers[key])
+
+
+def _table(run: ModelRun) -> Tensor:
+    return cast("Any", run.runner.model).get_input_embeddings().weight
 
 
 def _tokens(tokenizer: Any, word: str, count: int, like: int) -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
@@ -29,7 +29,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class PreparedPair:
-    """A finding's pair, and the share of its score that other heads wrote at the key, net of what they took away."""
+    """A finding's pair, and the net share of its score that other heads wrote at the key."""
 
     stream: str
     layer: int
@@ -41,7 +41,8 @@ class PreparedPair:
 
 def is_first(found: WrittenNumber) -> bool:
     """Return whether no head wrote a score's query or key."""
-    return isinstance(found.of, Score) and not found.table["kind"].isin(_MIXING).any()
+    kinds: list[str] = found.table["kind"].tolist()
+    return isinstance(found.of, Score) and not set(kinds).intersection(_MIXING)
 
 
 def split(run: Run, request: Request, of: Score) -> "SplitScores | str":
@@ -93,13 +94,21 @@ def prepared(run: Run, request: Request) -> list[PreparedPair]:
             number = written(run, request, Score(one.layer, one.head, one.query, one.key, named))
         except AttentionVizError:
             continue
-        rows = number.table[number.table["side"] == "key"]
-        kinds = rows.groupby("kind")["contribution"].sum()
-        heads = float(kinds[kinds.index.isin(_MIXING)].sum())
-        if heads > 0:
-            share = heads / float(kinds.abs().sum())
+        share = _share(number)
+        if share > 0:
             found.append(PreparedPair(one.stream, one.layer, one.head, one.query, one.key, share))
     return sorted(found, key=lambda one: -one.share)
+
+
+def _share(number: WrittenNumber) -> float:
+    """Return the heads' net part of a score's key side, of all kinds' sizes."""
+    columns: list[list[Any]] = [number.table[name].tolist() for name in ("side", "kind", "contribution")]
+    kinds: dict[str, float] = {}
+    for side, kind, contribution in zip(*columns, strict=True):
+        if side == "key":
+            kinds[kind] = kinds.get(kind, 0.0) + contribution
+    heads = sum(kinds.get(kind, 0.0) for kind in _MIXING)
+    return heads / sum(map(abs, kinds.values())) if heads else 0.0
 
 
 _split: "SharedCache[tuple[Request, Score], SplitScores | str]" = SharedCache(

@@ -25,7 +25,7 @@ export function drawExchange(header, split, view, word) {
   const title = element(
     "h2",
     {},
-    `What if another ${header.units.key} stood there? `,
+    `What if it were another ${header.units.key}? `,
     element("span", {class: "av-quiet"}, about),
   );
   const inside = split.fixed ? [element("p", {class: "av-note"}, split.fixed)] : exchanged(header, split, view, word);
@@ -89,7 +89,7 @@ function exchanged(header, split, view, word) {
 /** @param {SplitHeader} split @param {ExchangeView} view */
 export function drawPrepared({layer}, view) {
   const {prepared} = view;
-  const none = prepared === null ? "Looking for them …" : "None stands out in this text.";
+  const none = prepared === null ? "Looking for them …" : "No finding of this text.";
   const pairs = (prepared ?? []).map(({words, pair, stream, share}) =>
     element(
       "button",
@@ -108,6 +108,6 @@ export function drawPrepared({layer}, view) {
       element("span", {class: "av-quiet"}, "share of the score that they wrote"),
     ),
     pairs.length ? element("p", {class: "av-story"}, ...pairs) : element("p", {class: "av-note"}, none),
-    element("p", {class: "av-note"}, `Layer ${layer} comes first, so there is no head to ablate or patch here.`),
+    element("p", {class: "av-note"}, `Layer ${layer} comes first, before any head to ablate or patch.`),
   );
 }

@@ -25,7 +25,7 @@ export function drawList(header, {chosen, by, after}, choose) {
   const legend = element(
     "p",
     {class: "av-note", "aria-live": "polite"},
-    `hatched: what it writes itself · solid: ${solid}`,
+    `hatched: its own contribution · solid: ${solid}`,
   );
   return element(
     "section",

@@ -90,7 +90,7 @@ function notesOf(header, split, mine) {
     split.places === "unknown" ? `This model doesn’t let the page separate places from ${header.units.key}s here.` : "",
     split.places === "none" ? "Places play no part in this score." : "",
     split.together
-      ? "Word: the score with both at one place. Distance: what the rotation between their places changes."
+      ? "Word: the score with both at one place. Distance: the change by the rotation between their places."
       : "",
   ];
   return words.filter((one) => one).map((one) => element("p", {class: "av-note"}, one));

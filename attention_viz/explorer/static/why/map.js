@@ -88,7 +88,7 @@ function scaleOf({more, less}, full) {
     less ? element("b", {class: "av-less"}, less) : "subtracts",
     element("i", {class: "av-diverging", "aria-hidden": "true"}),
     less ? element("b", {class: "av-more"}, more) : "adds",
-    ` · deepest from ${full.toFixed(2)}; small numbers look larger than they are`,
+    ` · full colour from ${full.toFixed(2)}, small ones lifted`,
   );
 }
 

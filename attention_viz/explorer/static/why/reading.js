@@ -185,7 +185,7 @@ export function largestOf(numbers, count) {
 }
 
 const SILENCED = {
-  means: "Ablation: what is lost if the head’s output becomes 0 everywhere and the model runs again.",
+  means: "Ablation: the drop if the head’s output becomes 0 everywhere and the model runs again.",
   each: "ablation",
   title: "Effect of ablating each head",
   list: "Largest ablation effects",
@@ -195,14 +195,14 @@ const SILENCED = {
 const WORDS = {
   wrote: {
     ...SILENCED,
-    means: "Direct attribution: what each head’s output itself adds to the number.",
+    means: "Direct attribution: each head’s own contribution to the number.",
     each: "direct attribution",
     title: "Contribution of each head",
     list: "Largest heads",
   },
   silenced: SILENCED,
   put: {
-    means: "Activation patching: what changes if the head’s output comes from the other text.",
+    means: "Activation patching: the change if the head’s output comes from the other text.",
     each: "activation patching",
     title: "Effect of patching each head",
     list: "Largest patching effects",

@@ -79,7 +79,7 @@ function leadInWords(header, split, rows, mine, names) {
   if (names.length === 1 || !others.length) return parts;
   const lead = inWords(ahead(mine, others), names, header.units.key);
   const many = others.length === 1 ? "the other key" : `the mean of the ${others.length} other keys`;
-  return `${parts} The softmax sees only differences between keys. Beside ${many}: ${lead}.`;
+  return `${parts} The softmax sees only differences between keys. Compared with ${many}: ${lead}.`;
 }
 
 /** The query's parts times the key's, or their difference from another key's.
@@ -130,7 +130,7 @@ function drawMeets(header, split, mine, other) {
   return element(
     "section",
     {class: "av-meets"},
-    element("h2", {}, "What of the query meets what of the key ", element("span", {class: "av-quiet"}, sum)),
+    element("h2", {}, "Query parts × key parts ", element("span", {class: "av-quiet"}, sum)),
     element(
       "table",
       {},
@@ -151,7 +151,7 @@ function drawTurned(split, mine) {
   return element(
     "section",
     {class: "av-meets"},
-    element("h2", {}, "What the distance does"),
+    element("h2", {}, "Effect of the distance"),
     element("p", {}, turnedInWords(split, mine)),
     element(
       "table",

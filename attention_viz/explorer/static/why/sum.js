@@ -44,7 +44,7 @@ export function drawSum(header, open, toggle, choose) {
     element(
       "p",
       {class: "av-note"},
-      "What each part itself adds, with attention weights and layer norms as they were (direct effects).",
+      "Each part’s own contribution, with attention weights and layer norms as they were (direct effects).",
     ),
   );
 }

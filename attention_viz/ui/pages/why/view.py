@@ -204,7 +204,7 @@ def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> Sh
 def _no_words(run: Run, of: Score) -> str:
     """Return why no other word can be at a score's key; empty if one can."""
     unit = run.trace.key_tokens(run.trace.attention_stream(of.stream)).unit
-    return "" if unit == "word" else f"Only words can be exchanged, and this key is a {unit}."
+    return "" if str(unit) == "word" else f"Only words can be exchanged, and this key is a {unit}."
 
 
 def _largest(run: Run, state: State, asked: NamedNumber, found: WrittenNumber) -> tuple[tuple[int, int, float], ...]:

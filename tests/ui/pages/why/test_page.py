@@ -40,6 +40,30 @@ def test_the_sum_opens_a_head_is_chosen_and_its_ablation_is_shown(stay: OpenPage
     expect(page).to_have_url(re.compile(r"/why\?.*why=pair"))
 
 
+def test_a_first_layers_keys_are_compared_and_another_word_is_run_in_its_place(stay: OpenPage) -> None:
+    page = stay("/why?model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded&layer=0&head=4&query=2&key=5")
+    why = page.get_by_test_id("why")
+    expect(why.locator(".av-question")).to_contain_text("“bank” chooses “river” for the word, not for its place")
+    expect(why.locator(".av-question small")).to_have_text("5.05 = word +3.88, place +2.05, biases −0.88")
+    expect(why.locator("button.av-split-key")).to_have_count(9)
+    why.locator('button.av-split-key[data-key="7"]').click()
+    expect(why.locator(".av-split-told")).to_contain_text(
+        "“river” scores 1.27 more than “flooded”: word +0.57, place +0.67, biases +0.04."
+    )
+    expect(why.locator(".av-meets h2")).to_contain_text("“river” less “flooded”: +1.27 in all")
+    expect(why.locator(".av-exchanged")).to_contain_text("lake")
+    why.get_by_label("Another word").fill("riverbank")
+    why.get_by_role("button", name="Run").click()
+    expect(why.locator(".av-exchange form")).to_contain_text("2 tokens for all-MiniLM-L6-v2")
+    why.get_by_label("Another word").fill("spoon")
+    page.keyboard.press("Enter")
+    expect(why.locator(".av-exchanged")).to_contain_text("spoon")
+    # What was pressed stays, and the other key opens as the pair.
+    why.get_by_role("button", name="Explain “flooded” instead").click()
+    expect(why.locator(".av-question")).to_contain_text("“bank” prefers “river” to “flooded”")
+    expect(page).to_have_url(re.compile("key=7"))
+
+
 def test_beside_a_number_and_a_head_one_gets_to_why_and_to_what_becomes_without_it(stay: OpenPage, idle: Idle) -> None:
     page = stay("/?model=all-MiniLM-L6-v2&text=the+cat+sat+down&layer=1&head=0&query=2&key=3")
     page.get_by_test_id("explorer-why").click()
