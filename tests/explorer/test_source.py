@@ -20,6 +20,7 @@ ENTRIES = (
     "atlas/atlas.js",
     "atlas/behind.js",
     "chart/chart.js",
+    "compare/compare.js",
     "hosts/beginning.js",
     "hosts/channel.js",
     "hosts/in_page.js",
