@@ -135,7 +135,8 @@ class _Listener:
         found = rows(entering(inputs, named), self.count)
         entered = None if found is None else found.detach().clone()
         left = left.detach().clone()
-        if self.own.intersection(range(first, self.recorder.count)) == {self.number} and _alike(entered, left):
+        alone = self.own.intersection(range(first, self.recorder.count)) == frozenset({self.number})
+        if alone and entered is not None and entered.shape == left.shape:
             self.block = _Block(entered, left, self.turns[start:])
         self.turns.append(_Turn(module, entered, left, self.recorder.count))
 
@@ -205,11 +206,11 @@ def _heard(run: ModelRun, trace: Trace, number: int, stream: str) -> _Block | No
         output_of(twin.model(**run.inputs, **twin.settings))
     joins = run.anatomy.wirings[number].output
     joined = trace.layer(run.anatomy.numbers[number], stream).joined
-    for turn in () if joins is None or joined is None else listener.turns:
-        if twin.original[turn.module] is joins and turn.calls == number + 1:
-            if not close(turn.left.float().cpu(), joined.float().cpu(), REPEATED):
-                raise changed(run.name)
-            break
+    if joins is not None and joined is not None:
+        made = (one.left for one in listener.turns if twin.original[one.module] is joins and one.calls == number + 1)
+        left = next(made, None)
+        if left is not None and not close(left.float().cpu(), joined.float().cpu(), REPEATED):
+            raise changed(run.name)
     return listener.block
 
 
@@ -284,10 +285,6 @@ def _feeding(block: _Block) -> str:
 
 def _sum(one: Tensor, other: Tensor) -> Tensor:
     return one + other
-
-
-def _alike(one: Tensor | None, other: Tensor) -> bool:
-    return one is not None and one.shape == other.shape
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:
