@@ -1,4 +1,4 @@
-"""Follow the residual stream through one layer: what attention adds, then the MLP, and what the layer outputs.
+"""Follow the residual stream through one layer: its input, each addition, and its output.
 
 Modules are found by their numbers, never by name: each addition is compared bit by bit with a later module's input or
 with the layer's output. It reads pre-norm, post-norm and parallel layers, and refuses any other.
@@ -42,7 +42,7 @@ class StreamPart:
 
     Attributes:
         kind: "attention" for the trace's own call, else "other attention", "MLP" or "mixture of experts".
-        added: what is added, (position, d_model).
+        added: (position, d_model).
         total: the stream after the addition.
         left: in a post-norm layer the total after its norm, else the total.
     """
@@ -244,7 +244,7 @@ def _parallel(block: _Block, stream: Tensor, number: int) -> Iterator[tuple[_Add
 
 
 def _after(block: _Block, turns: tuple[_Turn, ...], at: int, totals: Sequence[Tensor]) -> Iterator[_Addition]:
-    """Yield additions whose total the layer goes on with: as its output, as it is, or after a norm."""
+    """Yield additions with the stream after them: the layer's output, the total, or the total after a norm."""
     for total in totals:
         if _equal(total, block.left):
             yield _Addition(turns, total, total)
