@@ -12,14 +12,13 @@ from torch import Tensor
 
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import carries, set_apart, visible
+from attention_viz.trace.spelling import carries, ordinal, set_apart, visible
 from attention_viz.trace.splitting import writes_no_spaces
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.words import sign_groups
 
 # Letters of a word that a sentence quotes at most.
 _LONGEST = 24
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 # Words that stand for something else that is spoken of.
 _PRONOUNS = frozenset(
@@ -149,14 +148,6 @@ class Words:
 def words_of(tokens: Tokens) -> Words:
     """Return an axis's words, cached because thousands of tokens are slow."""
     return Words(tokens)
-
-
-def ordinal(number: int) -> str:
-    """Write a number from 1: "second", "11th"."""
-    if number <= len(_ORDINALS):
-        return _ORDINALS[number - 1]
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 def quoted(text: str) -> str:

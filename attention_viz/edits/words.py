@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_viz.edits.change import Cell, Change, Spell, stream_of
+from attention_viz.trace.spelling import ordinal
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -78,9 +79,10 @@ def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
         return f"position {position}"
     if (placed := tokens.placed_at(position)) is not None:
         return placed
-    label = tokens.labels[position]
-    repeated = f" (position {position})" if tokens.labels.count(label) > 1 else ""
-    return f"“{spell(tokens.written[position])}”{repeated}"
+    words = [token.lower() for token in tokens.texts]
+    which = words[: position + 1].count(words[position])
+    repeated = f"the {ordinal(which)} " if words.count(words[position]) > 1 else ""
+    return f"{repeated}“{spell(tokens.written[position])}”"
 
 
 def is_eviction(edit: str) -> bool:

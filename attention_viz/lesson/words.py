@@ -2,11 +2,10 @@
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import SupportsFloat
 
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import number_repeats, set_apart
 from attention_viz.views.style.wording import one_line, with_minus
 
 # Other signs that people type for a minus.
@@ -20,12 +19,8 @@ _PRONOUNS = frozenset(("it", "its", "he", "him", "his", "she", "her", "hers", "t
 
 
 def offered(words: Sequence[str]) -> dict[str, str]:
-    """Return every word by place, from 0; repeats are numbered, as "the (2)"."""
-    counts, seen, found = Counter(words), Counter[str](), dict[str, str]()
-    for at, word in enumerate(words):
-        seen[word] += 1
-        found[str(at)] = f"{in_words(word)} ({seen[word]})" if counts[word] > 1 else in_words(word)
-    return found
+    """Return every word by place, from 0; repeats are numbered, as "the₂"."""
+    return {str(at): word for at, word in enumerate(number_repeats([in_words(word) for word in words]))}
 
 
 def telling(words: Sequence[str]) -> str:

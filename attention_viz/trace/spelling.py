@@ -6,6 +6,7 @@ The explorer's `data/spelling.js` does this too; one table tests both.
 import functools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 
@@ -38,12 +39,32 @@ _SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 _TURNED = ("R", "AL", "AN")
 _AROUND = re.compile(f"^([{SPACE}{CONTINUES}]*)(.*?)([{CONTINUES}\u2080-\u2089]*)$", re.DOTALL)
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _JOINERS = ("\u200c", "\u200d")
 # Everything but the characters that XML 1.0 allows in a document (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # A long text has few distinct pieces, and many callers need each.
 _remembered = functools.lru_cache(maxsize=1 << 14)
 _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
+
+
+def number_repeats(written: Sequence[str]) -> list[str]:
+    """Add a small number to repeated tokens in any case: "the₁", "the₂"."""
+    words = [one.replace(SPACE, "").replace(CONTINUES, "").lower() for one in written]
+    counts, seen, found = Counter(words), Counter[str](), list[str]()
+    for word, one in zip(words, written, strict=True):
+        seen[word] += 1
+        found.append(one + (str(seen[word]).translate(_SUBSCRIPTS) if counts[word] > 1 else ""))
+    return found
+
+
+def ordinal(number: int) -> str:
+    """Write a number from 1: "second", "11th"."""
+    if number <= len(_ORDINALS):
+        return _ORDINALS[number - 1]
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 @_remembered

@@ -75,7 +75,7 @@ def walk(host: Page, *keys: str) -> list[int]:
 def test_it_opens_on_the_choice_that_the_page_told_before(host: Page) -> None:
     choose(host, layer=1, head=2, seen=0)
     call(host, self_attention(5))
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 1·2")
 
 
 def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> None:
@@ -98,7 +98,7 @@ def test_a_head_that_the_server_has_is_asked_for_at_once_and_of_a_walk_the_first
 def test_the_pages_own_pickers_are_followed_and_not_told_back(host: Page) -> None:
     call(host, self_attention(5))
     choose(host, layer=1, head=0, seen=0)
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 0")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 1·0")
     host.wait_for_timeout(300)
     assert host.evaluate("heard") == []
 
@@ -107,15 +107,15 @@ def test_a_choice_made_before_the_server_had_heard_of_the_readers_is_left_aside(
     call(host, self_attention(5))
     click(host, 1, 2)
     choose(host, layer=0, head=0, seen=0)
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 1·2")
     choose(host, layer=0, head=1, seen=1)
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·1")
 
 
 def test_a_choice_for_another_explorer_is_left_aside(host: Page) -> None:
     call(host, self_attention(5))
     host.evaluate("choose({explorer: 'another', stream: 'encoder', layer: 1, head: 1, seen: 0})")
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 0")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·0")
 
 
 def test_the_same_data_again_changes_nothing_but_the_theme(host: Page) -> None:
@@ -127,7 +127,7 @@ def test_the_same_data_again_changes_nothing_but_the_theme(host: Page) -> None:
     expect(root).to_have_attribute("data-theme", "dark")
     host.wait_for_timeout(150)
     assert root.evaluate("root => root === before")
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 1·2")
 
 
 def test_a_new_sentence_keeps_the_head_and_the_settings(host: Page) -> None:
@@ -136,7 +136,7 @@ def test_a_new_sentence_keeps_the_head_and_the_settings(host: Page) -> None:
     host.get_by_role("radio", name="Logarithmic").check()
     call(host, self_attention(9))
     expect(host.get_by_test_id("explorer-arcs").get_by_role("option")).to_have_count(9)
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 1·2")
     expect(host.get_by_role("radio", name="Logarithmic")).to_be_checked()
     assert host.get_by_test_id("explorer").count() == 1
 
@@ -163,11 +163,11 @@ def test_a_choice_made_just_before_a_new_sentence_is_told_as_what_it_became(host
     host.get_by_test_id("explorer-grid").get_by_role("gridcell", name="Layer 1 head 2", exact=True).evaluate(
         "(cell, bytes) => { cell.click(); call(bytes); }", list(pack(self_attention(7, layers=1)))
     )
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·2")
     host.wait_for_timeout(300)
     assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 0, "head": 2, **NO_PAIR, "serial": 1}]]
     choose(host, layer=0, head=1, seen=1)
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 1")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·1")
 
 
 @pytest.mark.parametrize("event", ["new PointerEvent('pointerleave')", "new FocusEvent('focusout')"])
@@ -191,7 +191,7 @@ def test_data_that_comes_twice_before_anything_has_run_opens_on_the_choice_that_
         }""",
         [first, second],
     )
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 1 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 1·2")
 
 
 def test_a_text_begins_on_the_scale_that_fits_its_length_until_the_reader_chooses_one(host: Page) -> None:
@@ -219,7 +219,7 @@ def test_called_again_after_a_while_it_is_as_it_was(host: Page) -> None:
     host.evaluate("call(null)")
     assert host.evaluate("root.querySelector('.av-explorer') === before")
     host.keyboard.press("ArrowRight")
-    expect(host.get_by_test_id("explorer-readout")).to_have_text("Layer 0 · Head 2")
+    expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·2")
     expect(host.get_by_role("option").first).to_have_attribute("aria-selected", "true")
 
 

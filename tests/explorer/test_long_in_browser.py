@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from attention_viz.explorer import page as page_module
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import weight_text
 from tests.explorer.long_texts import QUERIES, long_trace
 from tests.explorer.test_in_browser import INK, part
 
@@ -42,8 +43,7 @@ def test_a_pair_is_picked_by_position_and_its_exact_number_told(page: Page, trac
     expect(ranked).to_have_count(2)  # both heads of the layer that is in the file
     for head in (0, 1):
         weight = float(trace.weights(1, head)[700, key])
-        number = "<0.001" if weight < 0.0005 else f"{weight:.3f}"
-        expect(ranked.filter(has_text=f"Layer 1 · Head {head}")).to_contain_text(number)
+        expect(ranked.filter(has_text=f"1·{head}")).to_contain_text(weight_text(weight))
     assert row[key] > 0.1
 
 

@@ -523,7 +523,7 @@ def test_a_single_word_is_said_to_be_too_few_only_where_it_is(made: list[tuple[s
 
 def test_words_stay_text_and_repeated_ones_are_told_apart(run: RunText) -> None:
     exercise = EXERCISES["mask"].make(Scene("the the the the", run), 0)
-    assert exercise.answer.rows[:4] == ("the (1)", "the (2)", "the (3)", "the (4)")
+    assert exercise.answer.rows[:4] == ("the₁", "the₂", "the₃", "the₄")
     long = EXERCISES["path"].make(Scene(f"{'a' * 500} b", run), 0)
     assert len(long.question) < 300
     assert "a" * 17 + "…" in long.question

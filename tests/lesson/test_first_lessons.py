@@ -225,7 +225,7 @@ def test_the_one_head_is_as_far_from_torchs_as_rounding(scene: Scene) -> None:
 
 
 def test_repeated_words_are_told_apart_where_one_is_chosen() -> None:
-    assert offered(("a", "b", "a")) == {"0": "a (1)", "1": "b", "2": "a (2)"}
+    assert offered(("a", "b", "a")) == {"0": "a₁", "1": "b", "2": "a₂"}
     assert (telling(("The", "bank")), telling(("a", "!")), telling(("::::", "word"))) == ("1", "0", "1")
     assert (signed(-0.0004), signed(-1.5, 1)) == ("0.000", "−1.5")
 
@@ -246,7 +246,7 @@ def test_a_title_calls_equal_words_as_the_bars_do(run: RunText) -> None:
     assert (
         LESSONS["why"]
         .ask(Scene("the bank by the bank", run, choice="2"))
-        .question.startswith("Which word does “bank (1)” ")
+        .question.startswith("Which word does “bank₁” ")
     )
 
 

@@ -10,9 +10,10 @@ from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import has_channels, mixer_of
-from attention_viz.analysis.words import ordinal, quoted
+from attention_viz.analysis.words import quoted
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
+from attention_viz.trace.spelling import ordinal
 
 # A field is a part of the sentence, named after its role; its text follows a colon unless it is a word of the input.
 _SENTENCES = {

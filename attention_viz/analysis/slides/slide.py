@@ -11,9 +11,10 @@ from torch import Tensor
 
 from attention_viz.analysis.findings.mixing import shares_of
 from attention_viz.analysis.places import patch_grid
-from attention_viz.analysis.words import ordinal, quoted, words_of
+from attention_viz.analysis.words import quoted, words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
+from attention_viz.trace.spelling import ordinal
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 

@@ -184,8 +184,9 @@ def _block(change: Change, trace: Trace) -> tuple[Edit, ...]:
 def _words(change: Change, trace: Trace, spell: Spell) -> str:
     ((query, key),) = (tokens_of(cell, change, trace, spell) for cell in change.cells)
     if stream_of(change, trace) in trace.mixers:
+        key = key[:1].upper() + key[1:]
         return f"{key} contributes nothing to {query} in {place_of(change, trace)}"
-    return f"{query} may not attend to {key} in {place_of(change, trace)}"
+    return f"{query[:1].upper()}{query[1:]} may not attend to {key} in {place_of(change, trace)}"
 
 
 KINDS = (

@@ -12,7 +12,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs, paths
-from attention_viz.views.style.wording import readable
+from attention_viz.views.style.wording import token_names
 
 _D_MODEL, _HEADS = 8, 2
 # Smaller differences come from the order of adding numbers alone.
@@ -184,7 +184,7 @@ def _show_recurrent(scene: Scene) -> Shown:
     }
     steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
-    names = readable(trace.query_tokens().written)
+    names = token_names(trace.query_tokens())
     spots = line_spots(range(len(names)), names, _CONTROL_RECURRENT.options(scene).keys(), (_RECURRENT, _DIRECT))
     return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots)
 

@@ -6,7 +6,7 @@ from attention_viz.explorer import chart_source
 from attention_viz.explorer.chart_payload import Bars, Grid, pack_bars, pack_grid
 from attention_viz.ui import widgets
 
-_chart = widgets.component("chart", *chart_source())
+draw_chart = widgets.component("chart", *chart_source())
 
 
 def show_grid(grid: Grid, key: str, on_click: Callable[[tuple[int, int]], None] | None = None) -> None:
@@ -17,7 +17,7 @@ def show_grid(grid: Grid, key: str, on_click: Callable[[tuple[int, int]], None] 
         if on_click is not None and cell is not None and cell[0] < len(grid.rows) and cell[1] < len(grid.columns):
             on_click(cell)
 
-    _chart(key=key, data=pack_grid(grid, clicks=on_click is not None), height="content", on_press_change=take)
+    draw_chart(key=key, data=pack_grid(grid, clicks=on_click is not None), height="content", on_press_change=take)
 
 
 def show_bars(bars: Bars, key: str, on_click: Callable[[int], None] | None = None) -> None:
@@ -28,4 +28,4 @@ def show_bars(bars: Bars, key: str, on_click: Callable[[int], None] | None = Non
         if on_click is not None and at is not None and at < len(bars.labels):
             on_click(at)
 
-    _chart(key=key, data=pack_bars(bars, clicks=on_click is not None), height="content", on_press_change=take)
+    draw_chart(key=key, data=pack_bars(bars, clicks=on_click is not None), height="content", on_press_change=take)

@@ -13,7 +13,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette, ramp
-from attention_viz.views.style.wording import escaped, readable, shortened, spread
+from attention_viz.views.style.wording import escaped, shortened, spread, token_names
 
 __all__ = ["alignment"]
 
@@ -62,8 +62,8 @@ def alignment(
     if query is not None:
         trace.query_tokens(stream).require(query)
     links = _heaviest(call)
-    targets = readable(trace.query_tokens(stream).written)
-    read = readable(trace.key_tokens(stream).written)
+    targets = token_names(trace.query_tokens(stream))
+    read = token_names(trace.key_tokens(stream))
     figure = go.Figure([*_lines(links, query, (len(targets), len(read)), colours), _names(links, targets, read)])
     note = f"the {_MOST_LINKS:,} heaviest links" if len(links) == _MOST_LINKS else ""
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=note)

@@ -19,7 +19,7 @@ from attention_viz.views.style.captions import layer_name, model_name
 from attention_viz.views.style.scale import colour_bar, log_places
 from attention_viz.views.style.signed import largest_of, precise
 from attention_viz.views.style.theme import Palette, ThemeName, channels, on_ramp, palette
-from attention_viz.views.style.wording import escaped, readable
+from attention_viz.views.style.wording import escaped, token_names
 
 __all__ = ["all_heads"]
 
@@ -54,7 +54,7 @@ def all_heads(trace: Trace, stream: str | None = None, *, theme: ThemeName = "li
     across, down = max(counts), len(counts)
     side = max(8, min(_SIDE, _MOST // max(across, down) - _GAP))
     canvas = _canvas(down, across, side, colours)
-    queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
+    queries, keys = (token_names(tokens) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     largest, said = numpy.full((down, across), numpy.nan), [[""] * across for _ in range(down)]
     note, ramps = "", {stops: _ramp(stops) for stops in (colours.weights, colours.differences)}
     for row, column, blocks in _heads(trace, stream, side):

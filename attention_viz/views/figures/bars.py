@@ -16,7 +16,7 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, n
 from attention_viz.views.style.blocks import bar_blocks, bar_note, bar_places, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, with_minus
+from attention_viz.views.style.wording import escaped, token_names, with_minus
 
 __all__ = ["changed_outputs", "looks", "shares"]
 
@@ -53,7 +53,7 @@ def looks(
     row = trace.attention(layer, stream).head(head).rows([query])
     weights = row.weights[0].detach().float().cpu().tolist()
     allowed = [True] * len(weights) if row.allowed is None else row.allowed.expand(row.weights.shape)[0].tolist()
-    keys = readable(trace.key_tokens(stream).written)
+    keys = token_names(trace.key_tokens(stream))
     blocks = bar_blocks(weights)
     drawn = blocks.values[:, 0].tolist()
     most = "" if blocks.whole else "at most "
@@ -92,7 +92,7 @@ def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") 
     """
     colours = palette(theme)
     blocks = bar_blocks(moved_output(before, after).tolist())
-    tokens = readable(before.query_tokens(before.streams[-1]).written)
+    tokens = token_names(before.query_tokens(before.streams[-1]))
     bars = go.Bar(
         x=blocks.values[:, 0],
         **bar_places(blocks),

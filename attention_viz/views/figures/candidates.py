@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
@@ -50,7 +51,8 @@ def candidates(
     row = trace.attention(layer, stream).head(head).rows([queries.resolve(position)])
     weights = row.weights[0].detach().float().cpu()
     heaviest = [int(key) for key in weights.topk(min(_KEYS, len(weights))).indices if weights[key] > 0]
-    keys = _numbered(trace.key_tokens(stream).written, heaviest)
+    names = number_repeats(trace.key_tokens(stream).written)
+    keys = [names[key] for key in heaviest]
     counts = [len(likely), len(heaviest)]
     gap = _TITLE / (sum(counts) * _ROW + _TITLE)
     figure = make_subplots(rows=2, cols=1, row_heights=counts, vertical_spacing=gap)
@@ -65,11 +67,6 @@ def candidates(
         titles = (f"probability at “{query}”", titles[1])
     _arrange_panels(figure, titles, counts, colours)
     return figure
-
-
-def _numbered(labels: Sequence[str], places: Sequence[int]) -> list[str]:
-    digits = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-    return [labels[at] + (str(at).translate(digits) if labels.count(labels[at]) > 1 else "") for at in places]
 
 
 def _bars(names: Sequence[str], shares: Sequence[float], colour: str) -> go.Bar:

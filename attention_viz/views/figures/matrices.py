@@ -21,7 +21,7 @@ from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, round_up, weight_bar
 from attention_viz.views.style.signed import carried_texts, largest_of, log_cells, precise
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
+from attention_viz.views.style.wording import escaped, readable, shortened, spread, token_names, with_minus
 
 if TYPE_CHECKING:
     import pandas
@@ -72,8 +72,8 @@ def heatmap(
     colours = palette(theme)
     call = trace.attention(layer, stream).head(head)
     blocks = call_blocks(call)
-    queries = readable(trace.query_tokens(stream).written)
-    keys = readable(trace.key_tokens(stream).written)
+    queries = token_names(trace.query_tokens(stream))
+    keys = token_names(trace.key_tokens(stream))
     printed = names and _printed(blocks, _PRINTED_UP_TO)
     if isinstance(call, TokenMixer):
         figure = signed_matrix(blocks, call, queries, keys, colours, names=names, printed=printed)
@@ -135,8 +135,8 @@ def difference(
     if old.shape != new.shape:
         raise TraceError(f"a difference needs matrices of one shape; got {old.shape} before and {new.shape} after")
     change = _change(old, new)
-    queries = readable(before.query_tokens(stream).written)
-    keys = readable(before.key_tokens(stream).written)
+    queries = token_names(before.query_tokens(stream))
+    keys = token_names(before.key_tokens(stream))
     largest, printed = full_change(change.values), _printed(change, _CHANGES_UP_TO)
     look: dict[str, Any] = {"xgap": int(printed), "ygap": int(printed)}
     texts = _change_texts(change, old, new, queries, keys)
@@ -209,7 +209,7 @@ def side_by_side(trace: Trace, layer: int, stream: str | None = None, *, theme: 
     down = -(-len(heads) // across)
     titles = [f"head {head}" for head in range(len(heads))]
     figure = make_subplots(down, across, subplot_titles=titles, horizontal_spacing=0.04, vertical_spacing=0.3 / down)
-    queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
+    queries, keys = (token_names(tokens) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     full = max(full_colour(one.values, max(one.shape)) for one in heads)
     largest = max(largest_of(one) for one in heads)
     bar = weight_bar(full, max(float(one.values.max(initial=0.0)) for one in heads))
@@ -281,7 +281,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
     words = ordered["written"].to_numpy(object).reshape(shape)
     asked = words[0, 0, 0] if len(set(found["token"])) == 1 else None
     full = 1.0 if asked is None else round_up(float(shares.max()))
-    texts, bar = _phrase(layers, readable(tokens.written), words, shares), colour_bar("probability")
+    texts, bar = _phrase(layers, token_names(tokens), words, shares), colour_bar("probability")
     figure = go.Figure([cells(shares[:, :, 0], (0, full), colours.weights, texts, xgap=1, ygap=1, colorbar=bar)])
     if len(positions) <= _WRITTEN_UP_TO and asked is not None:
         add_numbers(figure, "{:.3f}".format, least=_FAINT, size=_SIZE)
@@ -294,7 +294,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
     figure.update_layout(height=max(_LEAST, _ROW * len(layers) + _AROUND))
     names = ["words" if layer < 0 else str(layer) for layer in layers]
     up = labelled_axis(names, "after layer", colours.ink, colours, vertical=True)
-    across = (readable(tokens.written), "position", colours.query)
+    across = (token_names(tokens), "position", colours.query)
     label_axes(figure, colours, across, {**up, "range": up["range"][::-1]})
     return figure
 

@@ -15,7 +15,7 @@ from attention_viz.views.style.captions import layer_name, model_name
 from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.signed import LATER, carried_texts, log_cells, mark_skip, precise, short
 from attention_viz.views.style.theme import Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable
+from attention_viz.views.style.wording import escaped, token_names
 
 __all__ = ["arrived", "signed_matrix"]
 
@@ -76,7 +76,7 @@ def arrived(
         blocks = call_blocks(mixer, lambda some: some.layer_contributions.detach().float().cpu().numpy())
     else:
         blocks = call_blocks(mixer.head(head), lambda some: some.contributions.detach().float().cpu().numpy())
-    queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
+    queries, keys = (token_names(tokens) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     most = "" if blocks.whole else "at most "
     texts = hover_texts(
         spans(blocks, 0, queries),

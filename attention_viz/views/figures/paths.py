@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, number_axis
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import readable, shortened, spread
+from attention_viz.views.style.wording import shortened, spread, token_names
 
 __all__ = ["composition", "paths"]
 
@@ -56,7 +56,7 @@ def paths(trace: Trace, start: int, end: int, stream: str | None = None, *, them
     for first, last, height, colour in hops:
         rise = 0.14 + 0.3 * min(1.0, abs(last - first) / 4)
         _arc(figure, (first, last), height + 0.1, rise, colour, 2, 11, hoverinfo="skip")
-    _words(figure, readable(tokens.written), (start, end), colours)
+    _words(figure, token_names(tokens), (start, end), colours)
     steps = abs(end - start)
     note = f"each arc of the first way is {each} steps" if each > 1 else ""
     arrange(figure, f"{steps} step{'s' * (steps != 1)} against {min(1, steps)}", colours, note=note)
@@ -148,7 +148,7 @@ def composition(
         raise ShapeError(f"a token before position {key}, and both weights after {marked} steps, are required")
     figure = make_subplots(rows=2, cols=1, row_heights=[0.56, 0.44], vertical_spacing=0.1)
     looks = ((query, key, reader, 1, colours.accent), (key, key - 1, writer, -1, colours.key))
-    names = readable(tokens.written)
+    names = token_names(tokens)
     for start, end, place, side, colour in looks:
         weight = float(trace.weights(*place)[start, end])
         phrase = f"layer {place[0]}, head {place[1]}: {names[start]} takes {weight:.3f} from {names[end]}"

@@ -20,7 +20,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, number_axis
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shortened, spread
+from attention_viz.views.style.wording import escaped, shortened, spread, token_names
 
 if TYPE_CHECKING:
     import pandas
@@ -234,7 +234,7 @@ def queries_and_keys(
 def _add_points(
     figure: go.Figure, points: torch.Tensor, tokens: Tokens, side: str, colour: str, symbol: str, colours: Palette
 ) -> None:
-    names = readable(tokens.written)
+    names = token_names(tokens)
     named = set(spread(len(names), _TOKENS))
     figure.add_scatter(
         x=points[:, 0].tolist(),
@@ -262,7 +262,7 @@ def _add_links(
         key=operator.itemgetter(0),
         reverse=True,
     )
-    queries, keys = (readable(tokens.written) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
+    queries, keys = (token_names(tokens) for tokens in (trace.query_tokens(stream), trace.key_tokens(stream)))
     for weight, key, query in links[:_LINKS]:
         if weight < _LEAST:
             break

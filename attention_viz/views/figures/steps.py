@@ -20,7 +20,7 @@ from attention_viz.views.style.axes import arrange, label_axes
 from attention_viz.views.style.blocks import block_coordinates, block_note, cells, hover_texts, spans
 from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.theme import Palette, ThemeName, diverging, palette
-from attention_viz.views.style.wording import readable, with_minus
+from attention_viz.views.style.wording import token_names, with_minus
 
 __all__ = ["Matrix", "angles", "axis_labels", "draw", "family", "learned", "numbers", "steps"]
 
@@ -70,7 +70,7 @@ def axis_labels(trace: Trace, stream: str, axis: str, count: int) -> list[str]:
     if axis not in ("token", "query", "key"):
         return [str(c) for c in range(count)]
     tokens = trace.key_tokens(stream) if axis == "key" else trace.query_tokens(stream)
-    return readable(tokens.written)
+    return token_names(tokens)
 
 
 def family(step: str, colours: Palette) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from attention_viz import __version__
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import mixer_of
-from attention_viz.analysis.words import ordinal
+from attention_viz.trace.spelling import ordinal
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line

@@ -4,8 +4,12 @@ import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from attention_viz.trace.spelling import set_apart, visible, xml_text
+from attention_viz.trace.spelling import number_repeats, set_apart, visible, xml_text
+
+if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
 
 _LONGEST_LABEL, _LONGEST_READ = 18, 300
 # A word that `set_apart` isolated: its signs before and after it are not seen, and belong together.
@@ -41,6 +45,11 @@ def escaped(text: str) -> str:
 def readable(labels: Sequence[str]) -> list[str]:
     """Write `written` tokens for figures, cut, without markup or invisible characters."""
     return [escaped(_seen(label[:_LONGEST_READ]) + "…" * (len(label) > _LONGEST_READ)) for label in labels]
+
+
+def token_names(tokens: "Tokens") -> list[str]:
+    """Write an axis's tokens for figures, repeated ones numbered: "the₂"."""
+    return readable(number_repeats(tokens.written))
 
 
 def _seen(label: str) -> str:

@@ -5,10 +5,11 @@ import {begins, placeInWords, positions, readAxis} from "../../../attention_viz/
 
 const axisOf = (labels, more = {}) => readAxis({labels, special: [], padding: [], ...more});
 
-test("repeated tokens are told apart by their positions, others stay as they are", () => {
-  const axis = axisOf(["the", "cat", "the"]);
-  assert.deepEqual(axis.names, ["the\u2080", "cat", "the\u2082"]);
-  assert.deepEqual(axis.spoken, ["the (position 0)", "cat", "the (position 2)"]);
+test("repeated tokens are counted in any case, others stay as they are", () => {
+  const axis = axisOf(["The", "cat", "the", "##e", "e"], {spelling: "wordpiece"});
+  assert.deepEqual(axis.names, ["The\u2081", "cat", "the\u2082", "\u203fe\u2081", "e\u2082"]);
+  assert.deepEqual(axis.spoken.slice(0, 3), ["The (first)", "cat", "the (second)"]);
+  assert.deepEqual([...axis.occurrences], [1, 0, 2, 1, 2]);
   assert.ok(axis.repeats);
 });
 
@@ -68,11 +69,11 @@ test("what stands in a picture or a sound is named and spoken of by its place", 
   assert.deepEqual(sound.shown, sound.names);
 });
 
-test("a word from right to left is isolated between its mark and its position", () => {
+test("a word from right to left is isolated between its mark and its number", () => {
   const labels = ["\u0645\u0631", "##\u0629", "\u0645\u0631", "bank"];
   const axis = axisOf(labels, {spelling: "wordpiece"});
   assert.deepEqual(axis.names, [
-    "\u2068\u0645\u0631\u2069\u2080",
+    "\u2068\u0645\u0631\u2069\u2081",
     "\u203f\u2068\u0629\u2069",
     "\u2068\u0645\u0631\u2069\u2082",
     "bank",

@@ -152,7 +152,7 @@ def test_a_page_takes_only_cells_and_bars_that_are_there(told: Any, monkeypatch:
     def press(**how: Any) -> None:
         how["on_press_change"]()
 
-    monkeypatch.setattr(chart, "_chart", press)
+    monkeypatch.setattr(chart, "draw_chart", press)
     chart.show_grid(Grid(np.ones((2, 3)), [*"ab"], [*"cde"]), "c", heard.append)
     chart.show_bars(Bars([*"abc"], [1, 1, 1]), "c", heard.append)
     assert heard == ([(1, 2)] if told == FIT else [])

@@ -84,7 +84,7 @@ def test_explore_shows_a_reading_on_the_first_screen_and_names_it(stay: OpenPage
         assert box is not None and box["y"] + box["height"] <= 860, part
     open_menu(page, "Options")
     choose(page, "Reading", "Gradients", idle)
-    expect(readout(page)).to_have_text("Layer 3 · Head 4 · Gradients")
+    expect(readout(page)).to_have_text("Head 3·4 · Gradients")
     open_menu(page, "Options").get_by_text("Whole words").click()
     idle(page)
     page.keyboard.press("Escape")

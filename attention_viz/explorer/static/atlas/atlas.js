@@ -120,7 +120,7 @@ function choose(atlas, cell) {
 }
 
 /** What the colours say, and from what to what they go. @param {Atlas} atlas @param {Drawing} drawing */
-function writeTitle({title, legend, grid}, drawing) {
+function writeTitle({title, legend}, drawing) {
   const {header, message, colours} = drawing;
   const metric = header.metrics.find(({name}) => name === message.metric);
   const words = {
@@ -129,7 +129,7 @@ function writeTitle({title, legend, grid}, drawing) {
     colours: `${metric?.label}, by head`,
     silenced: "Effect of ablating each head",
   };
-  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf(grid.layout)));
+  title.replaceChildren(`${words[message.view]} `, element("span", {class: "av-axes"}, axesOf()));
   legend.hidden = message.view === "patterns" || (message.view === "silenced" && fullOf(drawing) <= 1e-9);
   const roles = message.view === "roles";
   const signed = isSigned(drawing);

@@ -2,6 +2,7 @@
 
 import {element, fitCanvas} from "../parts/element.js";
 import {hatchingOf, readStyle} from "../parts/style.js";
+import {mostHeads} from "../heads/layout.js";
 import {coloured, sample} from "../data/raster.js";
 import {channels, colourTable, inkOn, onRamp, rgb} from "../data/scale.js";
 import {fullOf, colouringNumber, isFew, isSigned, percent, shortNumber, wordsOf} from "./numbers.js";
@@ -152,26 +153,21 @@ function sampleSigned({weights, blocked, queries}, rows, columns, width, height)
   return carried.map((more, at) => (more > MIDDLE ? more : more >= taken[at] ? MIDDLE + more : MIDDLE - taken[at]));
 }
 
-/** How many rows an atlas has at least: the longer side runs across. @param {{heads: number}[]} layers */
-function rowsOf(layers) {
-  return Math.min(layers.length, Math.max(0, ...layers.map(({heads}) => heads)));
-}
-
 /** Whether an atlas has so many rows that the cards below it fold to their names. @param {{heads: number}[]} layers */
 export function foldsCards(layers) {
-  return rowsOf(layers) > MOST_ROWS;
+  return mostHeads(layers) > MOST_ROWS;
 }
 
 /** How high the atlas of roles is, in pixels, with the cards below it. @param {{heads: number}[]} layers */
 export function rolesRoom(layers) {
-  return foldsCards(layers) ? Math.max(ROLES, ROW * rowsOf(layers) + 20) : ROLES;
+  return foldsCards(layers) ? Math.max(ROLES, ROW * mostHeads(layers) + 20) : ROLES;
 }
 
 /** Fit the cells to their place, and paint them. @param {Atlas} atlas @param {Drawing} drawing */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
   const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
-  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 2, largest: WIDEST};
+  const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, broadest: 3, largest: WIDEST};
   const {width, height} = atlas.grid.lay(place);
   const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
   for (const cell of atlas.grid.cells.values()) {

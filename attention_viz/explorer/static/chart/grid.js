@@ -267,7 +267,7 @@ function placesOf({length}) {
 /** Labels as an axis has them. @param {string[]} labels */
 function axisOf(labels) {
   const shown = labels.map(setApart);
-  return {shown, numbered: shown, dimmed: new Uint8Array(labels.length)};
+  return {numbered: shown, dimmed: new Uint8Array(labels.length)};
 }
 
 /** How high a grid may be. @param {number} width */

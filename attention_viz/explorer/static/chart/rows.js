@@ -53,7 +53,7 @@ export function createBarRows(root, press) {
       rows.setAttribute("aria-label", header.words || header.title);
       const at = [...rows.children].findIndex((row) => row.matches(":focus-within"));
       rows.replaceChildren(...header.labels.map((_, place) => rowOf(header, values[place], place, choose)));
-      /** @type {HTMLElement | null} */ (rows.children[at]?.querySelector("button"))?.focus();
+      rows.children[at]?.querySelector("button")?.focus();
     },
     draw: () => {},
   };

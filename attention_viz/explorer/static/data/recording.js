@@ -81,15 +81,20 @@ export class Recording {
   }
 
   /** What a head is called; where a reading takes a layer's heads together, by that reading.
-   * @param {Stream} stream
-   * @param {number} layer  its place among those that are here
-   * @param {number} head */
+   * @param {Pick<Stream, "layers">} stream @param {number} layer  its place among those here @param {number} head */
   headName({layers}, layer, head, withKind = true) {
-    const {reading} = this.header;
-    const {kind, per} = layers[layer];
+    const [{reading}, {kind, per}] = [this.header, layers[layer]];
     const parts = [`Layer ${layerNumber(layers, layer)}`, ...(kind && withKind ? [kind] : [])];
     const own = per === "channel" ? "all channels" : `Head ${head}`;
     return [...parts, reading?.together && !kind ? reading.label : own].join(" \u00b7 ");
+  }
+
+  /** What a head is called in a list: "24\u00b74". @param {Pick<Stream, "layers">} stream @param {number} layer @param {number} head */
+  headShort({layers}, layer, head, withKind = true) {
+    const {kind, per} = layers[layer];
+    const alone = per === "channel" || (this.header.reading?.together && !kind);
+    const short = `${layerNumber(layers, layer)}\u00b7${head}${kind && withKind ? ` \u00b7 ${kind}` : ""}`;
+    return alone ? this.headName({layers}, layer, head, withKind) : short;
   }
 
   /** The nearest head that there is to the one asked for; anything may be asked for.

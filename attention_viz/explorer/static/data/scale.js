@@ -37,7 +37,7 @@ export const SCALES = {
     place: (weight, maximum) => (maximum > 0 ? Math.min(1, weight / maximum) : 0),
     ticks: (maximum) => [
       [0, "0"],
-      [1, maximum.toFixed(3)],
+      [1, weightText(maximum)],
     ],
   },
   logarithmic: {

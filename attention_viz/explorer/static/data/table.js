@@ -41,9 +41,9 @@ function wholeTable(head, stream, rows, columns, name) {
         token: false,
       },
     ],
-    titles: ["Query \\ key", ...Array.from(columns, (key) => stream.keys.shown[key])],
+    titles: ["Query \\ key", ...Array.from(columns, (key) => stream.keys.numbered[key])],
     rows: Array.from(rows, (query) => [
-      {text: stream.queries.shown[query], heading: true},
+      {text: stream.queries.numbered[query], heading: true},
       ...Array.from(columns, (key) => ({text: number(head, query, key), heading: false})),
     ]),
   };

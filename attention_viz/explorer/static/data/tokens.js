@@ -1,5 +1,6 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
+import {ordinal} from "../claim/ordinal.js";
 import {MARKS, setApart, spell} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js" */
@@ -20,6 +21,7 @@ import {MARKS, setApart, spell} from "./spelling.js";
  * @property {(Origin | null)[]} origins  what each belongs to; null where there is nothing to tell apart
  * @property {boolean} special  whether there are special tokens
  * @property {boolean} padding
+ * @property {Int32Array} occurrences  of a repeated token which one it is, from 1; 0 for a token that comes once
  * @property {boolean} repeats
  * @property {number} count
  * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text */
@@ -42,16 +44,13 @@ export function readAxis(packed) {
     where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
   const shown = spellings.map(({mark, text}) => mark + setApart(text));
-  /** @type {Map<string, number>} */
-  const times = new Map();
-  for (const label of labels) times.set(label, (times.get(label) ?? 0) + 1);
+  const occurrences = countRepeats(spellings.map(({text}) => text));
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
   const words = dimmed.map((one) => 1 - one);
   for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
-  const repeated = (/** @type {number} */ place) => Number(times.get(labels[place])) > 1;
-  const number = (/** @type {number} */ place) => (repeated(place) ? subscript(place) : "");
+  const number = (/** @type {number} */ place) => (occurrences[place] ? subscript(occurrences[place]) : "");
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
   const names = spellings.map((one, place) => placed(place) ?? withoutSpace(one) + number(place));
   const numbered = shown.map((text, place) => text + number(place));
@@ -59,9 +58,9 @@ export function readAxis(packed) {
   const spoken = spellings.map(({text}, place) => {
     const said = placed(place);
     if (said !== null) return said + (padded.has(place) ? " (padding)" : "");
-    const position = repeated(place) ? ` (position ${place})` : "";
+    const which = occurrences[place] ? ` (${ordinal(occurrences[place])})` : "";
     const origin = origins[place];
-    return text + (padded.has(place) ? " (padding)" : "") + position + (origin ? `, ${ORIGINS[origin]}` : "");
+    return text + (padded.has(place) ? " (padding)" : "") + which + (origin ? `, ${ORIGINS[origin]}` : "");
   });
   return {
     labels,
@@ -76,7 +75,8 @@ export function readAxis(packed) {
     origins,
     special: special.length > 0,
     padding: padding.length > 0,
-    repeats: times.size < labels.length,
+    occurrences,
+    repeats: occurrences.some((one) => one > 0),
     count: labels.length,
     place: where ?? null,
   };
@@ -125,6 +125,24 @@ export function patchAt(row, column) {
  * @param {{mark: string, text: string}} spelling */
 export function withoutSpace({mark, text}) {
   return (mark === MARKS.space ? "" : mark) + setApart(text);
+}
+
+/** Which of several equal tokens each is, from 1, in any case; 0 for one that comes once. `number_repeats` in
+ * `trace/spelling.py` counts them in the same way.
+ * @param {string[]} texts */
+function countRepeats(texts) {
+  /** @type {Map<string, number[]>} */
+  const places = new Map();
+  for (const [place, text] of texts.entries()) {
+    const word = text.replaceAll(MARKS.continues, "").toLowerCase();
+    const same = places.get(word);
+    if (same) same.push(place);
+    else places.set(word, [place]);
+  }
+  const counts = new Int32Array(texts.length);
+  for (const same of places.values())
+    if (same.length > 1) for (const [at, place] of same.entries()) counts[place] = at + 1;
+  return counts;
 }
 
 /** @param {number} number */

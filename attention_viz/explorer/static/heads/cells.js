@@ -1,10 +1,13 @@
-// A cell for each head, layers down and heads across: as a grid for screen readers, walked along by arrow keys.
+// A cell for each head, layers across and heads down: as a grid for screen readers, walked along by arrow keys.
 
 import {element, within} from "../parts/element.js";
 import {headingPlaces, layHeads, mostHeads, placeOf, tracksOf} from "./layout.js";
 import {layerNumber} from "./numbers.js";
 
 /** @import {Layout, Place} from "./layout.js" */
+
+// How wide a letter of a layer's name is, in pixels.
+const LETTER = 6.2;
 
 /** A head by its layer's number, or its name where numbers come twice.
  * @typedef {{layer: number, head: number, name?: string}} HeadPlace */
@@ -21,12 +24,6 @@ import {layerNumber} from "./numbers.js";
  * @template {HeadCell} C
  * @typedef {{press: (cell: C, event: Event) => void, reach?: (cell: C) => void, point?: (cell: C | null) => void}} HeadHearing
  */
-
-/** @type {Record<string, string>} */
-const TURNED = {
-  ...{ArrowLeft: "ArrowUp", ArrowUp: "ArrowLeft", ArrowRight: "ArrowDown", ArrowDown: "ArrowRight"},
-  ...{Home: "PageUp", PageUp: "Home", End: "PageDown", PageDown: "End"},
-};
 
 /** All heads: their cells, of which one is chosen and one is reached by the Tab key. What they show is painted by
  * others.
@@ -78,13 +75,14 @@ export class HeadGrid {
   build(layers, fill, rowsOf = gridRows) {
     this.layers = layers;
     this.cells.clear();
+    const before = layers.map((_, row) => layers.slice(0, row).reduce((sum, {heads}) => sum + heads, 0));
     const build = (/** @type {number} */ row, /** @type {number} */ head) => {
       const layer = layerNumber(layers, row);
       const {name} = layers[row];
       const named = {"data-layer": name ?? layer, "data-head": head, tabindex: -1, "aria-selected": "false"};
       const node = element("div", {class: "av-cell", role: "gridcell", ...named});
       const place = {layer, head, ...(name === undefined ? {} : {name})};
-      this.cells.set(cellName(place), fill({...place, row, place: this.cells.size, node}));
+      this.cells.set(cellName(place), fill({...place, row, place: before[row] + head, node}));
       return node;
     };
     this.table.replaceChildren(...rowsOf(layers, build));
@@ -94,7 +92,7 @@ export class HeadGrid {
   /** Fit the cells to their place. @param {Place} place */
   lay(place) {
     this.layout = layHeads(this.layers, place);
-    placeCells(this.table, this.layout);
+    placeCells(this.table, this.layers, this.layout);
     return this.layout;
   }
 
@@ -122,7 +120,7 @@ export class HeadGrid {
     const [cell, {layers, hearing}] = [this.cellOf(event), this];
     if (!cell) return;
     const from = {layer: cell.row, head: cell.head};
-    const to = headByKey(layers, from, event.key, this.layout.turned);
+    const to = headByKey(layers, from, event.key);
     if (event.key === "Enter" || event.key === " ") hearing.press(cell, event);
     else if (!to) return;
     else if (to.layer !== from.layer || to.head !== from.head) {
@@ -150,72 +148,65 @@ function namedAs({name}) {
  * number where some are left out.
  * @param {HeadLayer[]} layers @param {(layer: number, head: number) => HTMLElement} buildCell */
 function gridRows(layers, buildCell) {
-  const heading = element(
-    "div",
-    {role: "row", class: "av-heading"},
-    element("span", {role: "columnheader"}, element("span", {class: "av-live"}, "Layer")),
-    ...Array.from({length: mostHeads(layers)}, (_, head) =>
-      element("span", {role: "columnheader", "aria-label": `Head ${head}`}, String(head)),
+  const names = layers.map(({label, number, called: own}, layer) => {
+    const short = String(number ?? layer);
+    const called = own ?? short;
+    const title = own ?? (label === short ? null : `Layer ${label} of the model`);
+    const attributes = {"aria-label": `Layer ${called}`, title, "data-called": called, "data-short": short};
+    return element("span", {role: "columnheader", ...attributes}, short);
+  });
+  const corner = element("span", {role: "columnheader"}, element("span", {class: "av-live"}, "Head"));
+  const rows = Array.from({length: mostHeads(layers)}, (_, head) =>
+    element(
+      "div",
+      {role: "row"},
+      element("span", {role: "rowheader", "aria-label": `Head ${head}`}, String(head)),
+      ...layers.flatMap(({heads}, layer) => (head < heads ? [buildCell(layer, head)] : [])),
     ),
   );
-  const rows = layers.map(({heads, label, number, called: own}, layer) => {
-    const called = own ?? String(number ?? layer);
-    const title = label === String(number ?? layer) ? null : `Layer ${label} of the model`;
-    const name = element(
-      "span",
-      {role: "rowheader", "aria-label": `Layer ${called}`, title, "data-called": called},
-      called,
-    );
-    return element("div", {role: "row"}, name, ...Array.from({length: heads}, (_, head) => buildCell(layer, head)));
-  });
-  return [heading, ...rows];
+  return [element("div", {role: "row", class: "av-heading"}, corner, ...names), ...rows];
 }
 
 /** Put the cells that `gridRows` has made where a layout has them, with their numbers beside them.
- * @param {HTMLElement} table @param {Layout} layout */
-function placeCells(table, layout) {
+ * @param {HTMLElement} table @param {HeadLayer[]} layers @param {Layout} layout */
+function placeCells(table, layers, layout) {
   const {columns, rows} = tracksOf(layout);
   Object.assign(table.style, {gridTemplateColumns: columns, gridTemplateRows: rows});
   table.style.setProperty("--av-size", `${layout.width}px`);
   table.style.setProperty("--av-height", `${layout.height}px`);
   for (const again of table.querySelectorAll(".av-again")) again.remove();
-  const [heading, ...layers] = [...table.children];
-  placeHeading(heading, layout);
-  layers.forEach((row, layer) => {
-    const [name, ...cells] = /** @type {HTMLElement[]} */ ([...row.children]);
-    const {row: line, column} = placeOf(layout, layer, -1);
-    write(name, layer, layout.turned ? layout.every.across : layout.every.down);
-    stand(name, {row: line, column});
-    name.classList.toggle("av-above", layout.turned);
-    cells.forEach((cell, head) => stand(cell, placeOf(layout, layer, head)));
-  });
-}
-
-/** The numbers of heads, for each block; screen readers hear them once.
- * @param {Element} heading @param {Layout} layout */
-function placeHeading(heading, layout) {
+  const [heading, ...lines] = [...table.children];
   const [corner, ...names] = /** @type {HTMLElement[]} */ ([...heading.children]);
   stand(corner, {row: 1, column: 1});
-  const every = layout.turned ? layout.every.down : layout.every.across;
-  names.forEach((name, head) => {
-    write(name, head, every);
-    name.classList.toggle("av-above", !layout.turned);
-    headingPlaces(layout, head).forEach((place, block) => {
-      const node = block ? /** @type {HTMLElement} */ (name.cloneNode(true)) : name;
-      if (block) {
-        node.classList.add("av-again");
-        node.removeAttribute("role");
-        node.setAttribute("aria-hidden", "true");
-        heading.append(node);
-      }
-      stand(node, place);
-    });
+  names.forEach((name, layer) => {
+    const {called = "", short = ""} = name.dataset;
+    const fits = called.length * LETTER <= layout.width + layout.gap;
+    name.textContent = fits ? called : layer % layout.every.across ? "" : short;
+    name.classList.toggle("av-mixes", called !== short && !called.endsWith("softmax"));
+    stand(name, placeOf(layout, layer, -1));
+  });
+  lines.forEach((line, head) => {
+    const [name, ...cells] = /** @type {HTMLElement[]} */ ([...line.children]);
+    name.textContent = head % layout.every.down ? "" : String(head);
+    placeHeadNumber(line, name, headingPlaces(layout, head));
+    const there = layers.flatMap(({heads}, layer) => (head < heads ? [layer] : []));
+    cells.forEach((cell, at) => stand(cell, placeOf(layout, there[at], head)));
   });
 }
 
-/** @param {HTMLElement} node @param {number} number @param {number} every */
-function write(node, number, every) {
-  node.textContent = number % every ? "" : (node.dataset["called"] ?? String(number));
+/** The number of a head, for each band; screen readers hear it once.
+ * @param {Element} line @param {HTMLElement} name @param {{row: number, column: number}[]} places */
+function placeHeadNumber(line, name, places) {
+  places.forEach((place, band) => {
+    const node = band ? /** @type {HTMLElement} */ (name.cloneNode(true)) : name;
+    if (band) {
+      node.classList.add("av-again");
+      node.removeAttribute("role");
+      node.setAttribute("aria-hidden", "true");
+      line.append(node);
+    }
+    stand(node, place);
+  });
 }
 
 /** @param {HTMLElement} node @param {{row: number, column: number}} place */
@@ -223,37 +214,31 @@ function stand(node, {row, column}) {
   node.style.gridArea = `${row} / ${column}`;
 }
 
-/** Which way layers and heads go, in signs.
- * @param {Layout} layout
- * @param {boolean} together  whether a layer's heads are one */
-export function axesOf({turned}, together = false) {
-  if (together) return turned ? "layer \u2192" : "layer \u2193 heads together";
-  return turned ? "head \u2193 layer \u2192" : "layer \u2193 head \u2192";
+/** Which way layers and heads go, in signs. @param {boolean} together  whether a layer's heads are one */
+export function axesOf(together = false) {
+  return together ? "layer \u2192" : "head \u2193 layer \u2192";
 }
 
-/** Where a key leads from a head, never outside; null for a key that leads nowhere. Where the grid is turned, heads
- * stand one below the other.
- * @param {{heads: number}[]} layers @param {HeadPlace} from @param {string} key @param {boolean} turned
+/** Where a key leads from a head, never outside; null for a key that leads nowhere.
+ * @param {{heads: number}[]} layers @param {HeadPlace} from @param {string} key
  * @returns {HeadPlace | null} */
-export function headByKey(layers, {layer, head}, key, turned = false) {
+export function headByKey(layers, {layer, head}, key) {
   // Layers without heads are passed over.
   /** @type {(at: number, way: number) => number} */
   const beyond = (at, way) => (layers[at + way]?.heads === 0 ? beyond(at + way, way) : at + way);
-  /** @type {Record<string, [layer: number, head: number]>} */
+  /** @type {Record<string, () => [layer: number, head: number]>} */
   const steps = {
-    ArrowLeft: [layer, head - 1],
-    ArrowRight: [layer, head + 1],
-    ArrowUp: [beyond(layer, -1), head],
-    ArrowDown: [beyond(layer, 1), head],
-    Home: [layer, 0],
-    End: [layer, layers[layer].heads - 1],
-    PageUp: [beyond(-1, 1), head],
-    PageDown: [beyond(layers.length, -1), head],
+    ArrowLeft: () => [beyond(layer, -1), head],
+    ArrowRight: () => [beyond(layer, 1), head],
+    ArrowUp: () => [layer, head - 1],
+    ArrowDown: () => [layer, head + 1],
+    Home: () => [beyond(-1, 1), head],
+    End: () => [beyond(layers.length, -1), head],
+    PageUp: () => [layer, 0],
+    PageDown: () => [layer, layers[layer].heads - 1],
   };
-  const meant = turned ? (TURNED[key] ?? key) : key;
-  const step = Object.hasOwn(steps, meant) ? steps[meant] : undefined;
-  if (!step) return null;
-  const [toLayer, toHead] = step;
+  if (!Object.hasOwn(steps, key)) return null;
+  const [toLayer, toHead] = steps[key]();
   if (toLayer < 0 || toLayer >= layers.length || toHead < 0) return {layer, head};
   return {layer: toLayer, head: Math.min(toHead, layers[toLayer].heads - 1)};
 }

@@ -1,4 +1,4 @@
-// All heads of a stream as small pictures, layers down and heads across.
+// All heads of a stream as small pictures.
 
 import {layerNumber} from "./numbers.js";
 import {HeadGrid, axesOf} from "./cells.js";
@@ -6,7 +6,7 @@ import {element, fitCanvas} from "../parts/element.js";
 import {rampOf} from "../parts/style.js";
 import {readAs} from "../parts/view.js";
 import {MixedHead} from "../data/mixing.js";
-import {seatOf} from "./layout.js";
+import {seatOf, tableSize} from "./layout.js";
 import {coloured} from "../data/raster.js";
 import {colourTable} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
@@ -33,13 +33,15 @@ import {hasAny} from "../data/store.js";
 
 // The line above the cells, and how high they may be in a row of their own, in pixels.
 const [TITLE, ALONE] = [24, 610];
+// How wide the column of the grid is at least, in pixels.
+const LEAST_COLUMN = 340;
 
 /** The grid of heads: a click or the arrow keys choose one.
  * @param {GridView} view @param {Painter | null} painter @returns {Part} */
 export function createGrid(view, painter = null) {
   const choose = (/** @type {ExploreCell} */ {at, head}) => view.choose({...at, head});
   /** @type {HeadGrid<ExploreCell>} */
-  const grid = new HeadGrid("Heads: layers down, heads across", {
+  const grid = new HeadGrid("Heads: layers across, heads down", {
     press: choose,
     reach: choose,
     point: (cell) => view.preview(cell && {...cell.at, head: cell.head, query: null, key: null}),
@@ -47,14 +49,14 @@ export function createGrid(view, painter = null) {
   const together = view.recording.header.reading?.together;
   /** @type {GridRow[]} */
   let rows = [];
-  const axes = element("span", {class: "av-axes"});
+  const axes = element("span", {class: "av-axes"}, axesOf(Boolean(together)));
   const title = element("h2", {}, `All ${together ? "layers" : "heads"} `, axes);
   const node = element("section", {class: "av-grid", "data-testid": "explorer-grid"}, title, grid.table);
   return {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) axes.textContent = axesOf(resize(view, grid, node, rows), together);
+      if (hasAny(changed, "stream", "size")) resize(view, grid, rows);
       if (
         hasAny(
           changed,
@@ -111,15 +113,16 @@ export function rowsWith({streams}, stream) {
   return rows.sort((a, b) => a.number - b.number);
 }
 
-/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node
- * @param {GridRow[]} rows */
-function resize({root, room}, grid, node, rows) {
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {GridRow[]} rows */
+function resize({root, room}, grid, rows) {
   const beside = room() - TITLE;
-  const seat = seatOf(rows, root.clientWidth, beside);
+  const {seat, width} = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  return grid.lay({width: node.clientWidth, height});
+  const layout = grid.lay({width, height});
+  // The matrix has what the cells leave, and the list of heads below them has room.
+  root.style.setProperty("--av-grid", `${Math.max(LEAST_COLUMN, tableSize(layout).width)}px`);
 }
 
 /**

@@ -53,7 +53,7 @@ function create(base) {
         chooseScope(stage, scope),
       ),
     },
-    heads: new HeadGrid("Weight moved: layers down, heads across", {
+    heads: new HeadGrid("Weight moved: layers across, heads down", {
       press: (head) => send(stage, false, head),
       point: (head) => peekAt(stage, head),
     }),

@@ -1,7 +1,7 @@
 // The matrix that is painted: cells on a canvas, its tokens beside it.
 
 import {signedPlace} from "../data/mixing.js";
-import {LEAST_NUMBER, onRamp, pixel} from "../data/scale.js";
+import {LEAST_NUMBER, onRamp, pixel, weightText} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
 
@@ -20,7 +20,7 @@ import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} f
 const LABEL = 15;
 const WIDEST = {wide: 96, narrow: 66};
 const TALLEST = 96;
-const NUMBERS = {width: 28, height: 17};
+const NUMBERS = {width: 28, signed: 36, height: 17};
 // What a signed number takes.
 const MIXED_NUMBERS = 50;
 const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
@@ -152,7 +152,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
     ruleCells(context, frame, colours.line, 1);
     frameCells(context, frame, {row: null, column: null}, colours.line, 1);
   }
-  if (cell.width >= NUMBERS.width && cell.height >= NUMBERS.height && !waiting) {
+  if (cell.width >= (signed ? NUMBERS.signed : NUMBERS.width) && cell.height >= NUMBERS.height && !waiting) {
     const small = cell.width < (mixed ? MIXED_NUMBERS : 52);
     const font = `${small ? 11 : mixed ? 12 : 13}px ${getComputedStyle(sheet.node).fontFamily}`;
     writeNumbers(context, frame, font, (row, column) => {
@@ -161,9 +161,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
       const least = mixed ? LEAST_NUMBER * end : LEAST_NUMBER;
       if (Math.abs(number) < (small ? 2 : 1) * least || (!open[at] && !signed) || (mixed && small)) return null;
       if (mixed) return {text: shortSigned(number), colour: colourOf(at), plate: !open[at]};
-      const text = small ? Math.abs(number).toFixed(2).replace("0.", ".") : Math.abs(number).toFixed(3);
-      const sign = number < 0 ? "\u2212" : "+";
-      return {text: signed ? sign + text : text, colour: colourOf(at), plate: !open[at]};
+      return {text: (signed && number > 0 ? "+" : "") + weightText(number), colour: colourOf(at), plate: !open[at]};
     });
   }
   const frameCell = (/** @type {Cell | null} */ at, /** @type {string} */ colour, /** @type {number} */ line) =>

@@ -2,7 +2,7 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {lengths, percent, roundEnd} from "./board.js";
-import {inkOn, onRamp, rgb, threeDigits} from "../data/scale.js";
+import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
 
 /** @import {Colour} from "../data/scale.js"
@@ -57,7 +57,7 @@ function bar(name, share, end, most) {
  * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[]}} told */
 export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
   const width = grid.table.parentElement?.clientWidth ?? 0;
-  const layout = grid.lay({width, height: width < 500 ? GRID.phone : GRID.height, tallest: 1});
+  const layout = grid.lay({width, height: width < 500 ? GRID.phone : GRID.height, broadest: 3});
   const end = roundEnd(Math.max(0, ...(heads ?? []).flat().map((one) => one ?? 0)));
   const writes = layout.width >= ROOM_FOR_NUMBER.width && layout.height >= ROOM_FOR_NUMBER.height;
   for (const {layer, head, node} of grid.cells.values()) {
@@ -86,7 +86,7 @@ export function writeWhole(place, {likelier, cosine}) {
         old.style.width = `${(before / most) * 100}%`;
         now.style.width = `${(after / most) * 100}%`;
         const track = element("span", {class: "av-pair", "aria-hidden": "true"}, old, now);
-        const numbers = element("span", {class: "av-amount"}, `${threeDigits(before)} \u2192 ${threeDigits(after)}`);
+        const numbers = element("span", {class: "av-amount"}, `${weightText(before)} \u2192 ${weightText(after)}`);
         return element("li", {}, element("bdi", {}, token), track, numbers);
       }),
     );

@@ -204,7 +204,7 @@ function drawSides(stage, ground, {ramp}) {
       : `% of each head\u2019s ${ground.header.mixed ? "size" : "weight"}${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or click" : ""}`;
   const shown = stage.peek ?? ground.header;
   drawHeads(heads, ground, {heads: told?.heads ?? null, shown, ramp});
-  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf(heads.layout)));
+  parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf()));
   if (!told) return;
   parts.wholeTitle.textContent = told.likelier.length ? (message?.predicts ?? "") : "Mean output, compared with before";
   writeWhole(parts.whole, told);

@@ -3,7 +3,7 @@
 import {countCut, lengths, wordless} from "./board.js";
 import {heaviestCut, largestOf} from "./rules.js";
 import {significant} from "../data/mixing.js";
-import {threeDigits} from "../data/scale.js";
+import {weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
 import {tokenParts} from "../claim/placed.js";
 
@@ -116,5 +116,5 @@ function distance(share) {
 
 /** @param {number} weight */
 function number(weight) {
-  return element("strong", {class: "av-claim-number"}, threeDigits(weight));
+  return element("strong", {class: "av-claim-number"}, weightText(weight));
 }

@@ -1,7 +1,7 @@
 // Curves between tokens: the query's colour at the token that looks, the key's at the one looked at.
 
 import {significant} from "../data/mixing.js";
-import {LEAST_NUMBER, rgb} from "../data/scale.js";
+import {LEAST_NUMBER, rgb, weightText} from "../data/scale.js";
 
 /** @import {Colours} from "./style.js" */
 
@@ -107,7 +107,7 @@ export function drawNumbers(context, edges, {y, up, room, colours, font, signed 
   const labels = edges
     .filter(({weight}) => signed || weight >= LEAST_NUMBER)
     .map(({from, to, weight}) => {
-      const text = signed ? significant(weight) : weight.toFixed(3);
+      const text = signed ? significant(weight) : weightText(weight);
       const {width, fontBoundingBoxAscent, fontBoundingBoxDescent} = context.measureText(text);
       return {
         text,

@@ -3,7 +3,7 @@
 import {element} from "./element.js";
 import {linksOf} from "../data/pair.js";
 import {MixedHead, rowSums, significant} from "../data/mixing.js";
-import {lengthOf, threeDigits} from "../data/scale.js";
+import {lengthOf, weightText} from "../data/scale.js";
 import {Strongest} from "../data/strongest.js";
 
 /** @import {Part, View} from "./view.js"
@@ -156,7 +156,7 @@ function list(view, title, note, {top, open, blocked, total}, axis, role) {
   const above = top.reduce((sum, {weight}) => sum + Math.abs(weight), 0);
   const others =
     rest > 0
-      ? `${rest} more, together ${view.now.stream.signed ? `size ${significant(Math.max(0, total - above))}` : threeDigits(Math.max(0, total - above))}`
+      ? `${rest} more, together ${view.now.stream.signed ? `size ${significant(Math.max(0, total - above))}` : weightText(Math.max(0, total - above))}`
       : null;
   const foot = [others, blocked ? `${blocked} blocked` : null].filter(Boolean).join(" \u00b7 ");
   return element(
@@ -184,7 +184,7 @@ function bar(view, weight, most, role, label) {
     {},
     label,
     element("span", {class: "av-track"}, fill),
-    element("span", {class: "av-number"}, head instanceof MixedHead ? significant(weight) : threeDigits(weight)),
+    element("span", {class: "av-number"}, head instanceof MixedHead ? significant(weight) : weightText(weight)),
   );
 }
 

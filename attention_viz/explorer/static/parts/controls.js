@@ -85,7 +85,8 @@ export function createControls(view) {
 /** What the head on the screen is called, or the channel.
  * @param {Pick<View, "recording" | "now" | "store">} view @param {number} layer @param {number} head */
 function headWords({recording, now: {stream}, store: {state}}, layer, head) {
-  const name = recording.headName(stream, layer, head);
+  const short = recording.headShort(stream, layer, head);
+  const name = short.startsWith("Layer") ? short : `Head ${short}`;
   return state.single && state.preview === null ? name.replace("all channels", `Channel ${head}`) : name;
 }
 

@@ -10,8 +10,7 @@ import {lengthOf} from "../data/scale.js";
  * @import {Strip} from "./strip.js"
  * @import {AnyHead} from "../data/recording.js" */
 
-// How high arcs may rise above the line of tokens, and fall below it, in pixels; the style sheet keeps the room.
-const ABOVE = 84;
+// How far arcs may fall below the line of tokens, in pixels; the style sheet keeps the room there, and above it.
 const BELOW = 46;
 const MOST_EDGES = 120;
 const FAINTEST_EDGE = 0.01;
@@ -52,7 +51,7 @@ function drawOwn(context, strip, links, alone) {
   const signed = strip.view.now.head instanceof MixedHead;
   const {offsetTop, offsetHeight} = strip.lines[0].node;
   /** @type {ArcPlace} */
-  const above = {y: offsetTop - 2, up: -1, room: ABOVE - 12, colours, font: fonts.small, faint: !alone, signed};
+  const above = {y: offsetTop - 2, up: -1, room: offsetTop - 12, colours, font: fonts.small, faint: !alone, signed};
   /** @type {ArcPlace} */
   const below = {...above, y: offsetTop + offsetHeight + 2, up: 1, room: BELOW - 12};
   if (!alone) {

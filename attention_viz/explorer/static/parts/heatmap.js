@@ -8,6 +8,7 @@ import {paintLabel} from "./labels.js";
 import {paintMatrix} from "./matrix.js";
 import {frameCells, layMatrix} from "./plot.js";
 import {MixedHead} from "../data/mixing.js";
+import {fontsOf} from "./style.js";
 import {hasAny} from "../data/store.js";
 import {isWhole, wholeWindow} from "../data/viewport.js";
 
@@ -25,6 +26,8 @@ const TO_FULL_SCREEN = ["Full screen", "Full screen: the matrix alone"];
 /** @type {[text: string, label: string]} */
 const FROM_FULL_SCREEN = ["Close", "Exit full screen"];
 
+// How many times as large as usual the type is on the screen alone, and in a window from a width on, in pixels.
+const LARGER = {alone: 1.5, wide: 1.2, from: 1700};
 // Around the matrix where it has the screen to itself, both sides together; the style sheet keeps it.
 const MARGIN = 48;
 
@@ -139,7 +142,8 @@ function everything({view: {now}}) {
 
 /** @param {MatrixMap} map */
 function drawBase(map) {
-  const {view, stage, base} = map;
+  const {stage, base} = map;
+  const view = sizedView(map);
   const {rows, columns} = view.now;
   const {layer, head: number} = view.now.at;
   const [width, room] = [map.node.clientWidth - (map.node.matches(":fullscreen") ? MARGIN : 0), roomFor(map) - 36];
@@ -165,6 +169,12 @@ function drawBase(map) {
   map.whole.disabled = map.farther.disabled = whole;
 }
 
+/** The view, with larger type on a large screen. @param {MatrixMap} map @returns {MapView} */
+function sizedView({node, view}) {
+  const size = node.matches(":fullscreen") ? LARGER.alone : window.innerWidth >= LARGER.from ? LARGER.wide : 1;
+  return size === 1 ? view : {...view, fonts: fontsOf(view.fonts.mono, size)};
+}
+
 /** How high the matrix may be: as high as the screen, where it has that to itself. @param {MatrixMap} map */
 function roomFor({node, view}) {
   return node.matches(":fullscreen") ? node.clientHeight - MARGIN : view.room();
@@ -172,7 +182,9 @@ function roomFor({node, view}) {
 
 /** What lies over the matrix: the row and column under the pointer, the chosen pair, their labels.
  * @param {MatrixMap} map */
-function drawOver({view, over, plot, base}) {
+function drawOver(map) {
+  const {over, plot, base} = map;
+  const view = sizedView(map);
   const context = fitCanvas(over, base.clientWidth, base.clientHeight);
   context.clearRect(0, 0, over.clientWidth, over.clientHeight);
   if (plot === null || view.now.head === null) return;

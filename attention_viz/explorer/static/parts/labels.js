@@ -15,10 +15,11 @@ const LABEL_PITCH = 10.5;
 export function paintLabels(context, view, plot, rows, columns) {
   const {stream} = view.now;
   rows.forEach((query, down) => {
-    if (down % labelStep(plot, "row") === 0) paintLabel(context, view, plot, "row", down, stream.queries, query, false);
+    if (down % labelStep(plot, "row", view.fonts.size) === 0)
+      paintLabel(context, view, plot, "row", down, stream.queries, query, false);
   });
   columns.forEach((key, across) => {
-    if (across % labelStep(plot, "column") === 0)
+    if (across % labelStep(plot, "column", view.fonts.size) === 0)
       paintLabel(context, view, plot, "column", across, stream.keys, key, false);
   });
 }
@@ -33,7 +34,7 @@ export function paintLabel(context, view, plot, side, index, axis, place, marked
   const room = side === "row" ? plot.left - 10 : plot.lying ? plot.cell.width - 4 : plot.top - 10;
   context.save();
   context.font = marked ? view.fonts.strong : view.fonts.small;
-  const text = shortened(context, (marked ? axis.numbered : axis.shown)[place], Math.max(room, 8));
+  const text = shortened(context, axis.numbered[place], Math.max(room, 8));
   if (side === "row") context.translate(plot.left - 7, plot.top + middleOf(plot, side, index));
   else context.translate(plot.left + middleOf(plot, side, index), plot.top - 7);
   if (!lying) context.rotate(-Math.PI / 2);
@@ -51,25 +52,26 @@ export function paintLabel(context, view, plot, side, index, axis, place, marked
   context.restore();
 }
 
-/** Every how many rows or columns there is room for a label. @param {Plot} plot @param {Side} side */
-function labelStep({cell, lying}, side) {
+/** Every how many rows or columns there is room for a label. @param {Plot} plot @param {Side} side @param {number} size */
+function labelStep({cell, lying}, side, size) {
   if (side === "column" && lying) return 1;
-  return Math.max(1, Math.ceil(LABEL_PITCH / (side === "row" ? cell.height : cell.width)));
+  return Math.max(1, Math.ceil((LABEL_PITCH * size) / (side === "row" ? cell.height : cell.width)));
 }
 
 /** Cover the labels that a marked one would lie over.
  * @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot @param {Side} side
  * @param {number} index */
 function coverNeighbours(context, view, plot, side, index) {
-  const [step, middle] = [labelStep(plot, side), middleOf(plot, side, index)];
+  const {size} = view.fonts;
+  const [step, middle, line] = [labelStep(plot, side, size), middleOf(plot, side, index), LABEL_LINE * size];
   const count = side === "row" ? plot.down : plot.across;
   context.fillStyle = view.colours.background;
   for (let other = Math.floor(index / step) * step; other < Math.min(count, index + step + 1); other += step) {
     const at = middleOf(plot, side, other);
-    if (other !== index && Math.abs(at - middle) >= LABEL_LINE) continue;
-    if (side === "row") context.fillRect(0, plot.top + at - LABEL_LINE / 2 - 1, plot.left - 4, LABEL_LINE + 2);
+    if (other !== index && Math.abs(at - middle) >= line) continue;
+    if (side === "row") context.fillRect(0, plot.top + at - line / 2 - 1, plot.left - 4, line + 2);
     else if (plot.lying) context.fillRect(plot.left + at - plot.cell.width / 2, 0, plot.cell.width, plot.top - 4);
-    else context.fillRect(plot.left + at - LABEL_LINE / 2 - 1, 0, LABEL_LINE + 2, plot.top - 4);
+    else context.fillRect(plot.left + at - line / 2 - 1, 0, line + 2, plot.top - 4);
   }
 }
 

@@ -80,7 +80,7 @@ function tokenAt(axis, places, place) {
   if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
   if (begins(axis, place)) token.classList.add("av-begins");
   // Drawn by the style sheet, so that the token's text stays the token.
-  if (axis.numbered[place] !== axis.shown[place]) token.dataset["position"] = String(place);
+  if (axis.occurrences[place]) token.dataset["occurrence"] = String(axis.occurrences[place]);
   token.dataset["place"] = String(place);
   return writeToken(token, axis, place);
 }

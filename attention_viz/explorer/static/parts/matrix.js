@@ -3,7 +3,7 @@
 import {paintLabels} from "./labels.js";
 import {NUMBER, edgeOf, ruleCells, writeNumbers} from "./plot.js";
 import {coloured} from "../data/raster.js";
-import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable, twoDigits} from "../data/scale.js";
+import {LEAST_NUMBER, SCALES, colourTable, onRamp, relativeTable, twoDigits, weightText} from "../data/scale.js";
 import {MixedHead} from "../data/mixing.js";
 import {rampOf} from "./style.js";
 import {begins} from "../data/tokens.js";
@@ -42,7 +42,11 @@ export function paintMatrix(context, view, drawn, plot, shownRows, shownColumns)
   );
   if (Math.min(plot.cell.width, plot.cell.height) >= 9) ruleCells(context, plot, view.colours.line);
   if (head instanceof MixedHead && head.skip) hatchSkip(context, view, plot, shownRows, shownColumns);
-  if (head !== null && plot.cell.width >= NUMBER.width && plot.cell.height >= NUMBER.height)
+  if (
+    head !== null &&
+    plot.cell.width >= NUMBER.width * view.fonts.size &&
+    plot.cell.height >= NUMBER.height * view.fonts.size
+  )
     paintNumbers(context, view, head, plot, shownRows, shownColumns);
   paintBorders(context, view, plot);
   paintBeginnings(context, view, plot, shownRows, shownColumns);
@@ -87,25 +91,20 @@ function paintNumbers(context, view, head, plot, rows, columns) {
   const {maximum, scale} = view.now;
   const {place} = SCALES[scale];
   const mixed = head instanceof MixedHead;
-  if (mixed && plot.cell.width < SIGNED_NUMBER) return;
+  if (mixed && plot.cell.width < SIGNED_NUMBER * view.fonts.size) return;
   writeNumbers(context, plot, numberFont(view, plot.cell.width), (row, column) => {
     const [query, key] = [rows[row], columns[column]];
     const weight = head.isBlocked(query, key) ? 0 : head.at(query, key);
     if (Math.abs(weight) < LEAST_NUMBER * (mixed ? maximum : 1) || weight === 0) return null;
-    const text = mixed ? twoDigits(weight) : inCell(weight);
+    const text = mixed ? twoDigits(weight) : weightText(weight);
     return {text, colour: onRamp(rampOf(view.colours, scale), place(weight, maximum))};
   });
 }
 
 /** @param {MatrixView} view @param {number} width  of a cell */
 function numberFont({fonts}, width) {
-  if (width >= NUMBER.large) return fonts.largeNumber;
-  return width >= NUMBER.roomy ? fonts.number : fonts.smallNumber;
-}
-
-/** @param {number} weight */
-function inCell(weight) {
-  return weight >= 0.9995 ? "1" : weight.toFixed(3).slice(1);
+  if (width >= NUMBER.large * fonts.size) return fonts.largeNumber;
+  return width >= NUMBER.roomy * fonts.size ? fonts.number : fonts.smallNumber;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {MatrixView} view @param {Plot} plot */

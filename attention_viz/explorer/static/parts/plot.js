@@ -23,7 +23,9 @@ const MOST_LABEL = {row: 92, column: 66};
 export const LABEL_LINE = 12;
 // The least a cell needs for a number in small figures; larger ones from `roomy`, and from `large`.
 export const NUMBER = {width: 24, height: 12, roomy: 27, large: 64};
-const LARGEST_CELL = {usual: 56, alone: 160};
+const LARGEST_CELL = {usual: 72, alone: 240};
+// How much wider than high a cell may be where a text is short.
+const BROADEST_CELL = 1.6;
 const MOST_MEASURED = 600;
 
 /** Where everything lies for a window on the matrix and the room there is.
@@ -34,15 +36,16 @@ const MOST_MEASURED = 600;
 export function layMatrix(context, view, window, width, height, alone = false) {
   const {stream, rows, columns} = view.now;
   context.font = view.fonts.small;
+  const {size} = view.fonts;
   const [left, tall] = [
-    Math.ceil(Math.min(MOST_LABEL.row, widest(context, stream.queries, rows))) + 10,
-    Math.ceil(Math.min(MOST_LABEL.column, widest(context, stream.keys, columns))),
+    Math.ceil(Math.min(MOST_LABEL.row * size, widest(context, stream.queries, rows))) + 10,
+    Math.ceil(Math.min(MOST_LABEL.column * size, widest(context, stream.keys, columns))),
   ];
   const upright = cellSize(window, width - left, height - tall - 10, alone);
-  const flat = cellSize(window, width - left, height - LABEL_LINE - 10, alone);
+  const flat = cellSize(window, width - left, height - LABEL_LINE * size - 10, alone);
   const lying = tall <= flat.width - 6;
   const cell = lying ? flat : upright;
-  const top = (lying ? LABEL_LINE : tall) + 10;
+  const top = (lying ? LABEL_LINE * size : tall) + 10;
   const [down, across] = [window.bottom - window.top, window.right - window.left];
   return {
     left,
@@ -71,11 +74,8 @@ function cellSize(window, width, height, alone) {
   const across = Math.min(width / (window.right - window.left), largest);
   const down = Math.min(height / (window.bottom - window.top), largest);
   const square = Math.min(across, down);
-  // A little wider than high, where that lets the numbers in.
-  if (square >= NUMBER.height && across >= NUMBER.width) return {width: Math.max(square, NUMBER.width), height: square};
-  return square >= 6 || window.rows === window.columns
-    ? {width: square, height: square}
-    : {width: across, height: down};
+  if (square >= 6) return {width: Math.min(across, BROADEST_CELL * square), height: square};
+  return window.rows === window.columns ? {width: square, height: square} : {width: across, height: down};
 }
 
 /** Where the n-th row or column of the window begins, so that neighbours share an edge.

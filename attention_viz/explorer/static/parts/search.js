@@ -3,7 +3,7 @@
 import {element, within} from "./element.js";
 import {createPicker} from "./picker.js";
 import {significant} from "../data/mixing.js";
-import {threeDigits} from "../data/scale.js";
+import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 
 /** @import {Part, View, Writes} from "./view.js"
@@ -111,9 +111,9 @@ function rankedHead(view, {layer, head, weight}, most) {
     element(
       "button",
       {type: "button", "data-layer": layer, "data-head": head, "aria-current": chosen ? "true" : null},
-      element("span", {}, view.recording.headName(stream, layer, head, false)),
+      element("span", {}, view.recording.headShort(stream, layer, head, false)),
       element("span", {class: "av-track"}, fillBar),
-      element("span", {class: "av-number"}, stream.signed ? significant(weight) : threeDigits(weight)),
+      element("span", {class: "av-number"}, stream.signed ? significant(weight) : weightText(weight)),
     ),
   );
 }

@@ -20,7 +20,8 @@ const NAMES = /** @type {const} */ ([
 /** The colours of the theme, as the style sheet writes them and as canvases need them.
  * @typedef {Record<typeof NAMES[number], string> & {rampText: string[], ramp: Colour[], differences: Colour[], roles: Colour[]}} Colours */
 
-/** @typedef {{small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
+/** `size` is how many times as large as usual they are.
+ * @typedef {{mono: string, size: number, small: string, strong: string, number: string, smallNumber: string, largeNumber: string}} Fonts */
 
 /** The colours and fonts that the style sheet gives this theme, for what is drawn on canvases.
  * @param {HTMLElement} root @returns {{colours: Colours, fonts: Fonts}} */
@@ -31,19 +32,20 @@ export function readStyle(root) {
   const rampText = stops("ramp");
   const mono = value("mono");
   return {
-    fonts: {
-      small: `11px ${mono}`,
-      strong: `700 11px ${mono}`,
-      number: `10px ${mono}`,
-      smallNumber: `9px ${mono}`,
-      largeNumber: `15px ${mono}`,
-    },
+    fonts: fontsOf(mono, 1),
     colours: /** @type {Colours} */ ({
       ...Object.fromEntries(NAMES.map((name) => [name, value(name)])),
       ...{rampText, ramp: rampText.map(channels)},
       ...{differences: stops("differences").map(channels), roles: stops("roles").map(channels)},
     }),
   };
+}
+
+/** The fonts of a canvas. @param {string} mono @param {number} size @returns {Fonts} */
+export function fontsOf(mono, size) {
+  const at = (/** @type {number} */ pixels) => `${Math.round(pixels * size)}px ${mono}`;
+  const [small, number, smallNumber, largeNumber] = [11, 10, 9, 15].map(at);
+  return {mono, size, small, strong: `700 ${small}`, number, smallNumber, largeNumber};
 }
 
 /** The colours of a scale, from its lowest place to its highest.

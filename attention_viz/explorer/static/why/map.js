@@ -31,7 +31,6 @@ export function drawMap(header, {chosen, by, after}, choose) {
   const hear = (/** @type {HeadPlace} */ {layer, head}) => choose([layer, head]);
   const grid = new HeadGrid(`Heads by ${words.each}: layers across, heads down`, {press: hear, reach: hear});
   const {table} = grid;
-  grid.layout = {...grid.layout, turned: true};
   const fill = (/** @type {HeadCell} */ cell) => paintSpot(header, cell, map[cell.layer][cell.head], full);
   grid.build(
     header.heads.map((heads, layer) => ({heads, label: String(layer)})),

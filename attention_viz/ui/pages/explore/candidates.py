@@ -8,13 +8,16 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
 from attention_viz.explorer import is_long
+from attention_viz.explorer.chart_payload import Bars
 from attention_viz.serving.runs import Run, candidates, reads_on
-from attention_viz.trace.spelling import SPACE, set_apart
+from attention_viz.trace.spelling import SPACE, number_repeats, set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
+from attention_viz.ui.controls.chart import show_bars
 from attention_viz.ui.controls.plot import show_picture
 from attention_viz.ui.controls.reading import is_raw
+from attention_viz.ui.controls.sight import in_sight
 from attention_viz.ui.pages.explore.page import CANDIDATES_TITLE, CANDIDATES_WIDTH, goes_on_for_sure, step
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
@@ -91,9 +94,10 @@ def _show_cache(trace: Trace, place: tuple[int, int] | None, position: int) -> N
     """Show the KV cache once the model generates from it."""
     if not trace.provenance.generated or place is None:
         return
-    figure = views.cache(trace, *place, position, theme=theme_name())
     words = _cache_words(trace, position)
-    show_picture(figure, "cache", f"The KV cache, one row per recent step. {words}")
+    if in_sight("cache-in-sight", 200):
+        figure = views.cache(trace, *place, position, theme=theme_name())
+        show_picture(figure, "cache", f"The KV cache, one row per recent step. {words}")
     st.caption(plain(words))
 
 
@@ -162,15 +166,10 @@ def show_candidates(
                 if uncut:
                     st.caption(plain(uncut))
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
-            words = ", ".join(
-                f"{set_apart(trace.query_tokens().write(token))} {share:.3f}"
-                for token, share in zip(likely.token, likely.probability, strict=True)
-            )
-            if (place := _attending(run, state)) is None:
-                st.caption(plain(words))
-            else:
-                figure = views.candidates(trace, *place, likely, position, theme=theme_name())
-                show_picture(figure, f"candidates-{position}", f"{title}: {words}")
+            names = [trace.query_tokens().write(token) for token in likely.token]
+            show_bars(Bars(names, list(likely.probability), largest=1, words=title), f"candidates-{position}")
+            if (place := _attending(run, state)) is not None:
+                _show_row(trace, place, position)
             if position == next(iter(found)):
                 writes = hold_writes(run, state)
             if decoder:
@@ -180,6 +179,18 @@ def show_candidates(
                 if place is not None and position == len(trace.query_tokens()) - 1 and not state.own:
                     _offer_why(trace, likely)
     return writes
+
+
+def _show_row(trace: Trace, place: tuple[int, int], position: int) -> None:
+    """Show the head's largest weights of the row that the prediction comes from."""
+    (layer, head), (stream, *_) = place, trace.attention_streams
+    last = set_apart(trace.query_tokens(stream).written[position])
+    row = trace.attention(layer, stream).head(head).rows([position]).weights[0].detach().float().cpu()
+    heaviest = [int(key) for key in row.topk(min(_COUNT, len(row))).indices if row[key] > 0]
+    names = number_repeats(trace.key_tokens(stream).written)
+    title = f"“{last}” attends to, in head {layer}·{head}"
+    labels, weights = [names[key] for key in heaviest], [float(row[key]) for key in heaviest]
+    show_bars(Bars(labels, weights, largest=1, colour="key", title=title), f"candidates-row-{position}")
 
 
 def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:

@@ -13,6 +13,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.plot import show_picture
+from attention_viz.ui.controls.sight import in_sight
 from attention_viz.ui.pages.why.page import BENEATH, WHY_CHOICES
 from attention_viz.ui.parts.exports import csv_bytes, file_button, model_part, show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
@@ -27,6 +28,8 @@ _LEARNT = (
 )
 # Earlier heads shown per input.
 _MOST_SHOWN = 5
+# The height of the place of what isn't in sight yet, in pixels.
+_HEIGHT = 400
 # A head's inputs, by column of `av.compositions`.
 _READ = {"q": "query", "k": "key", "v": "value"}
 _CIRCUITS = {
@@ -157,12 +160,12 @@ def _csv(table: pandas.DataFrame, model: str) -> bytes:
 
 
 def show_beneath(run: Run, state: State) -> None:
-    """Draw the picker and open part; closed ones aren't computed."""
+    """Draw the picker and open part, once it is in sight; closed ones aren't computed."""
     widgets.show(
         st.segmented_control, "Also show", of=WHY_CHOICES, name="open", options=BENEATH, label_visibility="collapsed"
     )
     opened = visit.chosen(WHY_CHOICES).open
-    if opened is None:
+    if opened is None or not in_sight(f"why-{opened}", _HEIGHT):
         return
     waiting = st.empty()
     waiting.caption("Computing once; this takes some seconds …")

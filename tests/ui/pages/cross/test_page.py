@@ -65,7 +65,7 @@ def test_every_file_is_of_the_head_on_the_screen(open_page: OpenPage, stay: Open
     file = tmp_path / "explorer.html"
     file.write_bytes(downloaded(page, "Explorer (HTML)").read_bytes())
     offline = open_page(file.as_uri())
-    expect(readout(offline)).to_contain_text("Layer 0 · Head 3")
+    expect(readout(offline)).to_contain_text("Head 0·3")
     expect(offline.get_by_label("Queries", exact=True)).to_contain_text("garçon")
 
 
@@ -81,7 +81,7 @@ def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(stay:
     for step, head in ((page.go_back, 1), (page.go_forward, 3)):
         step()
         idle(page)
-        expect(readout(page)).to_contain_text(f"Layer 0 · Head {head}")
+        expect(readout(page)).to_contain_text(f"Head 0·{head}")
         best = [f"{weight:.3f}" for weight in translated().weights(0, head, "cross").amax(-1).tolist()]
         expect(page.get_by_test_id("alignment").locator("tbody td:last-child")).to_have_text(best)
     for _ in range(2):

@@ -10,10 +10,12 @@ import pytest
 import attention_viz as av
 from attention_viz.analysis.readings import READINGS, read
 from attention_viz.explorer import payload
+from attention_viz.explorer.packet import read_packet
 from attention_viz.models.continuation import Growing
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
+from attention_viz.ui.pages.explore import candidates
 from tests.shipped import shipped
 from tests.ui.screens import Screen
 
@@ -25,6 +27,22 @@ PLACE = f"/?model=induction&text={TEXT.replace(' ', '+')}&layer=1&head=1"
 def screen() -> Screen:
     """One visitor, who looks at one thing after the other."""
     return Screen().open(PLACE)
+
+
+@pytest.fixture(autouse=True)
+def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scroll to everything at once."""
+
+    def seen(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(candidates, "in_sight", seen)
+
+
+def bars(screen: Screen, key: str) -> dict[str, Any]:
+    """What stands before the numbers of bars."""
+    (found,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith(f"-{key}")]
+    return read_packet(found)[0]
 
 
 def grown(tokens: int, evict: av.Evict | None = None) -> av.Trace:
@@ -98,13 +116,13 @@ def test_each_token_that_the_model_added_can_be_looked_at(screen: Screen) -> Non
     screen.back_to(f"{PLACE}&more=3")
     trace = grown(3)
     last = len(trace.query_tokens()) - 1
-    assert "3 of 3" in screen.words and screen.figure(f"candidates-{last}")
+    assert "3 of 3" in screen.words and bars(screen, f"candidates-{last}")
     weights = trace.weights(1, 1).numpy()
     assert abs(cells(screen)[-1] - weights[last]).max() < 1e-6
     screen.press("‹ Earlier")
     assert screen.address["back"] == "1"
     assert "2 of 3" in screen.words and "After “ring”, the model generated “moon”" in screen.words
-    assert screen.figure(f"candidates-{last - 1}")
+    assert bars(screen, f"candidates-{last - 1}")
     assert cells(screen).shape == (3, last)
     assert abs(cells(screen)[-1] - weights[last - 1, :last]).max() < 1e-6
     assert f"{last} keys and values in each of" in screen.words

@@ -63,7 +63,7 @@ def test_the_first_screen_answers_without_scrolling_in_light_and_dark(open_page:
     for dark in (False, True):
         recolour(page, dark)
         expect(sentence(page)).to_have_value(BANK)
-        expect(readout(page)).to_contain_text("Layer 0 · Head 4")
+        expect(readout(page)).to_contain_text("Head 0·4")
         expect(page.get_by_text(re.compile("^Verified"))).to_be_visible()
         for part in ("explorer-arcs", "explorer-grid", "explorer-heatmap"):
             box = page.get_by_test_id(part).bounding_box()
@@ -93,7 +93,7 @@ def test_a_head_chosen_in_the_grid_and_a_text_typed_are_gone_back_to(stay: OpenP
     ):
         step()
         idle(page)
-        expect(readout(page)).to_contain_text(f"Layer {layer} · Head {head}")
+        expect(readout(page)).to_contain_text(f"Head {layer}·{head}")
         expect(sentence(page)).to_have_value(text)
         asked = parameters(page)
         assert (asked["layer"], asked["head"], asked["text"]) == (str(layer), str(head), text)
@@ -119,7 +119,7 @@ def test_every_file_is_of_the_head_on_the_screen(
     file = tmp_path / "explorer.html"
     file.write_bytes(downloaded(page, "Explorer (HTML)").read_bytes())
     offline = open_page(file.as_uri())
-    expect(readout(offline)).to_contain_text("Layer 5 · Head 11")
+    expect(readout(offline)).to_contain_text("Head 5·11")
 
 
 def test_text_is_data_whatever_it_is_made_of(stay: OpenPage, idle: Idle) -> None:

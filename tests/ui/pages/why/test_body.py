@@ -13,12 +13,23 @@ from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
 from attention_viz.serving.why import named_token, without_heads
+from attention_viz.ui.pages.why import beneath
 from tests.shipped import SMOLLM2, shipped
 from tests.ui.screens import Screen
 
 GIVEN = "When+Mary+and+John+went+to+the+store,+John+gave+a+drink+to"
 BOTH = ("Why", "and not")
 STORY = f"/why?model={SMOLLM2}&text={GIVEN}"
+
+
+@pytest.fixture(autouse=True)
+def in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scroll to everything at once."""
+
+    def seen(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(beneath, "in_sight", seen)
 
 
 def test_it_opens_on_the_next_word_against_one_of_the_text_and_on_the_head_that_wrote_most() -> None:
