@@ -1,4 +1,4 @@
-"""What a model makes of its last layer: likeliest words, a sentence's vector, or a token's own."""
+"""End a run: the likeliest words, a sentence's vector, or a token's own."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Ending:
         kind: "next words" after a position, "words" at it, "sentence", "token" or "none".
         words: by position, the likeliest words and their probabilities over the whole vocabulary.
         vectors: (1, width) of a sentence, (position, width) of tokens; else None.
-        made: how a sentence's vector is made, or why there is no end.
+        made: how a sentence's vector is made, or the reason for kind "none".
     """
 
     kind: str

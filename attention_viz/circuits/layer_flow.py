@@ -1,4 +1,4 @@
-"""Follow the residual stream through one layer: what attention adds, then the MLP, and what the layer outputs.
+"""Follow the residual stream through one layer: its input, each addition, and its output.
 
 Modules are found by their numbers, never by name: each addition is compared bit by bit with a later module's input or
 with the layer's output. It reads pre-norm, post-norm and parallel layers, and refuses any other.
@@ -42,7 +42,7 @@ class StreamPart:
 
     Attributes:
         kind: "attention" for the trace's own call, else "other attention", "MLP" or "mixture of experts".
-        added: what is added, (position, d_model).
+        added: (position, d_model).
         total: the stream after the addition.
         left: in a post-norm layer the total after its norm, else the total.
     """
@@ -135,7 +135,8 @@ class _Listener:
         found = rows(entering(inputs, named), self.count)
         entered = None if found is None else found.detach().clone()
         left = left.detach().clone()
-        if self.own.intersection(range(first, self.recorder.count)) == {self.number} and _alike(entered, left):
+        alone = self.own.intersection(range(first, self.recorder.count)) == frozenset({self.number})
+        if alone and entered is not None and entered.shape == left.shape:
             self.block = _Block(entered, left, self.turns[start:])
         self.turns.append(_Turn(module, entered, left, self.recorder.count))
 
@@ -205,11 +206,11 @@ def _heard(run: ModelRun, trace: Trace, number: int, stream: str) -> _Block | No
         output_of(twin.model(**run.inputs, **twin.settings))
     joins = run.anatomy.wirings[number].output
     joined = trace.layer(run.anatomy.numbers[number], stream).joined
-    for turn in () if joins is None or joined is None else listener.turns:
-        if twin.original[turn.module] is joins and turn.calls == number + 1:
-            if not close(turn.left.float().cpu(), joined.float().cpu(), REPEATED):
-                raise changed(run.name)
-            break
+    if joins is not None and joined is not None:
+        made = (one.left for one in listener.turns if twin.original[one.module] is joins and one.calls == number + 1)
+        left = next(made, None)
+        if left is not None and not close(left.float().cpu(), joined.float().cpu(), REPEATED):
+            raise changed(run.name)
     return listener.block
 
 
@@ -243,7 +244,7 @@ def _parallel(block: _Block, stream: Tensor, number: int) -> Iterator[tuple[_Add
 
 
 def _after(block: _Block, turns: tuple[_Turn, ...], at: int, totals: Sequence[Tensor]) -> Iterator[_Addition]:
-    """Yield additions whose total the layer goes on with: as its output, as it is, or after a norm."""
+    """Yield additions with the stream after them: the layer's output, the total, or the total after a norm."""
     for total in totals:
         if _equal(total, block.left):
             yield _Addition(turns, total, total)
@@ -284,10 +285,6 @@ def _feeding(block: _Block) -> str:
 
 def _sum(one: Tensor, other: Tensor) -> Tensor:
     return one + other
-
-
-def _alike(one: Tensor | None, other: Tensor) -> bool:
-    return one is not None and one.shape == other.shape
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:

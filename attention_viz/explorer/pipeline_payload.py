@@ -55,7 +55,7 @@ def rows_shown(opened: OpenHead, query: int) -> list[int]:
 
 
 def rest_id(opened: OpenHead) -> str:
-    """Return a name for what follows a layer's attention, equal for all of its heads."""
+    """Return the name of a layer's rest, equal for all of its heads."""
     numbers = opened.entry.attention.query.detach().float().cpu().numpy()
     edits = ", ".join(opened.trace.provenance.edits)
     return f"{opened.stream} {opened.layer} {zlib.crc32(numbers.tobytes())} {edits}"

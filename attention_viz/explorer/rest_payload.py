@@ -55,7 +55,7 @@ def pack_note(of: str, note: str) -> bytes:
 
 
 def _strips(flow: LayerFlow, rows: list[int]) -> list[_Strip]:
-    """Return the input, and for each addition what is added, the sum, and the sum after a norm."""
+    """Return the input, then each addition, its sum, and any sum after a norm."""
     found = [_Strip("layer’s input", "entered", flow.entered[rows])]
     for part in flow.parts:
         last = part is flow.parts[-1]

@@ -73,7 +73,7 @@ def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range]
     chosen = None if cell is None else (cell[0] - shown[0].start, cell[1] - shown[1].start)
     if numbers.turned:
         values, blocked, labels, titles = values.T, blocked.T, labels[::-1], titles[::-1]
-        chosen = None if chosen is None else chosen[::-1]
+        chosen = None if chosen is None else (chosen[1], chosen[0])
     return Grid(
         values,
         labels[0],

@@ -22,7 +22,7 @@ _rest = widgets.component("pipeline_rest", *rest_source())
 
 
 def show_rest(run: Run, opened: OpenHead, query: int) -> None:
-    """Send what follows the layer's attention, from the run that made the trace."""
+    """Send the layer's rest, from the run that made the trace."""
     _rest(key="steps-rest", data=_rest_of(run, opened, query))
 
 

@@ -32,9 +32,11 @@ def test_the_steps_stand_in_order_as_text_and_the_matrix_on_the_first_screen(sta
     for label in ("Embeddings", "Query", "Scores", "Heads joined"):
         step(page, label).click()
         idle(page)
-        box = page.locator(".js-plotly-plot").first.bounding_box()
+        box = page.get_by_test_id("chart").locator(".av-stage").first.bounding_box()
         assert box is not None
         assert box["y"] + box["height"] <= 860, label
+    expect(page.get_by_test_id("pipeline")).to_be_visible()
+    assert not page.locator(".js-plotly-plot").count()
     table = page.get_by_test_id("arithmetic")
     assert table.evaluate("table => table.scrollHeight <= table.clientHeight"), "a sum's terms are all in sight"
 
@@ -42,7 +44,7 @@ def test_the_steps_stand_in_order_as_text_and_the_matrix_on_the_first_screen(sta
 def test_the_pipeline_tells_chooses_and_opens(stay: OpenPage, idle: Idle) -> None:
     page = stay("/steps?query=2&key=5", height=860)
     shown, reading = page.get_by_test_id("pipeline"), page.get_by_test_id("pipeline-reading")
-    expect(page.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 58 % .* from river"))
+    expect(page.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 0.58 .* from river"))
     box = reading.bounding_box()
     assert box is not None and box["y"] + box["height"] <= 860, "all of it is on the first screen"
     titles = shown.locator(".av-title").all_text_contents()
@@ -58,7 +60,7 @@ def test_the_pipeline_tells_chooses_and_opens(stay: OpenPage, idle: Idle) -> Non
     lane = shown.get_by_role("button", name=re.compile("^flooded: enters"))
     lane.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 16 % .* from flooded"))
+    expect(page.get_by_test_id("pipeline-claim")).to_have_text(re.compile("^bank takes 0.16 .* from flooded"))
     page.wait_for_url(re.compile("key=7"))
     idle(page)
     expect(lane).to_be_focused()
@@ -75,12 +77,83 @@ def test_the_pipeline_tells_chooses_and_opens(stay: OpenPage, idle: Idle) -> Non
     assert "key=5" in page.url
 
 
+def test_the_pipeline_ends_in_the_sentences_vector_and_a_decoders_in_its_next_words(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/steps?query=2&key=5", height=860)
+    shown, reading = page.get_by_test_id("pipeline"), page.get_by_test_id("pipeline-reading")
+    total = shown.get_by_role("img", name=re.compile("^largest change")).first
+    expect(total).to_be_attached()
+    titles = shown.locator(".av-title").all_text_contents()
+    assert titles[-2:] == ["The rest", "Sentence vector"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1360
+    total.hover(force=True)
+    expect(reading).to_contain_text(re.compile(r"dimension \d+: .* = .*from heads joined to after the norm"))
+    page.evaluate(GO, "/steps?model=induction&text=red+cat+blue+dog+red&query=5&key=2")
+    idle(page)
+    words = shown.get_by_role("img", name=re.compile(": probability "))
+    expect(words).to_have_count(5)
+    shares = [float(one.get_attribute("aria-label").rpartition(" ")[2]) for one in words.all()]  # pyright: ignore[reportOptionalMemberAccess]
+    assert shares == sorted(shares, reverse=True) and 0 < sum(shares) <= 1.0001
+
+
+def test_a_drawer_opens_in_words_closes_by_escape_and_gives_the_focus_back(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/steps?query=2&key=5", height=860)
+    opener = page.get_by_test_id("pipeline").get_by_role("button", name="Weights: the whole matrix")
+    opener.click()
+    waiting, drawer = page.get_by_text("Reading the matrix from the run"), page.locator(".st-key-steps-drawer")
+    expect(waiting.or_(drawer).first).to_be_visible()
+    idle(page)
+    expect(drawer.get_by_test_id("chart")).to_be_visible()
+    expect(drawer.get_by_role("button", name="Close")).to_be_focused()
+    column, box = opener.bounding_box(), drawer.bounding_box()
+    assert column is not None and box is not None and box["y"] > column["y"] + column["height"]
+    assert box["x"] <= column["x"] <= box["x"] + box["width"] <= 1360
+    page.keyboard.press("Escape")
+    expect(drawer).to_be_hidden()
+    expect(opener).to_be_focused()
+    idle(page)
+    expect(drawer).to_have_count(0)
+    assert "step=pipeline" in page.url
+
+
+@pytest.mark.parametrize("words", [25, 400])
+def test_both_rows_of_words_scroll_as_one_and_the_chosen_ones_are_in_sight(stay: OpenPage, words: int) -> None:
+    page = stay(f"/steps?query={words}&key=1&text={'+'.join(f'boat river{at % 7}' for at in range(words // 2))}")
+    frame = page.locator(".av-pair-words")
+    box = frame.bounding_box()
+    chosen = [one.bounding_box() for one in frame.locator("[aria-pressed=true]").all()]
+    assert box is not None and len(chosen) == 2
+    for one in chosen:
+        assert one is not None and box["x"] <= one["x"] and one["x"] + one["width"] <= box["x"] + box["width"] + 1
+    line = page.locator(".av-link.av-told").bounding_box()
+    ends = sorted(one["x"] + one["width"] / 2 for one in chosen if one is not None)
+    assert line is not None and abs(line["x"] - ends[0]) < 8 and abs(line["x"] + line["width"] - ends[1]) < 8
+    frame.evaluate("frame => frame.scrollBy(60, 0)")
+    rows = [row.locator("button").first.bounding_box() for row in frame.locator(".av-words").all()]
+    assert rows[0] is not None and rows[1] is not None and rows[0]["x"] == rows[1]["x"]
+
+
+MOVING = "stage => stage.getAnimations({subtree: true}).filter(one => one.effect.getTiming().duration === 180).length"
+
+
+def test_a_change_of_the_pair_moves_and_nothing_does_if_the_system_asks(stay: OpenPage) -> None:
+    page = stay("/steps?query=2&key=5")
+    stage = page.locator(".av-flowchart")
+    assert stage.evaluate(MOVING) == 0, "nothing moves on arrival"
+    for wanted in ("no-preference", "reduce"):
+        page.emulate_media(reduced_motion=wanted)
+        # Both in one turn of the browser: what moves is over in a moment.
+        word = page.locator(".av-key-words button").nth(3 if wanted == "reduce" else 7).element_handle()
+        moved = stage.evaluate(f"(stage, word) => {{ word.click(); return ({MOVING})(stage); }}", word)
+        assert (moved > 0) == (wanted == "no-preference")
+
+
 def test_a_click_on_a_cell_opens_it(stay: OpenPage, idle: Idle) -> None:
-    page = stay(f"{CAT}&step=scores")
+    page = stay(f"{CAT}&step=scores&query=2&key=2")
     before = page.get_by_test_id("total").inner_text()
-    area = page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
-    assert area is not None
-    page.mouse.click(area["x"] + area["width"] * 0.5, area["y"] + area["height"] * 0.7)
+    stage = page.get_by_test_id("chart").locator(".av-stage")
+    stage.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
     page.wait_for_url(re.compile("query=3.*key=2"))
     idle(page)
     assert page.get_by_test_id("total").inner_text() != before
@@ -157,7 +230,7 @@ def test_all_steps_stand_under_each_other_and_formulas_of_other_families_can_be_
     page = open_page("/steps?model=scratch&text=the+cat&all=yes")
     for label in LABELS:
         expect(page.get_by_role("heading", name=label, exact=True)).to_have_count(1)
-    expect(page.locator(".js-plotly-plot")).to_have_count(len(LABELS))
+    expect(page.get_by_test_id("chart")).to_have_count(len(LABELS))
     for family, label in (("gemma2", "Soft-capped"), ("t5 encoder", "Biased"), ("gpt_oss", "Rotated")):
         path = tmp_path / "mine.safetensors"
         wrapped(family).trace_ids(ids(3)).save(path)
@@ -175,20 +248,8 @@ def test_any_length_fits_the_screen(stay: OpenPage, words: int, dark: bool, widt
     text = "+".join(["boat"] * words)
     page = stay(f"/steps?model=scratch&step=weights&query={words - 1}&text={text}", dark=dark, width=width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    numbers = page.get_by_test_id("window").locator("td")
-    expect(numbers.last).to_be_attached()
-    assert numbers.count() <= 81
-    for locator in (page.locator(".js-plotly-plot").first, page.get_by_test_id("window")):
+    for locator in (page.locator(".st-key-steps-drawer"), page.get_by_test_id("chart").first):
         box = locator.bounding_box()
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width
-
-
-def test_the_chosen_cell_is_in_sight_on_any_screen(stay: OpenPage) -> None:
-    for width in (390, 1360):
-        page = stay("/steps?step=scores&query=2&key=8", width=width, height=844)
-        table = page.get_by_test_id("window")
-        outer, chosen = table.bounding_box(), table.locator("td.steps-chosen").bounding_box()
-        assert outer is not None and chosen is not None
-        assert chosen["x"] + chosen["width"] <= outer["x"] + outer["width"] <= width
