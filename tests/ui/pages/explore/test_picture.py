@@ -1,5 +1,6 @@
 """A picture and a sound as a person sees them: light where the weight is, its contour, and nothing that jumps."""
 
+import itertools
 import re
 from collections.abc import Callable
 
@@ -30,10 +31,16 @@ COLOURS = """(canvas) => {
 }"""
 
 
+NAMES = ("x", "y", "width", "height")
+
+
 def box(place: Locator) -> dict[str, float]:
     found = place.bounding_box()
     assert found is not None
-    return dict(found)
+    return {
+        name: float(value)
+        for name, value in zip(NAMES, (found["x"], found["y"], found["width"], found["height"]), strict=True)
+    }
 
 
 def test_weight_is_light_with_a_contour_at_half_of_it_and_nothing_jumps(stay: OpenPage, idle: Idle) -> None:
@@ -70,13 +77,9 @@ def test_a_picture_on_a_phone_keeps_to_the_screen_and_parts_keep_apart(stay: Ope
         page.emulate_media(color_scheme="dark")
     idle(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    places = [
-        page.get_by_test_id("explorer-claim"),
-        page.locator(".av-picture-frame"),
-        page.locator(".av-picture-told"),
-    ]
-    boxes = [box(one) for one in (*places, page.get_by_test_id("explorer-grid"), page.get_by_test_id("picture-heads"))]
-    for above, below in zip(boxes, boxes[1:], strict=False):
+    parts = ["explorer-claim", "picture", "explorer-grid", "picture-heads"]
+    boxes = [box(page.get_by_test_id(name)) for name in parts]
+    for above, below in itertools.pairwise(boxes):
         assert above["y"] + above["height"] <= below["y"] + 1
 
 
@@ -91,7 +94,7 @@ def test_all_heads_of_a_sound_leave_no_void_beside_the_word_times(stay: OpenPage
     following = page.get_by_test_id("following").locator("li")
     expect(following).to_have_count(20)
     expected = av.aligning_heads(shown(WHISPER, "window"))
-    (layer, head), measure = expected.index[0], expected.iloc[0]
+    (layer, head), measure = expected.index.tolist()[0], float(expected.iloc[0])
     expect(following.first).to_contain_text(f"{layer}·{head}")
     expect(following.first).to_contain_text(f"{measure:.2f}")
     expect(page.get_by_test_id("keeping").locator("g[data-head]")).to_have_count(20)
