@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import pytest
@@ -94,7 +95,7 @@ def test_all_heads_of_a_sound_leave_no_void_beside_the_word_times(stay: OpenPage
     following = page.get_by_test_id("following").locator("li")
     expect(following).to_have_count(20)
     expected = av.aligning_heads(shown(WHISPER, "window"))
-    (layer, head), measure = expected.index.tolist()[0], float(expected.iloc[0])
+    (layer, head), measure = cast("tuple[int, int]", expected.index[0]), float(expected.iloc[0])
     expect(following.first).to_contain_text(f"{layer}·{head}")
     expect(following.first).to_contain_text(f"{measure:.2f}")
     expect(page.get_by_test_id("keeping").locator("g[data-head]")).to_have_count(20)
