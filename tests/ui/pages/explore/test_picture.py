@@ -91,7 +91,8 @@ def test_all_heads_of_a_sound_leave_no_void_beside_the_word_times(stay: OpenPage
     idle(page)
     right = max(one["x"] + one["width"] for one in map(box, page.locator(".av-cell").all()))
     assert box(times)["x"] - right < 100
-    page.goto(page.url.replace("/?", "/cross?"))
+    page = stay(f"/cross?model={WHISPER}")
+    idle(page)
     following = page.get_by_test_id("following").locator("li")
     expect(following).to_have_count(20)
     expected = av.aligning_heads(shown(WHISPER, "window"))
