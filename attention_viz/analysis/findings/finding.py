@@ -92,7 +92,10 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "previous": FindingKind("A previous-token head: each word looks at the one before it.", 0.5, 0.2, of_a_head=True),
     "above": FindingKind("A patch-above head: each image patch looks at the one above it.", 0.5, 0.2, of_a_head=True),
     "regions": FindingKind(
-        "An image patch, or the class token, looks at two or three compact regions away from it.", 0.2, 3.0, of_a_head=True
+        "An image patch, or the class token, looks at two or three compact regions.",
+        0.2,
+        3.0,
+        of_a_head=True,
     ),
     "region": FindingKind(
         "An image region that several heads of a layer look at from the class token.", 0.2, 1.3, of_a_head=True

@@ -84,7 +84,7 @@ def test_rows_of_a_fixed_step_registers_edges_and_regions_of_everybody_are_no_re
             for one in TWO:
                 away = [row + (one - 1) // side - 4, column + (one - 1) % side - 4]
                 if 0 <= min(away) and max(away) < side:
-                    steps[1, 2, at(row, column, side), at(*away, side)] = 60
+                    steps[1, 2, at(row, column, side), at(away[0], away[1], side)] = 60
     everybody = even(patches(side))
     everybody[1, 2, :, TWO] = 60
     for weights in (steps, looking_at(single), looking_at([*edge, *TWO[3:]]), everybody, looking_at(TWO, TWO[0] + 1)):

@@ -72,7 +72,7 @@ test("what a patch looks at is told without rows and columns", () => {
   );
   assert.equal(said(headOf([row({0: 0.8})]), 0), "The class token looks at itself: 0.80");
   const even = headOf([Array(13).fill(1 / 13)]);
-  assert.equal(said(even, 0), "The class token looks broadly: half of its weight on patches is on 6 of 12");
+  assert.equal(said(even, 0), "The class token looks broadly: half on 6 of 12 patches");
   const four = headOf([row({1: 0.25, 3: 0.25, 9: 0.25, 11: 0.25})]);
   assert.match(said(four, 0), /^The class token looks broadly/);
 });

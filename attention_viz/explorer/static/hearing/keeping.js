@@ -28,7 +28,9 @@ const MOST_HEARING = 20;
 export function createKeeping(view, packed) {
   const frames = framesOf(view.now.stream.keys, packed.count / packed.rate);
   const place = element("div", {class: "av-hear av-keeping", "data-testid": "keeping"});
-  const hearing = createHearing(view, packed, (second) => moveCursor(place, second, frames.seconds));
+  const hearing = createHearing(view, packed, (second) =>
+    moveCursor(place, second, frames.seconds, place.clientWidth - KEEPING_ROOM.words),
+  );
   const lead = element("p", {class: "av-keeping-lead"}, ...leadOf(packed));
   const tools = element("div", {class: "av-picture-tools"}, hearing.button, lead);
   const list = element("ol", {});
@@ -41,13 +43,13 @@ export function createKeeping(view, packed) {
     said: () => saidOfWord(view, packed, frames),
     draw(changed) {
       if (hasAny(changed, "loaded", "theme")) hearing.paint();
-      if (!hasAny(changed, "loaded", "layer", "head", "preview", "size", "theme")) return;
-      const lines = headLines(view, packed, frames);
-      fillKeeping(view, packed, frames, {place, spectrum: hearing.spectrum, lines});
-      const {at} = view.now;
-      list.replaceChildren(
-        ...lines.map((one) => followingNode(view, one, at.layer === one.layer && at.head === one.head)),
-      );
+      if (hasAny(changed, "loaded", "size")) {
+        const lines = headLines(view, packed, frames);
+        fillKeeping(view, packed, frames, {place, spectrum: hearing.spectrum, lines});
+        list.replaceChildren(...lines.map((one) => followingNode(view, one)));
+      }
+      // What is pointed at stays the same node: a press on it isn't lost.
+      if (hasAny(changed, "loaded", "size", "layer", "head", "preview")) markShown(view, [place, list]);
     },
   };
 }
@@ -90,7 +92,7 @@ function headLines({recording, now: {stream}}, {words, follows}, frames) {
 
 /** @param {SoundView} view @param {PackedSound} packed @param {Frames} frames
  * @param {{place: HTMLElement, spectrum: HTMLCanvasElement, lines: Line[]}} what */
-function fillKeeping({now: {at, stream}}, {words, aligning}, frames, {place, spectrum, lines}) {
+function fillKeeping({now: {stream}}, {words, aligning}, frames, {place, spectrum, lines}) {
   const width = Math.max(200, (place.clientWidth || 800) - KEEPING_ROOM.words);
   const [least, most] = KEEPING_ROOM.row;
   const pitch = Math.max(least, Math.min(most, Math.floor(KEEPING_ROOM.rows / Math.max(1, words.length))));
@@ -114,22 +116,15 @@ function fillKeeping({now: {at, stream}}, {words, aligning}, frames, {place, spe
   });
   const isAligning = (/** @type {Line} */ {layer, head}) =>
     aligning.some(([number, one]) => number === layerNumber(stream.layers, layer) && one === head);
-  const isShown = (/** @type {Line} */ one) => one.layer === at.layer && one.head === at.head;
-  const order = [...lines].sort(
-    (one, other) => Number(isShown(one)) - Number(isShown(other)) || one.follows - other.follows,
-  );
+  const order = [...lines].sort((one, other) => one.follows - other.follows);
   for (const one of order) {
     const points = one.times.flatMap((second, word) => (second === null ? [] : [[left(second), top(word)]]));
     const d = points.map(([x, y], point) => `${point ? "L" : "M"}${x.toFixed(1)},${y}`).join("");
-    const kind = isShown(one)
-      ? "av-head-line av-head-shown"
-      : isAligning(one)
-        ? "av-head-line av-head-follows"
-        : "av-head-line";
+    const kind = isAligning(one) ? "av-head-line av-head-follows" : "av-head-line";
     const name = `${layerNumber(stream.layers, one.layer)}\u00b7${one.head}`;
     const group = svg("g", {class: kind, "data-layer": one.layer, "data-head": one.head});
     group.append(svg("title", {}, name), svg("path", {class: "av-head-wide", d}), svg("path", {d}));
-    if (isShown(one)) group.append(...points.map(([x, y]) => svg("circle", {cx: x, cy: y, r: 4})));
+    group.append(...points.map(([x, y]) => svg("circle", {cx: x, cy: y, r: 4})));
     drawing.append(group);
   }
   drawing.append(...timeAxis(frames.seconds, left, height - 4));
@@ -143,6 +138,16 @@ function fillKeeping({now: {at, stream}}, {words, aligning}, frames, {place, spe
   });
   place.style.height = `${height}px`;
   place.replaceChildren(spectrum, drawing);
+}
+
+/** Mark the head on the screen among lines and entries. @param {SoundView} view @param {HTMLElement[]} parts */
+function markShown({now: {at}}, parts) {
+  for (const one of parts.flatMap((part) => [...part.querySelectorAll("li, g[data-head]")])) {
+    const shown =
+      Number(one.getAttribute("data-layer")) === at.layer && Number(one.getAttribute("data-head")) === at.head;
+    one.setAttribute("aria-current", String(shown));
+    one.classList.toggle("av-head-shown", shown);
+  }
 }
 
 /** Pointing at a line or an entry shows its head, a press keeps it. @param {SoundView} view @param {HTMLElement} part */
@@ -163,15 +168,15 @@ function listenToLines(view, part) {
   };
 }
 
-/** @param {SoundView} view @param {Line} line @param {boolean} shown */
-function followingNode({now: {stream}}, {layer, head, follows}, shown) {
+/** @param {SoundView} view @param {Line} line */
+function followingNode({now: {stream}}, {layer, head, follows}) {
   const fill = element("span", {class: "av-fill av-accent-fill"});
   fill.style.width = `${100 * Math.max(0, Math.min(1, follows))}%`;
   const name = `${layerNumber(stream.layers, layer)}\u00b7${head}`;
   const place = {"data-layer": layer, "data-head": head};
   return element(
     "li",
-    {...place, "aria-current": shown ? "true" : null},
+    place,
     element("button", {type: "button", class: "av-pair", ...place}, name),
     element("span", {class: "av-track"}, fill),
     element("span", {class: "av-number", title: follows.toPrecision(4)}, weightText(follows)),

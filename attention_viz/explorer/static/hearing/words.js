@@ -178,12 +178,12 @@ function chosenMarks({start, end}, line, frames, {width, left, span: [from, to]}
   return [...marks, svg("rect", {class: "av-spoken", ...spoken})];
 }
 
-/** @param {HTMLElement} place @param {number | null} second @param {number} seconds */
-export function moveCursor(place, second, seconds) {
+/** @param {HTMLElement} place @param {number | null} second @param {number} seconds @param {number} [width] */
+export function moveCursor(place, second, seconds, width = place.clientWidth) {
   const cursor = place.querySelector(".av-cursor");
   if (!cursor) return;
   cursor.setAttribute("visibility", second === null ? "hidden" : "visible");
-  cursor.setAttribute("transform", `translate(${(Math.min(second ?? 0, seconds) / seconds) * place.clientWidth},0)`);
+  cursor.setAttribute("transform", `translate(${(Math.min(second ?? 0, seconds) / seconds) * width},0)`);
 }
 
 /** @param {SoundView} view @param {HTMLElement} place @param {PackedSound} packed

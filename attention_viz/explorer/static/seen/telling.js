@@ -93,7 +93,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const count = regions.reduce((sum, one) => sum + one.patches.length, 0);
   if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / weights.length) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
-    const widely = said`${named} looks broadly: half of its weight on patches is on ${half} of ${weights.length}`;
+    const widely = said`${named} looks broadly: half on ${half} of ${weights.length} patches`;
     return {said: widely, regions: []};
   }
   const where = calledRegions(regions, patches.numbers[chosen], patches);

@@ -32,7 +32,8 @@ def show_photo(shown: Run, state: State, stream: str) -> None:
     frame = "" if place is None else _frame(place, *patch_grid(tokens).shape)
     source = png_data(laid_over(trace.seen.picture.numpy(), grid))
     st.html(
-        f'<div class="heads-photo" role="img" aria-label="{html.escape(words)}"><img alt="" src="{source}">{frame}</div>'
+        f'<div class="heads-photo" role="img" aria-label="{html.escape(words)}">'
+        f'<img alt="" src="{source}">{frame}</div>'
     )
     st.caption(words)
 
