@@ -113,12 +113,17 @@ function paintBand(context, {now: {head}, colours}, line, {top, across, query}) 
   const {places} = line;
   const most = head instanceof MixedHead ? head.most || 1 : 1;
   const middles = Array.from(places, (_, index) => centreAt(line, index) * across);
+  const [start, end] = [middles[0], middles[middles.length - 1]];
+  // Of more tokens than pixels no mark of one could be seen.
+  const dense = places.length > Math.abs(end - start);
+  context.fillStyle = colours.line;
+  if (dense) context.fillRect(Math.min(start, end), top, Math.abs(end - start), BAND);
   places.forEach((place, index) => {
     const [before, here, after] = [middles[index - 1], middles[index], middles[index + 1]];
     const wide = Math.abs((after ?? here) - (before ?? here)) / (index > 0 && index < places.length - 1 ? 2 : 1);
     const drawn = Math.max(LEAST_MARK, wide > 3 ? wide - 1 : wide);
     context.fillStyle = colours.line;
-    context.fillRect(here - drawn / 2, top, drawn, BAND);
+    if (!dense) context.fillRect(here - drawn / 2, top, drawn, BAND);
     const weight = query === null || head === null ? 0 : Math.min(1, Math.abs(head.at(query, place)) / most);
     if (weight < LEAST_WEIGHT) return;
     context.fillStyle = colours.key;
