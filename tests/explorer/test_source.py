@@ -19,6 +19,7 @@ MODULES = sorted(file.relative_to(STATIC).as_posix() for file in STATIC.rglob("*
 ENTRIES = (
     "atlas/atlas.js",
     "atlas/behind.js",
+    "atlas/effect.js",
     "chart/chart.js",
     "compare/compare.js",
     "hosts/beginning.js",

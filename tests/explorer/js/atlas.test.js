@@ -13,6 +13,8 @@ test("from 29 rows on the cards fold to their names and the atlas grows with the
     [model(6, 12), model(30, 9), model(28, 28), model(29, 29), model(32, 32), model(48, 64)].map(foldsCards),
     [false, false, false, true, true, true],
   );
-  assert.equal(rolesRoom(model(30, 9)), rolesRoom(model(6, 12)));
+  // Twelve heads have room for their numbers; beyond that, cells become smaller before the atlas grows.
+  assert.ok(rolesRoom(model(6, 12)) > rolesRoom(model(30, 9)));
+  assert.equal(rolesRoom(model(6, 12)), rolesRoom(model(28, 28)));
   assert.ok(rolesRoom(model(32, 32)) >= 9 * 32 && rolesRoom(model(48, 64)) >= 9 * 48);
 });

@@ -29,9 +29,9 @@ export function createCards(atlas, choose) {
       if (node.hidden) return;
       const theme = atlas.root.dataset["theme"] ?? "";
       if (of !== header || made !== theme) {
-        const nobodies = header.roles.filter(({none}) => none).map((role) => nobody(atlas, drawing, role));
+        const vacancies = header.roles.filter(({none}) => none).map((role) => vacant(atlas, drawing, role));
         const cards = header.roles.filter(({none}) => !none).map((role) => card(atlas, drawing, role, choose));
-        node.replaceChildren(...cards, element("div", {class: "av-nobodies"}, ...nobodies));
+        node.replaceChildren(...cards, element("div", {class: "av-vacancies"}, ...vacancies));
         [of, made] = [header, theme];
       }
       node.classList.toggle("av-folded", foldsCards(header.layers));
@@ -63,9 +63,9 @@ function card(atlas, drawing, role, choose) {
 }
 
 /** A role that no head has, in one line with the reason. @param {Atlas} atlas @param {Drawing} drawing @param {Role} role */
-function nobody(atlas, drawing, role) {
+function vacant(atlas, drawing, role) {
   const none = element("p", {class: "av-none", title: `${role.asks}. ${role.none}`}, role.none);
-  return element("section", {class: "av-role av-nobody"}, nameOf(atlas, drawing, role, 0), none);
+  return element("section", {class: "av-role av-vacant"}, nameOf(atlas, drawing, role, 0), none);
 }
 
 /** A role's name with its sign and how many heads have it: pressed, these stand out.

@@ -21,7 +21,7 @@ def pattern_words(table: pandas.DataFrame) -> str:
     if len(entropies) < 2:
         return ""
     sharpest, broadest = _name(entropies.idxmin()), _name(entropies.idxmax())
-    return f"Of {len(entropies)} heads, {sharpest} has the sharpest rows, and {broadest} the most even ones."
+    return f"{sharpest} has the sharpest rows of all {len(entropies)} heads, and {broadest} the most even ones."
 
 
 def metric_headline(table: pandas.DataFrame, name: str) -> str:

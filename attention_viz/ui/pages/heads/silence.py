@@ -282,7 +282,7 @@ def _nearest(before: Run, after: Run, state: State, offer: str, name: str) -> _E
     old, new = _nearness(before, after, state)
     rows = sorted(zip(SENTENCES, old, new, strict=True), key=lambda row: -row[1])
     most = max(rows, key=lambda row: row[2])
-    turns = "" if most == rows[0] else f" The nearest sentence becomes {_quoted(most[0])}."
+    turns = "" if most == rows[0] else f" The nearest sentence is now {_quoted(most[0].rstrip('.'))}."
     return _Effect(
         was=offer,
         sentence=f"{_far(before, after, name)}{turns}",

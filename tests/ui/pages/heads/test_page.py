@@ -110,9 +110,9 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     names = page.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
     # Roles that no head has come last, in a line each.
     assert names == sorted(roles_for(Unit.WORD), key=lambda name: name not in jobs["role"].tolist())
-    nobody = page.locator(".av-nobody")
-    expect(nobody).to_have_count(sum(name not in jobs["role"].tolist() for name in names))
-    assert all((box := one.bounding_box()) is not None and box["height"] <= 30 for one in nobody.all())
+    vacant = page.locator(".av-vacant")
+    expect(vacant).to_have_count(sum(name not in jobs["role"].tolist() for name in names))
+    assert all((box := one.bounding_box()) is not None and box["height"] <= 30 for one in vacant.all())
     for name in names:
         ranked = jobs[jobs["role"] == name].sort_values("score", ascending=False, kind="stable").index[:5]
         card = page.locator(".av-role", has=page.locator(f'[data-role="{name}"]'))

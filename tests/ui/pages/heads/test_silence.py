@@ -79,7 +79,7 @@ def test_an_embedder_shows_the_nearest_of_a_dozen_sentences() -> None:
     old, new = (torch.cosine_similarity(one[None], others) for one in (mean(BANK), mean(BANK, av.Ablate(0, 4))))
     told = effect(Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer=0&head=4&silence=on"))
     first, now = int(old.argmax()), int(new.argmax())
-    assert (f"The nearest sentence becomes “{SENTENCES[now]}”" in told["sentence"]) is (first != now)
+    assert (f"The nearest sentence is now “{SENTENCES[now][:-1]}”." in told["sentence"]) is (first != now)
     assert told["rows"][0][0] == SENTENCES[first]  # in full
     assert told["rows"][0][1:3] == pytest.approx([float(old[first]), float(new[first])], abs=1e-6)
     runs = [model.trace(BANK, edits=edits).output for edits in ((), [av.Ablate(0, 4)])]
@@ -114,7 +114,7 @@ def test_each_view_has_a_headline_of_its_own(view: str) -> None:
     together = numpy.corrcoef(entropy, first)[0, 1]
     says = {
         "roles": "a clear role here",
-        "patterns": f"{heads[entropy.argmin()]} has the sharpest rows, and {heads[entropy.argmax()]} the most even",
+        "patterns": f"{heads[entropy.argmin()]} has the sharpest rows of all 8 heads, and {heads[entropy.argmax()]}",
         "silenced": "the most of 8 heads",
         "colours": f"Entropy: highest in {heads[entropy.argmax()]} ({entropy.max():.2f})",
         "scatter": f"correlation {together:.2f}.".replace("-", "−"),
