@@ -92,9 +92,7 @@ def test_a_layer_that_scales_what_it_adds_is_refused_by_name() -> None:
     sizes = PLAIN | {"num_key_value_heads": 5, "residual_multiplier": 0.5}
     torch.manual_seed(0)
     model = transformers.GraniteForCausalLM(transformers.GraniteConfig(**sizes)).eval()
-    with pytest.raises(
-        UnsupportedModel, match=r"this model's layer isn't read here: layer 1 of .* isn't its"
-    ):
+    with pytest.raises(UnsupportedModel, match=r"this model's layer isn't read here: layer 1 of .* isn't its"):
         layer_flow(av.wrap(model).trace_ids(ids(9)), 1)
     with pytest.raises(TraceError, match="with its model"):
         layer_flow(av.scratch("the cat"), 0)
