@@ -240,7 +240,8 @@ def changed_words(one: str, other: str) -> str:
     """Begin a sentence about the second text by its one changed word, if there is one."""
     first, second = text_changes(one, other)
     gone, new = ([piece.text for piece in pieces if piece.change] for pieces in (first, second))
-    if len(new) == 1 and len(gone) <= 1:
+    swapped = any(piece.change == "swapped" for piece in second)
+    if len(new) == 1 and len(gone) == swapped:
         known = sum(piece.text.casefold() == new[0].casefold() for piece in (*first, *second))
         instead = f" for “{gone[0]}”" if gone and known > 1 else ""
         return f"With “{new[0]}”{instead}"

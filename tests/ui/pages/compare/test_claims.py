@@ -122,6 +122,7 @@ def test_the_changed_word_is_named_if_it_is_the_only_one() -> None:
     assert changed_words("It rained hard", "It rained") == "Without “hard”"
     assert changed_words("Mary met John and John", "Mary met John and Mary") == "With “Mary” for “John”"
     assert changed_words(RIVER, "A bank was robbed") == "In the second text"
+    assert changed_words("moon ring moon", "ring moon ring") == "In the second text"
 
 
 def test_the_heads_rank_is_said_with_the_way_to_the_largest() -> None:
