@@ -108,7 +108,7 @@ const TALLEST = 1.6;
 // Patterns are drawn in cells that are nearly square; a colour with its number has more room.
 const [PATTERN, NUMBERED] = [
   {broadest: 2, largest: 96},
-  {broadest: 7, largest: 136},
+  {broadest: 8, largest: 200},
 ];
 // The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels, and
 // where one head's cell has this much.

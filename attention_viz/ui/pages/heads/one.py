@@ -181,6 +181,7 @@ def _show_linking(atlas: Atlas, state: State) -> None:
         words = f"{names[0]} has the largest share of {names[1]}"
     else:
         words = f"{names[0]} looks at {names[1]} most"
+    silent = visit.chosen(HEADS_CHOICES).silence == "on"
     with st.container(key="heads-linking", gap="small"):
         st.caption(plain(f"Heads where {words}, marked with a dot in the atlas:"))
         with st.container(horizontal=True, gap="small"):
@@ -188,7 +189,7 @@ def _show_linking(atlas: Atlas, state: State) -> None:
                 here = (stream, layer, head) == (atlas.stream, state.layer, state.head)
                 own = "" if stream in atlas.trace.attention_streams else f"-{stream}"
                 st.button(
-                    f"{layer}·{head}  {weight:.2f}",
+                    f"~~{layer}·{head}~~  {weight:.2f}" if here and silent else f"{layer}·{head}  {weight:.2f}",
                     key=f"heads-link-{layer}-{head}{own}",
                     type="primary" if here else "secondary",
                     on_click=take_head,
