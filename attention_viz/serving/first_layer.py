@@ -76,7 +76,8 @@ def _exchange(model: "Model", run: Run, of: Score, typed: Sequence[str]) -> Exch
         try:
             tokens.append(named_words(known, trace, stream, of.key, word))
         except AttentionVizError as error:
-            refused = str(error)
+            # Earlier refusals are old news.
+            refused = str(error) if word == typed[0] else refused
     tokens = list(dict.fromkeys([*tokens, *similar_words(known, trace, stream, of.key)]))
     found = exchanged(known, trace, of, tokens)
     words = [(word, *two) for word, two in zip(write_words(known, trace, tokens), found, strict=True)]

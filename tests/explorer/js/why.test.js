@@ -88,7 +88,7 @@ test("a word that stands in the text twice is told apart", () => {
       [1, 0.04, 0],
       [2, 0.74, 0],
     ]),
-    "second “John” .74 · first “John” .16",
+    "second “John” 0.74 · first “John” 0.16",
   );
 });
 
@@ -99,7 +99,7 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   assert.equal(wordAt(heard, "query", 0), "“She”");
   const turned = {...heard, queries: ["\u0639"]};
   assert.equal(wordAt(turned, "query", 0), "“\u2068\u0639\u2069”", "set apart, or the words around it change places");
-  assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 .50");
+  assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 0.50");
 });
 
 test("what is missing is known of the heads that were silenced, and orders them", () => {

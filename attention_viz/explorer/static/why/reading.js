@@ -109,9 +109,7 @@ export function looksAt(header, sources, size = 1) {
   const best = [...sources].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 2);
   return best
     .filter(([, weight]) => Math.abs(weight) >= 0.05 * size)
-    .map(
-      ([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${plainNumber(weight).replace("0.", ".")}`,
-    )
+    .map(([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${plainNumber(weight)}`)
     .join(" · ");
 }
 

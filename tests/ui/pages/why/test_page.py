@@ -48,7 +48,7 @@ def test_a_first_layers_keys_are_compared_and_another_word_is_run_in_its_place(s
     expect(why.locator("button.av-split-key")).to_have_count(9)
     why.locator('button.av-split-key[data-key="7"]').click()
     expect(why.locator(".av-split-told")).to_contain_text(
-        "“river” scores 1.27 more than “flooded”: word +0.57, place +0.67, biases +0.04."
+        "“river” scores 1.27 more than “flooded”: word +0.57, place +0.66, biases +0.03."
     )
     expect(why.locator(".av-meets h2")).to_contain_text("“river” less “flooded”: +1.27 in all")
     expect(why.locator(".av-exchanged")).to_contain_text("lake")
@@ -58,6 +58,7 @@ def test_a_first_layers_keys_are_compared_and_another_word_is_run_in_its_place(s
     why.get_by_label("Another word").fill("spoon")
     page.keyboard.press("Enter")
     expect(why.locator(".av-exchanged")).to_contain_text("spoon")
+    expect(why.locator(".av-exchange form")).not_to_contain_text("2 tokens")
     # What was pressed stays, and the other key opens as the pair.
     why.get_by_role("button", name="Explain “flooded” instead").click()
     expect(why.locator(".av-question")).to_contain_text("“bank” prefers “river” to “flooded”")
