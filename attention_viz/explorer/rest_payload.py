@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.circuits.ending import Ending
-from attention_viz.circuits.layer_flow import LayerFlow
+from attention_viz.circuits.layers.ending import Ending
+from attention_viz.circuits.layers.layer_flow import LayerFlow
 from attention_viz.explorer.packet import Packet
 from attention_viz.explorer.pipeline_payload import packed, pooled
 

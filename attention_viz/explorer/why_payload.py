@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import pandas
     from torch import Tensor
 
+    from attention_viz.circuits.asked import Score
+    from attention_viz.circuits.layers.first_layer import SplitScores
     from attention_viz.trace.kind import Unit
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
@@ -267,3 +269,31 @@ def _words(tokens: "Tokens") -> list[str]:
 def _rounded(number: float | None) -> float | None:
     """Round to six places, more than shown anywhere."""
     return 0.0 if number is None else round(number, 6)
+
+
+def split_header(trace: "Trace", of: "Score", found: "SplitScores | str", no_words: str) -> dict[str, Any]:
+    """Return the split as JSON; `found` may be the reason for none, `no_words` that for no other words at the key."""
+    stream = trace.attention_stream(of.stream)
+    header: dict[str, Any] = {"layer": of.layer, "head": of.head, "query": of.query, "key": of.key}
+    header["fixed"] = no_words
+    if isinstance(found, str):
+        return header | {"refused": found}
+    keys = list(found.keys)
+    weights = trace.weights(of.layer, of.head, stream)[of.query].detach().float().cpu()[keys]
+    return header | {
+        "names": found.parts,
+        "keys": keys,
+        # Of each key, the query's parts times the key's.
+        "pairs": _millionths(found.pairs.flatten(0, 1).T),
+        "scores": _millionths(found.scores),
+        "beside": None if found.beside is None else _millionths(found.beside),
+        "together": None if found.together is None else _millionths(found.together),
+        "shared": _millionths(found.shared),
+        "weights": _millionths(weights),
+        "places": found.places,
+        "softcap": trace.attention(of.layer, stream).softcap is not None,
+    }
+
+
+def _millionths(values: "Tensor") -> list[Any]:
+    return values.double().mul(1e6).round().div(1e6).tolist()

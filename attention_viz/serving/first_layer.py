@@ -13,7 +13,7 @@ from attention_viz.serving.uploads import beside
 from attention_viz.serving.why import WrittenNumber, pretrained, written
 
 if TYPE_CHECKING:
-    from attention_viz.circuits.first_layer import SplitScores
+    from attention_viz.circuits.layers.first_layer import SplitScores
     from attention_viz.protocol.model import Model
 
 _MIXING = ("head", "mixer")
@@ -47,7 +47,7 @@ def is_first(found: WrittenNumber) -> bool:
 
 def split(run: Run, request: Request, of: Score) -> "SplitScores | str":
     """Return a score's query with all its keys; the reason if it has no split."""
-    from attention_viz.circuits.first_layer import split_scores
+    from attention_viz.circuits.layers.first_layer import split_scores
 
     def find() -> "SplitScores | str":
         try:
@@ -66,8 +66,8 @@ def exchange(run: Run, request: Request, of: Score, typed: Sequence[str] = ()) -
 
 
 def _exchange(model: "Model", run: Run, of: Score, typed: Sequence[str]) -> Exchanged:
-    from attention_viz.circuits.first_layer import exchanged
-    from attention_viz.circuits.similar_words import named_words, similar_words, write_words
+    from attention_viz.circuits.layers.first_layer import exchanged
+    from attention_viz.circuits.layers.similar_words import named_words, similar_words, write_words
 
     known, trace, refused = pretrained(model), run.trace, ""
     stream = trace.attention_stream(of.stream)

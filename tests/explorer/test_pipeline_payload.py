@@ -6,8 +6,8 @@ import numpy
 import pytest
 import torch
 
-from attention_viz.circuits.ending import ending
-from attention_viz.circuits.layer_flow import layer_flow
+from attention_viz.circuits.layers.ending import ending
+from attention_viz.circuits.layers.layer_flow import layer_flow
 from attention_viz.explorer.packet import read_packet
 from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, shown_keys
 from attention_viz.explorer.rest_payload import pack_rest

@@ -1,4 +1,4 @@
-"""A page's title and description: of what is on it, before anything has run."""
+"""A page's title and description, known before anything has run."""
 
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions

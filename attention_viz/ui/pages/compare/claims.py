@@ -80,13 +80,13 @@ class RowClaims:
 
     @cached_property
     def _verb(self) -> str:
-        return " receives " if self._mixes else " attends to "
+        return " receives " if self._mixes else " looks at "
 
     @cached_property
     def _turns(self) -> str:
         if self._mixes:
             return " it receives "
-        return " it attends to " if self.choice.what in ("models", "heads") else " it turns to "
+        return " it looks at " if self.choice.what in ("models", "heads") else " it turns to "
 
     @property
     def _mixes(self) -> bool:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -19,6 +19,9 @@ from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import Group
+
+if TYPE_CHECKING:
+    from attention_viz.lesson import Lesson
 
 # As on the Step by step page, in words for beginners.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
@@ -67,10 +70,14 @@ def _follow(choice: LearnChoice, before: State, after: State) -> Mapping[str, An
         return {"guess": "", "word": None}
     if before.query == after.query:
         return {}
+    lesson = _all().get(choice.lesson)
+    return {"word": None} | ({"choice": ""} if lesson is not None and lesson.asks_word else {})
+
+
+def _all() -> "Mapping[str, Lesson]":
     from attention_viz.lesson import LESSONS
 
-    asks_word = choice.lesson in LESSONS and LESSONS[choice.lesson].asks_word
-    return {"word": None} | ({"choice": ""} if asks_word else {})
+    return LESSONS
 
 
 LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
@@ -169,10 +176,8 @@ def open_progress(done: tuple[str, ...]) -> None:
 
 
 def _add_done(more: Sequence[str]) -> None:
-    from attention_viz.lesson import LESSONS
-
     known = {*chosen().done, *more}
-    set_choice(done=tuple(name for name in LESSONS if name in known))
+    set_choice(done=tuple(name for name in _all() if name in known))
 
 
 def _layout(_state: State, row: ControlRow) -> Slots:

@@ -3,8 +3,8 @@
 import threading
 from collections import OrderedDict
 
-from attention_viz.circuits.ending import ending
-from attention_viz.circuits.layer_flow import layer_flow
+from attention_viz.circuits.layers.ending import ending
+from attention_viz.circuits.layers.layer_flow import layer_flow
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.explorer import rest_source
 from attention_viz.explorer.pipeline_payload import rest_id, rows_shown

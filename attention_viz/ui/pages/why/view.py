@@ -9,13 +9,13 @@ import streamlit as st
 from attention_viz.analysis.slides import PutIn, Wrote
 from attention_viz.circuits.asked import Score
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer.split_payload import split_header
 from attention_viz.explorer.why_payload import (
     Question,
     largest_heads,
     layer_heads,
     name_of,
     pack_why,
+    split_header,
     stream_of,
     streams_beside,
 )

@@ -133,7 +133,7 @@ def test_a_pair_of_pieces_is_told_as_the_pair_of_their_words_in_both_texts(scree
     address = f"/compare?model=all-MiniLM-L6-v2&text={one.replace(' ', '+')}&other={other.replace(' ', '+')}&words=on"
     screen.back_to(f"{address}&layer=0&head=4&query={query}&key={key}")
     first, second = (float(trace.weights(0, 4)[1, 4]) for trace in traces)
-    assert claim_of(screen).startswith(f"“zoologists” attends to “river”: {first:.2f}. The word in its place, “city”, ")
+    assert claim_of(screen).startswith(f"“zoologists” looks at “river”: {first:.2f}. The word in its place, “city”, ")
     assert claim_of(screen).endswith(f"gets {second:.2f}")
 
 

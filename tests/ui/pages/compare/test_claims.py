@@ -37,11 +37,11 @@ def test_a_row_says_what_it_turned_to_by_name_and_number() -> None:
     one, other = (shipped(MINILM).trace(text).weights(0, 4)[2] for text in (RIVER, CITY))
     (first, second) = (int(row[1:-1].argmax()) + 1 for row in (one, other))
     assert (first, second) == (5, 7)
-    told = f"“bank” attends to “river”: {one[5]:.2f}. With “city” it turns to “flooded”: {other[7]:.2f}"
+    told = f"“bank” looks at “river”: {one[5]:.2f}. With “city” it turns to “flooded”: {other[7]:.2f}"
     assert words(claims.row(2)) == told == words(claims.pair(2, 5))
     assert claims.row(2).keys == (first, second) and claims.opening() == 2
     # Another pair of the same row has a sentence of its own.
-    assert words(claims.pair(2, 3)) == f"“bank” attends to “of”: {one[3]:.2f}. With “city”: {other[3]:.2f}"
+    assert words(claims.pair(2, 3)) == f"“bank” looks at “of”: {one[3]:.2f}. With “city”: {other[3]:.2f}"
     assert found.queries.one[2] == 2
 
 
@@ -49,15 +49,15 @@ def test_a_row_says_what_it_turned_to_by_name_and_number() -> None:
     ("one", "other", "layer", "head", "query", "told"),
     [
         # The new word itself.
-        (RIVER, CITY, 5, 2, 2, "“bank” attends to [CLS]: 0.48. With “city” also to that word: 0.27"),
-        (RIVER, CITY, 5, 2, 3, "“of” attends to [CLS]: 0.28. With “city” it turns to that word: 0.38"),
+        (RIVER, CITY, 5, 2, 2, "“bank” looks at [CLS]: 0.48. With “city” also to that word: 0.27"),
+        (RIVER, CITY, 5, 2, 3, "“of” looks at [CLS]: 0.28. With “city” it turns to that word: 0.38"),
         # The word in the key's place; the same; a row of another word; one text's own row.
-        (RIVER, CITY, 0, 4, 7, "“flooded” attends to “river”: 0.29. The word in its place, “city”, gets 0.01"),
-        (RIVER, CITY, 0, 4, 0, "[CLS] attends to [CLS] in both: 0.61"),
-        (RIVER, CITY, 0, 4, 3, "“of” attends to “of” in both: 0.19 and 0.18"),
-        (RIVER, CITY, 0, 4, 5, "“river” attends to “bank”: 0.24. In its place, “city” attends to “bank”: 0.28"),
-        (RIVER, f"{RIVER} badly", 0, 4, 8, "Only the second text has “badly”. It attends to [SEP]: 0.23"),
-        (RIVER, "The bank was flooded", 0, 4, 2, "“bank” attends to “river”: 0.58. In the second text it turns to "),
+        (RIVER, CITY, 0, 4, 7, "“flooded” looks at “river”: 0.29. The word in its place, “city”, gets 0.01"),
+        (RIVER, CITY, 0, 4, 0, "[CLS] looks at [CLS] in both: 0.61"),
+        (RIVER, CITY, 0, 4, 3, "“of” looks at “of” in both: 0.19 and 0.18"),
+        (RIVER, CITY, 0, 4, 5, "“river” looks at “bank”: 0.24. In its place, “city” looks at “bank”: 0.28"),
+        (RIVER, f"{RIVER} badly", 0, 4, 8, "Only the second text has “badly”. It looks at [SEP]: 0.23"),
+        (RIVER, "The bank was flooded", 0, 4, 2, "“bank” looks at “river”: 0.58. In the second text it turns to "),
     ],
 )
 def test_each_case_has_its_own_form(one: str, other: str, layer: int, head: int, query: int, told: str) -> None:
@@ -71,7 +71,7 @@ def test_a_decoder_opens_on_its_last_word_and_says_which_rows_cant_differ() -> N
     assert claims.opening() == len(found.queries) - 1
     weights = [shipped(SMOLLM2).trace(text).weights(24, 4)[-1] for text in (one, other)]
     assert words(claims.row(claims.opening())) == (
-        f"The second “to” attends to “Mary”: {weights[0][1]:.2f}. "
+        f"The second “to” looks at “Mary”: {weights[0][1]:.2f}. "
         f"With “Mary” for “John” it turns to “John”: {weights[1][3]:.2f}"
     )
     assert words(claims.row(1)).endswith("It can’t differ: both texts begin alike")
@@ -103,7 +103,7 @@ def test_no_sentence_reads_as_if_the_word_in_the_querys_place_was_attended_to() 
     claims, found = claims_of(MINILM, "John walks to the river", "Mary walks to the river", 0, 4)
     (row,) = found.queries.substituted
     for claim in (claims.row(row), claims.pair(row, 4), claims.pair(row, row)):
-        assert words(claim).startswith("“john” attends to “") and ". In its place, “mary” attends to “" in words(claim)
+        assert words(claim).startswith("“john” looks at “") and ". In its place, “mary” looks at “" in words(claim)
 
 
 def test_layers_without_a_softmax_receive_shares_of_size() -> None:

@@ -55,7 +55,7 @@ def test_a_word_that_is_pointed_at_or_pressed_asks_at_once_and_a_head_of_the_map
     found = av.compare(one, other, 0, 4)
     told = sentences(found)
     expect(claim_in(page)).to_have_text(told[2])
-    assert told[2] == "“bank” attends to “river”: 0.58. With “city” it turns to “flooded”: 0.37"
+    assert told[2] == "“bank” looks at “river”: 0.58. With “city” it turns to “flooded”: 0.37"
     expect_row(page, found, 2)
     # Both texts are there in full, the changed word marked in each.
     lines = page.get_by_test_id("compare").locator(".av-texts li")

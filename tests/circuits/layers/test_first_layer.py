@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
-from attention_viz.circuits.first_layer import exchanged, split_scores
+from attention_viz.circuits.layers.first_layer import exchanged, split_scores
 from tests.shipped import SMOLLM2, shipped
 
 TEXT = "The bank of the river was flooded"

@@ -10,8 +10,8 @@ from torch.nn.functional import normalize
 from torch.testing import assert_close
 
 import attention_viz as av
-from attention_viz.circuits.ending import ending
-from attention_viz.circuits.layer_flow import layer_flow
+from attention_viz.circuits.layers.ending import ending
+from attention_viz.circuits.layers.layer_flow import layer_flow
 from attention_viz.errors import TraceError, UnsupportedModel
 from tests.models.families import PLAIN, build, ids
 from tests.shipped import MINILM, SMOLLM2, plain, shipped
