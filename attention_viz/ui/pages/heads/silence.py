@@ -33,6 +33,9 @@ from attention_viz.views.style.wording import shortened, weight_text
 
 _ZERO = Change("zero")
 _KEY, _GRID = "heads-effect", "heads-grid"
+# The button's words: before it is pressed, and then.
+_OF_HEAD = ["Ablate head", "Restore head"]
+_OF_LAYER = ["Ablate layer’s mixer", "Restore layer’s mixer"]
 # Rows shown: of words, and of sentences, which are longer.
 _WORDS, _SENTENCES = 4, 3
 # Smaller changes count as none: two digits don't show them.
@@ -134,11 +137,10 @@ def _shown_head(run: Run, state: State) -> dict[str, Any]:
     stream = run.stream(state.stream)
     layer, head = run.place(stream, state.layer, state.head)
     channels = has_channels(run.trace, stream, layer)
-    what = "layer’s mixer" if channels else "head"
     return {
         "of": f"{stream} {layer} {head}",
         "name": f"layer {layer}’s mixer" if channels else f"{layer}·{head}",
-        "buttons": [f"Ablate {what}", f"Restore {what}"],
+        "buttons": _OF_LAYER if channels else _OF_HEAD,
         "rows": _SENTENCES if _compares(run, state) else _WORDS if state.facts.predicts else 0,
     }
 
