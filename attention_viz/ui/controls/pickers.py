@@ -152,7 +152,7 @@ def sentence() -> ControlRow:
 
 def switch(label: str, options: Mapping[str, str], of: Group[Any], name: str, key: str = "") -> None:
     """Draw a row of exclusive buttons."""
-    look = {"required": True, "label_visibility": "collapsed"}
+    look: dict[str, Any] = {"required": True, "label_visibility": "collapsed"}
     widgets.show(st.segmented_control, label, of=of, name=name, key=key, options=options, **look)
 
 
