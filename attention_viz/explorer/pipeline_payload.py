@@ -4,8 +4,8 @@ Numbers are float32; `arrays` in the header has each matrix's offset and shape. 
 the chosen row and its lanes' keys.
 """
 
-import zlib
 from dataclasses import replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy
@@ -55,10 +55,13 @@ def rows_shown(opened: OpenHead, query: int) -> list[int]:
 
 
 def rest_id(opened: OpenHead) -> str:
-    """Return the name of a layer's rest, equal for all of its heads."""
-    numbers = opened.entry.attention.query.detach().float().cpu().numpy()
-    edits = ", ".join(opened.trace.provenance.edits)
-    return f"{opened.stream} {opened.layer} {zlib.crc32(numbers.tobytes())} {edits}"
+    """Return the name of a layer's rest: equal for all of its heads, another for another model, text or edit."""
+    trace = opened.trace
+    told = blake2b(repr((trace.provenance.model, trace.provenance.edits)).encode(), digest_size=16)
+    # The output depends on everything that a layer reads, such as an encoder's text.
+    for numbers in (opened.entry.attention.query, trace.output):
+        told.update(numbers.detach().float().cpu().contiguous().numpy().tobytes())
+    return f"{opened.stream} {opened.layer} {told.hexdigest()}"
 
 
 def shown_keys(weights: Float[Tensor, " key"], key: int) -> list[int]:

@@ -69,6 +69,8 @@ def pooling_of(folder: Path) -> dict[str, Any] | None:
 
     None if it isn't such a folder, or pools in another way.
     """
+    if not folder.is_absolute():  # a hub's name, not a folder
+        return None
     try:
         modules = json.loads((folder / _MODULES).read_text("utf-8"))
         kinds = {str(one["type"]).rpartition(".")[2]: str(one["path"]) for one in modules}

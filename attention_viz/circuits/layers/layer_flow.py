@@ -156,12 +156,15 @@ def layer_flow(trace: Trace, layer: int, stream: str | None = None) -> LayerFlow
     stream = trace.attention_stream(stream)
     run = run_of(trace)
     with _lock:
-        known = _known.setdefault(trace, OrderedDict())
-        if (stream, layer) not in known:
-            while len(known) >= _MOST:
+        found = _known.setdefault(trace, OrderedDict()).get((stream, layer))
+    if found is None:
+        # Outside the lock, since others' layers needn't wait for this one.
+        found = _flow(run, trace, layer, stream)
+        with _lock:
+            known = _known.setdefault(trace, OrderedDict())
+            known[stream, layer] = found
+            while len(known) > _MOST:
                 known.popitem(last=False)
-            known[stream, layer] = _flow(run, trace, layer, stream)
-        found = known[stream, layer]
     if isinstance(found, str):
         raise UnsupportedModel(f"this model's layer isn't read here: {found}")
     return found

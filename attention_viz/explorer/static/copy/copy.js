@@ -7,7 +7,7 @@ import {element} from "../parts/element.js";
  * @import {Part, View} from "../parts/view.js" */
 
 const SHARPNESS = 2;
-const SAID = {copied: "Copied", saved: "Saved as a file: this browser's clipboard takes no pictures here"};
+const SAID = {failed: "This browser can't make the picture; save the SVG", copied: "Copied", saved: "Saved as a file: this browser's clipboard takes no pictures here"};
 const TOLD_FOR = 4000;
 
 /** @param {Pick<View, "root" | "now" | "colours" | "store">} view @returns {Part} */
@@ -90,6 +90,11 @@ async function pngOf(picture) {
  * @param {() => Promise<Blob>} make @returns {Promise<keyof typeof SAID>} */
 async function putOnClipboard(make) {
   const picture = make();
+  try {
+    await picture;
+  } catch {
+    return "failed";
+  }
   try {
     await navigator.clipboard.write([new ClipboardItem({"image/png": picture})]);
     return "copied";

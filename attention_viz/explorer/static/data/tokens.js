@@ -166,7 +166,7 @@ function countRepeats(texts) {
 }
 
 /** @param {number} number */
-function subscript(number) {
+export function subscript(number) {
   return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
 }
 

@@ -44,6 +44,9 @@ function exchanged(header, split, view, word) {
   const rows = (view.words ?? []).map(([one, number, weight]) => ({word: one, number, weight, isOwn: false}));
   if (rows.length && at >= 0)
     rows.push({word: header.keys[split.key], number: split.scores[at], weight: split.weights[at], isOwn: true});
+  // At the same place, the distance adds the same to each word's score.
+  const distance = split.beside?.[at] ?? 0;
+  for (const row of rows) row.number += distance;
   rows.sort((one, other) => other.number - one.number);
   const lines = rows.map((row) =>
     element(

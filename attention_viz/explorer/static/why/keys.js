@@ -4,6 +4,7 @@ import {plainNumber, signed, wordAt} from "./reading.js";
 import {comparedWith, partName, sumInWords} from "./verdict.js";
 import {element} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
+import {subscript} from "../data/tokens.js";
 
 /** @import {WhyHeader} from "./reading.js"
  * @import {SplitView} from "./split.js"
@@ -105,9 +106,10 @@ function legendOf(header, names) {
 
 /** A key's word, numbered where it repeats. @param {WhyHeader} header @param {number} at */
 function keyName({keys}, at) {
-  const same = keys.flatMap((word, place) => (word === keys[at] ? [place] : []));
-  const number = same.length > 1 ? String(same.indexOf(at) + 1) : "";
-  const below = [...number].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
+  const first = keys.indexOf(keys[at]);
+  const repeats = first < at || keys.includes(keys[at], at + 1);
+  const before = repeats ? keys.slice(first, at).filter((word) => word === keys[at]).length : 0;
+  const below = repeats ? subscript(before + 1) : "";
   return element("bdi", {class: "av-split-name", title: keys[at]}, keys[at] + below);
 }
 

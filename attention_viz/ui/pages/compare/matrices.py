@@ -57,7 +57,7 @@ def _show_part(choice: CompareChoice, first: ShownSide, second: ShownSide, compa
     _show_matrix(
         title,
         _KEYS[part],
-        (values.numpy(), blocked),
+        (values.detach().float().cpu().numpy(), blocked),
         (_labels(queries), _labels(keys)),
         signed=is_signed,
         marked=(marked[0], marked[1]),
@@ -71,7 +71,7 @@ def show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
     tokens = one.trace.query_tokens(side.stream), one.trace.key_tokens(side.stream)
     with st.container():
         title = side_words(choice, side.state, side.stream, second=part == "other", where=side.where)
-        matrix = one.weights.numpy(), one.blocked.numpy()
+        matrix = one.weights.detach().float().cpu().numpy(), one.blocked.cpu().numpy()
         _show_matrix(title, _KEYS[part], matrix, (tokens[0].said, tokens[1].said), signed=one.mixes)
 
 

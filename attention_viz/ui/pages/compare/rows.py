@@ -1,7 +1,9 @@
 """The Compare page's component: both texts, a query's row in both heads, and the map of all heads."""
 
 import functools
+from dataclasses import dataclass
 from typing import Any
+from weakref import ref
 
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.texts import text_changes
@@ -9,7 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import compare_source
 from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, pack_compare, rows_sent
 from attention_viz.serving.runs import candidates, reads_on
-from attention_viz.ui import widgets
+from attention_viz.ui import visit, widgets
 from attention_viz.ui.controls.thing import thing_label
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.claims import Phrase, RowClaims
@@ -26,24 +28,40 @@ _SAME = "Both sentences are the same: type another one, or change a word."
 _compare = widgets.component("compare", *compare_source())
 
 
+@dataclass
+class _Sent:
+    """The rows that the browser has: a long text's sentences take a while to make."""
+
+    of: object = None
+    packed: bytes = b""
+
+
+def _heads_of(comparison: Comparison) -> tuple[object, ...]:
+    return tuple((ref(one.trace), one.stream, one.layer, one.head) for one in (comparison.one, comparison.other))
+
+
 def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, second: ShownSide) -> None:
     """Show the component, with its chosen head and query."""
     claims = RowClaims(choice, first.state, comparison)
     pair = places_of_pair(comparison, first)
     query = claims.opening() if pair is None else pair[0]
     rows = rows_sent(comparison, [query])
-    said = {place: claims.row(place) for place in rows}
-    packed = pack_compare(
-        comparison,
-        rows,
-        {place: (one.phrase, one.keys) for place, one in said.items()},
-        _sides(choice, first, second),
-        predicts=_predicts(first) or _predicts(second),
-        distances=_distances(choice, comparison),
-    )
+    sent = visit.memory(_Sent)
+    of = _heads_of(comparison), choice, tuple(rows), _sides(choice, first, second)
+    if sent.of != of:
+        said = {place: claims.row(place) for place in rows}
+        sent.packed = pack_compare(
+            comparison,
+            rows,
+            {place: (one.phrase, one.keys) for place, one in said.items()},
+            _sides(choice, first, second),
+            predicts=_predicts(first) or _predicts(second),
+            distances=_distances(choice, comparison),
+        )
+        sent.of = of
     take = functools.partial(_take, choice, comparison, first)
-    _compare(key=_KEY, data=packed, on_choice_change=take)
-    shown = said[query] if pair is None else claims.pair(*pair)
+    _compare(key=_KEY, data=sent.packed, on_choice_change=take)
+    shown = claims.row(query) if pair is None else claims.pair(*pair)
     phrase = [(_SAME, "")] if _is_same_text(choice, first, second) else shown.phrase
     show_channel(_KEY, **_message(choice, comparison, second, query, phrase, shown.keys))
 

@@ -66,7 +66,7 @@ def show_numbers(
 def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range], cell: tuple[int, int] | None) -> Grid:
     rows, columns = (slice(one.start, one.stop) for one in shown)
     values = numbers.values[rows, columns].detach().float().cpu()
-    blocked = ~values.isfinite() if numbers.blocked is None else numbers.blocked[rows, columns].cpu()
+    blocked = values.isneginf() if numbers.blocked is None else numbers.blocked[rows, columns].cpu()
     values = values.masked_fill(~values.isfinite(), torch.nan)
     labels = [[label_of(opened, axis, at) for at in one] for axis, one in zip(numbers.axes, shown, strict=True)]
     titles = [_TITLES.get(axis, "Dimensions") for axis in numbers.axes]

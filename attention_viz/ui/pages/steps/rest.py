@@ -9,6 +9,7 @@ from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.explorer import rest_source
 from attention_viz.explorer.pipeline_payload import rest_id, rows_shown
 from attention_viz.explorer.rest_payload import pack_note, pack_rest
+from attention_viz.serving.door import ANALYSES
 from attention_viz.serving.runs import Run
 from attention_viz.steps.head import OpenHead
 from attention_viz.ui import widgets
@@ -36,12 +37,13 @@ def _rest_of(run: Run, opened: OpenHead, query: int) -> bytes:
     if known is not None:
         return known
     try:
-        found = _pack(run, opened, of, rows)
+        with ANALYSES:
+            found = _pack(run, opened, of, rows)
     except TraceError:
         return pack_note(of, "The rest of the layer needs the model, and this trace comes without one.")
     except AttentionVizError as error:
         message = str(error)
-        found = pack_note(of, message[:1].upper() + message[1:])
+        return pack_note(of, message[:1].upper() + message[1:])
     with _lock:
         _packed[key] = found
         while len(_packed) > _MOST:
