@@ -7,7 +7,11 @@ import {element} from "../parts/element.js";
  * @import {Part, View} from "../parts/view.js" */
 
 const SHARPNESS = 2;
-const SAID = {failed: "This browser can't make the picture; save the SVG", copied: "Copied", saved: "Saved as a file: this browser's clipboard takes no pictures here"};
+const SAID = {
+  failed: "This browser can't make the picture; save the SVG",
+  copied: "Copied",
+  saved: "Saved as a file: this browser's clipboard takes no pictures here",
+};
 const TOLD_FOR = 4000;
 
 /** @param {Pick<View, "root" | "now" | "colours" | "store">} view @returns {Part} */
