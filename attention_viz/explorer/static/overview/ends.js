@@ -13,7 +13,7 @@ const LEAST_SEEN = 12;
 /** @param {(line: Line, place: number) => void} go */
 export function createEnds(go) {
   const [before, after] = ["av-end-before", "av-end-after"].map((side) =>
-    element("div", {class: `av-ends ${side}`, "data-testid": "explorer-ends"}),
+    element("div", {class: `av-far-ends ${side}`, "data-testid": "explorer-ends"}),
   );
   let shown = "";
   return {
