@@ -21,7 +21,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.parts.explorer import asked_page, show_channel
 from attention_viz.ui.parts.markdown import as_sentence
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
-from attention_viz.views.style.wording import shortened, weight_text
+from attention_viz.views.style.wording import share_text, shortened, weight_text
 
 # Parts of a sentence, each with its role.
 Parts = list[tuple[str, str]]
@@ -87,7 +87,7 @@ def likelier_words(rows: Sequence[tuple[str, float, float]]) -> Parts:
 def moved_words(before: Trace, after: Trace) -> Parts:
     """Tell how far the output moves, and which token's moves most."""
     moved, tokens = moved_output(before, after), before.query_tokens(before.streams[0])
-    mean = [("the output moves by ", ""), (_share(float(moved.mean())), "")]
+    mean = [("the output moves by ", ""), (share_text(float(moved.mean())), "")]
     counted = list(tokens.counted)
     if len(counted) < 2 or len(moved) != len(tokens):
         return mean
@@ -95,11 +95,7 @@ def moved_words(before: Trace, after: Trace) -> Parts:
     words = words_of(tokens)
     which, name = words.named(words.of_position[most])
     name = tokens.placed_at(most) or name
-    return [*mean, (f", most at {which}", ""), (name, "query"), (f": {_share(float(moved[most]))}", "")]
-
-
-def _share(number: float) -> str:
-    return "less than 0.1 %" if 0 < number < 0.0005 else f"{number:.1%}".replace("%", " %")
+    return [*mean, (f", most at {which}", ""), (name, "query"), (f": {share_text(float(moved[most]))}", "")]
 
 
 def _quoted(label: str) -> str:

@@ -56,6 +56,13 @@ def _seen(label: str) -> str:
     return " ".join(map(visible, label.split(" "))) if all(label.split(" ")) else visible(label)
 
 
+def share_text(share: float) -> str:
+    """Write a share or a change in percent, such as "48 %", "1.2 %" and "<0.1 %"."""
+    if 0 < share < 0.0005:
+        return "<0.1 %"
+    return f"{share:.1%}".replace("%", " %") if share < 0.0995 else f"{share:.0%}".replace("%", " %")
+
+
 def with_minus(number: str) -> str:
     """Use a true minus sign on pages, not files."""
     return number.replace("-", "−")

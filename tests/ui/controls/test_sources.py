@@ -19,6 +19,7 @@ from attention_viz.sources import CATALOGUE
 from attention_viz.sources.hub import Plan, RemoteFile
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import model
+from attention_viz.views.style.wording import share_text
 from tests.ui.screens import Screen
 
 TEXT = "the bank of the river"
@@ -171,4 +172,4 @@ def test_a_link_to_a_folder_that_names_no_head_is_told_of_none_and_its_heads_are
     moved = moved_output(model.trace(text), model.trace(text, edits=[av.Ablate(layer, head)]))
     screen = Screen().open(f"/heads?{urlencode({**screen.address, 'silence': 'on'})}")
     share = float(moved.mean())
-    assert f"moves by {share:.0%} of its length" in screen.channel("heads-effect")["note"]
+    assert f"moves by {share_text(share)} of its length" in screen.channel("heads-effect")["note"]

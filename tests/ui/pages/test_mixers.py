@@ -15,6 +15,7 @@ import attention_viz as av
 from attention_viz.models import load
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.views.style.wording import share_text
 from tests.conftest import OpenPage, Server
 from tests.inputs.test_text import byte_tokenizer
 from tests.recording.mixers.hybrids import build
@@ -55,7 +56,7 @@ def test_a_mixers_head_is_carried_silenced_and_measured_by_shares(address: Calla
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, 1, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     told = screen.channel("heads-effect")
-    assert f"The output moves by {moved:.0%} of its length" in told["note"]
+    assert f"The output moves by {share_text(moved)} of its length" in told["note"]
     row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").written
     share = float(abs(row[3]) / abs(row).sum())
     verb = "is taken away from" if row[3] < 0 else "is carried to"
@@ -73,7 +74,7 @@ def test_a_layer_with_a_matrix_per_channel_is_one_entry_that_is_ablated_whole(
     before, after = (model.trace(TEXT, edits=edits) for edits in ((), [av.Ablate(0, None, "zero", "mixer")]))
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     told = screen.channel("heads-effect")
-    assert f"The output moves by {moved:.0%} of its length" in told["note"]
+    assert f"The output moves by {share_text(moved)} of its length" in told["note"]
     assert "Layer 0 · selective scan, all channels" in screen.words and "arrives at" in screen.words
 
 

@@ -11,6 +11,7 @@ import attention_viz as av
 from attention_viz.edits.effects import moved_output
 from attention_viz.models.model import AttentionModel
 from attention_viz.ui.parts.matters import likelier_words, moved_words
+from attention_viz.views.style.wording import share_text
 from tests.conftest import OpenPage
 from tests.shipped import shipped
 
@@ -38,7 +39,7 @@ def test_an_encoders_output_is_told_by_how_far_it_moves_and_where_most(minilm: A
     most = int(moved[1:-1].argmax()) + 1
     said = "".join(text for text, _ in moved_words(before, after))
     label = before.query_tokens().labels[most]
-    assert said.startswith(f"the output moves by {float(moved.mean()):.1%}".replace("%", " %"))
+    assert said.startswith(f"the output moves by {share_text(float(moved.mean()))}")
     assert said.endswith(f"“{label}”: {float(moved[most]):.1%}".replace("%", " %"))
 
 

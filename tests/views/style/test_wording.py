@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_viz.trace.spelling import visible
-from attention_viz.views.style.wording import escaped, one_line, readable, shortened, weight_text
+from attention_viz.views.style.wording import escaped, one_line, readable, share_text, shortened, weight_text
 
 
 @pytest.mark.parametrize("label", ["<|startoftranscript|>", "a<b>&\"c'" * 4, "&&&&&&&&&&&&&&&&&&&&&&"])
@@ -71,3 +71,16 @@ def test_a_weight_is_written_with_two_digits_as_browsers_write_it() -> None:
     wanted = {0: "0.00", 0.001: "<0.01", 0.00499: "<0.01", 0.005: "0.01", 0.125: "0.13", 0.58: "0.58", 0.996: "1.00"}
     assert {weight: weight_text(weight) for weight in wanted} == wanted
     assert [weight_text(weight) for weight in (-1.07, -0.001)] == ["−1.07", ">−0.01"]
+
+
+def test_a_share_is_written_in_percent_as_short_as_it_can_be() -> None:
+    wanted = {
+        0: "0.0 %",
+        0.0003: "<0.1 %",
+        0.0005: "0.1 %",
+        0.0123: "1.2 %",
+        0.0994: "9.9 %",
+        0.48: "48 %",
+        1.3: "130 %",
+    }
+    assert {share: share_text(share) for share in wanted} == wanted

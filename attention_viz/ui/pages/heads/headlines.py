@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.wording import weight_text, with_minus
+from attention_viz.views.style.wording import share_text, weight_text, with_minus
 
 # Correlations nearer to 0 show no relation worth a headline.
 _RELATED = 0.3
@@ -71,7 +71,7 @@ def tested_words(effects: Mapping[Head, float], count: int) -> str:
     if len(effects) < count or not effects:
         return "Each head is ablated in turn, to see how far the output moves."
     head = max(effects, key=lambda one: effects[one])
-    return f"Without {_name(head)}, the output moves by {effects[head]:.0%}: the most of {count} heads."
+    return f"Without {_name(head)}, the output moves by {share_text(effects[head])}: the most of {count} heads."
 
 
 def _measured(table: pandas.DataFrame, name: str) -> pandas.Series:

@@ -29,7 +29,7 @@ from attention_viz.ui.pages.heads.words import named
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.markdown import as_sentence
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
-from attention_viz.views.style.wording import shortened, weight_text
+from attention_viz.views.style.wording import share_text, shortened, weight_text
 
 _ZERO = Change("zero")
 _KEY, _GRID = "heads-effect", "heads-grid"
@@ -242,14 +242,10 @@ def _far(before: Run, after: Run, name: str) -> str:
     tokens = before.trace.query_tokens(before.trace.streams[-1])
     places = list(tokens.counted) or list(range(len(moved)))
     most = max(places, key=lambda place: float(moved[place]))
-    mean = f"Without {name}, the output moves by {_percent(float(moved.mean()))}"
+    mean = f"Without {name}, the output moves by {share_text(float(moved.mean()))}"
     if not moved.any() or len(places) < 2:
         return f"{mean}."
-    return f"{mean}; {named(tokens, most)} most, by {_percent(float(moved[most]))}."
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+    return f"{mean}; {named(tokens, most)} most, by {share_text(float(moved[most]))}."
 
 
 def _next_word(before: Run, after: Run, state: State, place: int, name: str) -> _Effect:
@@ -268,8 +264,8 @@ def _next_word(before: Run, after: Run, state: State, place: int, name: str) -> 
         was=f"{what}: {_quoted(was[0])}, {weight_text(was[1])}.",
         sentence=f"{begins}{'; '.join(changes)}.",
         title="Probability of the next word" if follows else what,
-        rows=_first(rows, _WORDS),
-        note=f"The output moves by {_percent(moved)} of its length, on average over the {among}.",
+        rows=_first(rows, _WORDS, rising),
+        note=f"The output moves by {share_text(moved)} of its length, on average over the {among}.",
     )
 
 
@@ -289,7 +285,7 @@ def _nearest(before: Run, after: Run, state: State, offer: str, name: str) -> _E
         was=offer,
         sentence=f"{_far(before, after, name)}{turns}",
         title=f"Nearest of {len(SENTENCES)} example sentences",
-        rows=_first(rows, _SENTENCES),
+        rows=_first(rows, _SENTENCES, most),
         note="Cosine similarity of mean last-layer vectors. The unchanged model reads the example sentences.",
     )
 
@@ -298,11 +294,12 @@ def _quoted(label: str) -> str:
     return f"“{shortened(label.strip('· ') or label, 60)}”"
 
 
-def _first(rows: Sequence[tuple[str, float, float]], count: int) -> list[tuple[str, float, float]]:
-    """Return the first rows, and the one that is largest now."""
-    now = max(rows, key=lambda row: row[2])
+def _first(
+    rows: Sequence[tuple[str, float, float]], count: int, told: tuple[str, float, float]
+) -> list[tuple[str, float, float]]:
+    """Return the first rows, and the one that the sentence tells of."""
     first = list(rows[:count])
-    return first if now in first else [*first[: count - 1], now]
+    return first if told in first else [*first[: count - 1], told]
 
 
 def _compares(run: Run, state: State) -> bool:

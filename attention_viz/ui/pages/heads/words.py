@@ -140,10 +140,10 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     ]
     most.sort(key=lambda name: float(ranks[name]))
     parts = [
-        f"number {int(ranks[name])} by {metric_in(table, name).label.lower()} ({table.loc[head, name]:.3f})"
+        f"number {int(ranks[name])} by the metric {metric_in(table, name).label.lower()} ({table.loc[head, name]:.2f})"
         for name in most
     ]
-    return f"Among {len(table)} heads, layer {head[0]}, head {head[1]} ranks {listed(parts)}." if parts else ""
+    return f"Among {len(table)} heads, {head[0]}·{head[1]} ranks {listed(parts)}." if parts else ""
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:

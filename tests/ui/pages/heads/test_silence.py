@@ -14,6 +14,7 @@ from attention_viz.edits.effects import moved_output
 from attention_viz.explorer.packet import read_packet
 from attention_viz.ui.pages.heads.choice import VIEWS
 from attention_viz.ui.pages.heads.silence import SENTENCES
+from attention_viz.views.style.wording import share_text
 from tests.ui.screens import Screen
 
 TEXT = "moon cheese frog ring moon cheese"
@@ -44,7 +45,7 @@ def test_ablating_the_chosen_head_shows_the_next_word_before_and_after(tmp_path:
     assert most == word or f"“{model.labels([most])[0]}” rises" in told["sentence"]
     assert max(row[2] for row in told["rows"]) == pytest.approx(float(new[most]), abs=1e-6)
     far = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
-    assert f"The output moves by {far:.0%} of its length" in told["note"]
+    assert f"The output moves by {share_text(far)} of its length" in told["note"]
     # The whole run can be downloaded here, too, as it was before the ablation.
     (tmp_path / "run").write_bytes(screen.download("Trace (safetensors)"))
     assert torch.equal(av.Trace.load(tmp_path / "run").weights(1, 1), before.weights(1, 1))
@@ -85,7 +86,9 @@ def test_an_embedder_shows_the_nearest_of_a_dozen_sentences() -> None:
     runs = [model.trace(BANK, edits=edits).output for edits in ((), [av.Ablate(0, 4)])]
     moved = (runs[1] - runs[0]).norm(dim=-1) / runs[0].norm(dim=-1)
     most = int(moved[1:-1].argmax())
-    words = f"moves by {moved.mean():.0%}; “{BANK.lower().split()[most]}” most, by {moved[1 + most]:.0%}"
+    words = (
+        f"moves by {share_text(moved.mean())}; “{BANK.lower().split()[most]}” most, by {share_text(moved[1 + most])}"
+    )
     assert words in told["sentence"]
 
 
@@ -100,7 +103,10 @@ def test_the_view_of_ablated_heads_runs_by_itself_and_stays() -> None:
     ]
     assert screen.channel("heads-grid", "effects")["effects"] == pytest.approx(tried, abs=1e-6)
     layer, head = divmod(tried.index(max(tried)), 4)
-    assert f"### Without {layer}·{head}, the output moves by {max(tried):.0%}: the most of 8 heads." in screen.words
+    assert (
+        f"### Without {layer}·{head}, the output moves by {share_text(max(tried))}: the most of 8 heads."
+        in screen.words
+    )
 
 
 @pytest.mark.parametrize("view", VIEWS)
