@@ -40,7 +40,7 @@ def test_an_encoders_output_is_told_by_how_far_it_moves_and_where_most(minilm: A
     said = "".join(text for text, _ in moved_words(before, after))
     label = before.query_tokens().labels[most]
     assert said.startswith(f"the output moves by {share_text(float(moved.mean()))}")
-    assert said.endswith(f"“{label}”: {float(moved[most]):.1%}".replace("%", " %"))
+    assert said.endswith(f"“{label}”: {share_text(float(moved[most]))}")
 
 
 def test_the_answer_comes_below_the_headline_and_nothing_moves(stay: OpenPage, idle: Idle) -> None:
