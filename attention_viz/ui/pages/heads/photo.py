@@ -8,6 +8,7 @@ from attention_viz.analysis.places import patch_grid
 from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
+from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.figures.seen import laid_over, over_patches, png_data
 from attention_viz.views.style.wording import weight_text
@@ -30,7 +31,8 @@ def show_photo(shown: Run, state: State, stream: str) -> None:
     who = "the class token, a summary slot" if place is None else "the framed patch"
     words = f"Light: what {who} attends to. Fully lit: {weight_text(float(grid.max()))}."
     frame = "" if place is None else _frame(place, *patch_grid(tokens).shape)
-    source = png_data(laid_over(trace.seen.picture.numpy(), grid))
+    picture, of = trace.seen.picture.numpy(), ("photo", stream, state.layer, readings.head(state), query)
+    source = made_once(trace, of, lambda: png_data(laid_over(picture, grid)))
     st.html(
         f'<div class="heads-photo" role="img" aria-label="{html.escape(words)}">'
         f'<img alt="" src="{source}">{frame}</div>'
