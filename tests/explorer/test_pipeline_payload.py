@@ -9,9 +9,10 @@ import torch
 from attention_viz.circuits.layers.ending import ending
 from attention_viz.circuits.layers.layer_flow import layer_flow
 from attention_viz.explorer.packet import read_packet
-from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, shown_keys
+from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack_pipeline, rest_id, shown_keys
 from attention_viz.explorer.rest_payload import pack_rest
 from attention_viz.operation.shapes import side_by_side
+from attention_viz.steps.head import open_head
 from attention_viz.steps.steps import STEPS, steps_of
 from tests.explorer.opened_heads import LONG, OF_A_SCORE, every_term, long_text
 from tests.shipped import MINILM, shipped
@@ -101,3 +102,16 @@ def test_the_rest_of_a_layer_is_sent_with_lengths_and_each_sums_largest_addition
     dimension, before, added, after = arrays["most"][1, 4:]
     assert added == flow.parts[1].added[2].abs().max() * numpy.sign(added) == flow.parts[1].added[2, int(dimension)]
     assert before == flow.parts[0].left[2, int(dimension)] and before + added == pytest.approx(after, abs=1e-6)
+
+
+def test_the_rest_of_a_layer_has_one_name_for_all_heads_and_another_for_another_text_that_it_depends_on() -> None:
+    model = shipped("translation")
+    sources = ("the black cat sleeps", "the small dog eats")
+    traces = [model.trace(text, target="le chat noir") for text in sources]
+    # The first layer of the decoder has the same queries for both, and another output.
+    queries = [trace.attention(0, "decoder").query for trace in traces]
+    assert torch.equal(*queries)
+    names = [rest_id(open_head(trace, 0, 0, stream="decoder")) for trace in traces]
+    assert names[0] != names[1]
+    assert rest_id(open_head(traces[0], 0, 1, stream="decoder")) == names[0]
+    assert rest_id(open_head(traces[0], 0, 0, stream="encoder")) != names[0]
