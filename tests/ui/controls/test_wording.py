@@ -7,9 +7,11 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
+from attention_viz.explorer.packet import read_packet
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.controls.wording import read_otherwise
+from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 from tests.shipped import shipped
 from tests.ui.screens import Screen
@@ -36,9 +38,11 @@ def tokens(screen: Screen) -> list[str]:
     return screen.table().drop_duplicates("query").sort_values("query").query_token.tolist()
 
 
-def bars(screen: Screen, position: int) -> list[str]:
-    """What is written on each bar of what is likeliest at a position, strongest first."""
-    return [text for one in screen.figure(f"candidates-{position}")["data"] for text in one["text"]]
+def bars(screen: Screen, key: str) -> list[tuple[str, str]]:
+    """The label of each bar with its number, strongest first."""
+    (found,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith(f"-{key}")]
+    told = read_packet(found)[0]
+    return list(zip(told["labels"], told["written"], strict=True))
 
 
 def has(screen: Screen, label: str) -> bool:
@@ -91,11 +95,10 @@ def test_what_comes_next_is_the_softmax_of_the_output(screen: Screen) -> None:
     trace = shipped("induction").trace("moon cheese frog ring moon cheese")
     likely = shipped("induction").candidates(trace, count=6)
     assert "Next token" in screen.words and "“frog”" in screen.words
-    texts = bars(screen, 6)
-    shown = [one if one >= 0.0005 else None for one in trace.output[-1].softmax(-1).sort(descending=True).values[:6]]
-    assert [text.split()[0] for text in texts[:6]] == likely.token.tolist()
-    assert [text.split()[1] for text in texts[:6]] == ["<0.001" if one is None else f"{one:.3f}" for one in shown]
-    assert texts[6].split() == ["frog", f"{trace.weights(1, 1)[-1].max():.3f}"]
+    shown = trace.output[-1].softmax(-1).sort(descending=True).values[:6].tolist()
+    assert bars(screen, "candidates-6") == list(zip(likely.token.tolist(), map(weight_text, shown), strict=True))
+    heaviest = float(trace.weights(1, 1)[-1].max())
+    assert bars(screen, "candidates-row-6")[0] == ("frog", weight_text(heaviest))
 
 
 def test_a_masked_word_is_guessed(screen: Screen) -> None:
@@ -103,7 +106,7 @@ def test_a_masked_word_is_guessed(screen: Screen) -> None:
     screen.back_to(f"/?model=coreference&text={quote(text)}&layer=1&head=2")
     assert "Prediction at [MASK]" in screen.words
     position = shipped("coreference").trace(text).query_tokens().labels.index("[MASK]")
-    assert re.match(r"^it\s", bars(screen, position)[0])
+    assert bars(screen, f"candidates-{position}")[0][0] == "it"
 
 
 @pytest.mark.parametrize("place", ["/?text=the+bank", "/?model=coreference&text=the+cup", "/?model=scratch&text=a+b"])

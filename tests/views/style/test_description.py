@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import pytest
 
 from attention_viz import views
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.description import spoken
 from tests.shipped import shipped
@@ -22,7 +23,7 @@ def test_a_matrix_tells_what_each_token_looks_at_most(bank: Trace, names: bool) 
     said = spoken(views.heatmap(bank, 0, 4, names=names))
     assert spoken(copy.deepcopy(views.heatmap(bank, 0, 4, names=names))) == said
     weights = bank.weights(0, 4)
-    labels = bank.query_tokens().labels if names else [f"position {at}" for at in range(9)]
+    labels = number_repeats(bank.query_tokens().labels) if names else [f"position {at}" for at in range(9)]
     best = weights.argmax(dim=-1).tolist()
     told = [
         f"{labels[row]} attends to {labels[best[row]]}: {float(weights[row, best[row]]):.6f}"[:-3] for row in range(9)

@@ -67,12 +67,12 @@ function headlineWords(claim, usual) {
   return words.filter((word) => word.length > 0);
 }
 
-/** @param {SVGSVGElement} picture */
+/** @param {SVGElement} picture */
 function svgBlob(picture) {
   return new Blob([new XMLSerializer().serializeToString(picture)], {type: "image/svg+xml"});
 }
 
-/** @param {SVGSVGElement} picture @returns {Promise<Blob>} */
+/** @param {SVGElement} picture @returns {Promise<Blob>} */
 async function pngOf(picture) {
   const address = URL.createObjectURL(svgBlob(picture));
   try {

@@ -1,13 +1,13 @@
 // A picture of what is told, to take along: the headline, the text, and the arcs of the query's row, as one SVG.
 
 import {weightsOfRow} from "./row.js";
+import {svg} from "../parts/element.js";
 
 /** @import {Colours} from "../parts/style.js"
  * @import {View} from "../parts/view.js" */
 
 /** A piece of text in one colour. @typedef {{text: string, colour: string}} Run */
 
-const SPACE = "http://www.w3.org/2000/svg";
 const RIM = 24;
 const HEADLINE = {size: 22, line: 30, widest: 900};
 const TOKEN = {size: 15, gap: 14, least: 46};
@@ -22,7 +22,7 @@ const NOT_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 /** The picture.
  * @param {Pick<View, "now" | "colours">} view @param {Run[][]} headline  in words
  * @param {string} note  where it is seen
- * @param {{rightToLeft: boolean, sans: string, mono: string}} how @returns {SVGSVGElement} */
+ * @param {{rightToLeft: boolean, sans: string, mono: string}} how @returns {SVGElement} */
 export function drawCopy({now, colours}, headline, note, {rightToLeft, sans, mono}) {
   const measure = measureIn(`${TOKEN.size}px ${mono}`);
   const row = weightsOfRow(now, rightToLeft);
@@ -33,10 +33,10 @@ export function drawCopy({now, colours}, headline, note, {rightToLeft, sans, mon
     return right - width / 2;
   });
   const width = Math.max(right, HEADLINE.widest / 2) + RIM;
-  const root = shape("svg", {xmlns: SPACE, "font-family": sans});
+  const root = svg("svg", {"font-family": sans});
   const lines = wrapped(headline, measureIn(`700 ${HEADLINE.size}px ${sans}`), Math.max(width - 2 * RIM, 400));
   lines.forEach((runs, at) => {
-    const text = shape("text", {x: RIM, y: RIM + HEADLINE.line * (at + 0.75)});
+    const text = svg("text", {x: RIM, y: RIM + HEADLINE.line * (at + 0.75)});
     setAll(text, {"font-size": HEADLINE.size, "font-weight": 700});
     for (const run of runs) text.append(labelled("tspan", run.text, {fill: run.colour}));
     root.append(text);
@@ -48,7 +48,7 @@ export function drawCopy({now, colours}, headline, note, {rightToLeft, sans, mon
   root.append(...arcs(row, places, line, colours), ...words(row, places, line, colours, mono));
   const height = line + 24 + RIM;
   setAll(root, {width: Math.ceil(width), height, viewBox: `0 0 ${Math.ceil(width)} ${height}`});
-  root.prepend(shape("rect", {width: "100%", height: "100%", fill: colours.background}));
+  root.prepend(svg("rect", {width: "100%", height: "100%", fill: colours.background}));
   return root;
 }
 
@@ -65,7 +65,7 @@ function arcs(row, places, line, colours) {
     .sort((one, other) => Number(one.isKey) - Number(other.isKey))
     .map(({share, isKey, to}) => {
       const rise = line - LOWEST / 2 - (Math.abs(to - from) / most) * (HIGHEST - LOWEST / 2) * 0.75;
-      return shape("path", {
+      return svg("path", {
         ...{d: `M${from} ${line} C${from} ${rise} ${to} ${rise} ${to} ${line}`, fill: "none"},
         ...{stroke: isKey ? colours.accent : colours.muted, "stroke-opacity": isKey ? 1 : 0.4},
         ...{"stroke-width": THINNEST + (THICKEST - THINNEST) * share, "stroke-linecap": "round"},
@@ -108,16 +108,9 @@ function measureIn(font) {
   return (/** @type {string} */ text) => context.measureText(text).width;
 }
 
-/** @template {keyof SVGElementTagNameMap} T @param {T} tag @param {Record<string, string | number>} attributes */
-function shape(tag, attributes) {
-  return setAll(document.createElementNS(SPACE, tag), attributes);
-}
-
 /** @param {"text" | "tspan"} tag @param {string} text @param {Record<string, string | number>} attributes */
 function labelled(tag, text, attributes) {
-  const node = shape(tag, {...attributes, "xml:space": "preserve"});
-  node.textContent = text.replace(NOT_XML, "\ufffd");
-  return node;
+  return svg(tag, {...attributes, "xml:space": "preserve"}, text.replace(NOT_XML, "\ufffd"));
 }
 
 /** @template {SVGElement} N @param {N} node @param {Record<string, string | number>} attributes */

@@ -32,6 +32,7 @@ from attention_viz.views.figures.grids import is_turned
 from attention_viz.views.style.axes import lower
 
 _HEIGHT = 330
+_OUTPUTS, _HEADS = "Output change per token", "Weight moved per head"
 
 
 def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) -> None:
@@ -48,10 +49,12 @@ def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) ->
         show_edit_list(before)
         edits = made(current_edits(), before, state)
         after = run_request(state.request, edits=edits) if edits else None
+        if after is not None:
+            _tell_changed(before, after, before.stream(state.stream), exports)
         if not in_sight("heads-what-if-sight", _HEIGHT):
             return
         if after is not None:
-            _show_changed(before, after, state, exports)
+            _show_changed(before, after, state)
         places = [] if after is None else predicted(before, after, state)
         left, right = st.columns([1, 2.2]) if places else (st.empty(), st.container())
         if after is not None and places:
@@ -63,22 +66,9 @@ def show_what_if(run: Run, state: State, exports: list[Callable[[], object]]) ->
         st.info(as_sentence(str(error)))
 
 
-def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[[], object]]) -> None:
-    theme, stream = theme_name(), before.stream(state.stream)
-    layer, head = before.place(stream, state.layer, state.head)
+def _tell_changed(before: Run, after: Run, stream: str, exports: list[Callable[[], object]]) -> None:
     moved = float(moved_output(before.trace, after.trace).mean())
     st.markdown(plain(f"With this change, the output moves by {moved:.2%} of its length, on average over the tokens."))
-    outputs, heads, here = st.columns(3)
-    outputs_words = "Output change per token"
-    with outputs:
-        _show(changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", outputs_words)
-        st.caption("Relative change of each token's output vector: ‖after − before‖ / ‖before‖.")
-    heads_words = "Weight moved per head"
-    with heads:
-        pair = before.drawn, after.drawn
-        _show(changed_heads(*pair, stream, theme=theme), "what-if-heads", heads_words)
-        size = " of a row’s size" if before.mixes(stream) else ""
-        st.caption(f"0: unchanged; 1: all weight{size} moved. Later layers change because their input changed.")
     exports += [
         functools.partial(
             show_figure_exports,
@@ -86,7 +76,7 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
             lambda: changed_outputs(before.trace, after.trace),
             lambda: output_table(before.trace, after.trace),
             after.trace,
-            title=outputs_words,
+            title=_OUTPUTS,
         ),
         functools.partial(
             show_figure_exports,
@@ -95,9 +85,23 @@ def _show_changed(before: Run, after: Run, state: State, exports: list[Callable[
             lambda: weight_table(before.drawn, after.drawn, stream),
             after.trace,
             stream=stream,
-            title=heads_words,
+            title=_HEADS,
         ),
     ]
+
+
+def _show_changed(before: Run, after: Run, state: State) -> None:
+    theme, stream = theme_name(), before.stream(state.stream)
+    layer, head = before.place(stream, state.layer, state.head)
+    outputs, heads, here = st.columns(3)
+    with outputs:
+        _show(changed_outputs(before.trace, after.trace, theme=theme), "what-if-outputs", _OUTPUTS)
+        st.caption("Relative change of each token's output vector: ‖after − before‖ / ‖before‖.")
+    with heads:
+        pair = before.drawn, after.drawn
+        _show(changed_heads(*pair, stream, theme=theme), "what-if-heads", _HEADS)
+        size = " of a row’s size" if before.mixes(stream) else ""
+        st.caption(f"0: unchanged; 1: all weight{size} moved. Later layers change because their input changed.")
     if has_channels(before.trace, stream, layer):
         here.caption(f"Layer {layer} has a matrix per channel. The figure of all heads shows how much of it moved.")
         return
