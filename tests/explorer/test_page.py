@@ -45,7 +45,7 @@ def test_nothing_that_was_typed_stands_in_the_page_unescaped(many_kinds: Trace) 
     assert "alert(1)</script>" not in text
     assert "<img" not in text
     assert text.count("</script>") == 2
-    assert html.escape(typed.replace("\u2028", "⟨U+2028⟩")) in text
+    assert html.escape(typed.replace("\u2028", " ")) in text
 
 
 def test_a_notebook_gets_the_page_in_a_frame_of_its_own(many_kinds: Trace) -> None:

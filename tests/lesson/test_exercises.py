@@ -391,7 +391,7 @@ def test_the_heads_asked_for_are_those_of_the_model(made: list[tuple[str, Exerci
 
 def _numbered(labels: tuple[str, ...]) -> list[str]:
     return [
-        f"{label} ({labels[: at + 1].count(label)})" if labels.count(label) > 1 else label
+        f"{label}{'₀₁₂₃₄₅₆₇₈₉'[labels[: at + 1].count(label)]}" if labels.count(label) > 1 else label
         for at, label in enumerate(labels)
     ]
 

@@ -15,6 +15,7 @@ from attention_viz.lesson.language import LANGUAGE_MODEL, TOY, Twice
 from attention_viz.lesson.scene import RunText
 
 TEXT = "The bank of the river was flooded"
+SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 
 
 @pytest.fixture
@@ -99,8 +100,8 @@ def test_the_exercise_is_about_that_head_and_what_came_next_is_right(scene: Scen
     assert isinstance(exercise.answer, OptionAnswer)
     (right,) = exercise.answer.right
     asked = exercise.question.split("does “")[1].split("”")[0]
-    words, asked = list(twice.trace.query_tokens().written), asked.partition(" (")[0]
-    assert exercise.answer.options[right].partition(" (")[0] == words[words.index(asked) + 1]
+    words, asked = list(twice.trace.query_tokens().written), asked.rstrip(SUBSCRIPTS)
+    assert exercise.answer.options[right].rstrip(SUBSCRIPTS) == words[words.index(asked) + 1]
 
 
 def test_without_the_package_a_toy_stands_there_by_name(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

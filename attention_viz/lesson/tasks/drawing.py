@@ -1,7 +1,6 @@
 """Tools for all tasks: hashed numbers, the sentence's words, arithmetic as text."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -11,7 +10,7 @@ from torch import Tensor
 from attention_viz.lesson.exercise import Table, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
-from attention_viz.trace.spelling import visible
+from attention_viz.trace.spelling import number_repeats, visible
 from attention_viz.trace.splitting import split_words
 from attention_viz.views.style.wording import shortened
 
@@ -60,13 +59,7 @@ class Draw:
 
 def named(words: Sequence[str]) -> tuple[str, ...]:
     """Return a task's words: visible, short, repeats numbered."""
-    names = [shortened(visible(word)) for word in words]
-    counts, seen = Counter(names), Counter[str]()
-    for at, name in enumerate(names):
-        if counts[name] > 1:
-            seen[name] += 1
-            names[at] = f"{name} ({seen[name]})"
-    return tuple(names)
+    return tuple(number_repeats([shortened(visible(word)) for word in words]))
 
 
 def of_two_words(scene: Scene, least: int = 2) -> tuple[tuple[str, ...], str]:

@@ -66,7 +66,7 @@ def test_every_file_is_of_the_head_on_the_screen(open_page: OpenPage, stay: Open
     file.write_bytes(downloaded(page, "Explorer (HTML)").read_bytes())
     offline = open_page(file.as_uri())
     expect(readout(offline)).to_contain_text("Head 0·3")
-    expect(offline.get_by_label("Queries", exact=True)).to_contain_text("garçon")
+    expect(offline.get_by_label("Queries", exact=True)).to_contain_text("fatiguée")
 
 
 def test_an_example_is_shown_and_a_head_chosen_and_both_are_gone_back_from(stay: OpenPage, idle: Idle) -> None:

@@ -15,7 +15,7 @@ def test_the_explorer_is_not_taken_away_for_another_head(
 ) -> None:
     page = stay(address)
     written = written_on(page, idle)
-    page.get_by_test_id("explorer-grid").get_by_role("gridcell").nth(1).click()
+    page.get_by_test_id("explorer-grid").locator('[data-layer="0"][data-head="1"]').click()
     expect(page.get_by_test_id("explorer-readout")).to_have_text("Head 0·1")
     idle(page)
     assert written.stays("attention_viz_explorer")

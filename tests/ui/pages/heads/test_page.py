@@ -58,6 +58,11 @@ def parameters(page: Page) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
+def across(table: pandas.DataFrame) -> pandas.DataFrame:
+    """The heads in the atlas's order: row by row, with layers from left to right."""
+    return table.sort_index(level=["head", "layer"])
+
+
 def cell(page: Page, layer: int, head: int) -> Locator:
     return page.locator(f'[data-testid="atlas"] [data-layer="{layer}"][data-head="{head}"]')
 
@@ -99,6 +104,7 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     jobs = av.roles(bank)
     cells = page.locator('[data-testid="atlas"] .av-cell')
     expect(cells).to_have_count(72)
+    jobs = across(jobs)
     written = [
         "" if role == "mixed" else f"{score:.2f}" for role, score in zip(jobs["role"], jobs["score"], strict=True)
     ]
@@ -218,17 +224,17 @@ def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(
     page = stay(plain_but())
     cells = page.locator('[data-testid="atlas"] .av-cell')
     choose(page, "Metric", "Previous token", idle)
-    expect(cells).to_have_text([f"{value:.2f}" for value in table["previous"]], use_inner_text=True)
+    expect(cells).to_have_text([f"{value:.2f}" for value in across(table)["previous"]], use_inner_text=True)
     switch(page, "Patterns", idle)
     assert parameters(page)["metric"] == "previous" and parameters(page)["view"] == "patterns"
     expect(cells.first.locator("canvas")).to_be_visible()
     expect(cells).to_have_text([""] * 72, use_inner_text=True)
     page.go_back()
     idle(page)
-    expect(cells).to_have_text([f"{value:.2f}" for value in table["previous"]], use_inner_text=True)
+    expect(cells).to_have_text([f"{value:.2f}" for value in across(table)["previous"]], use_inner_text=True)
     page.go_back()
     idle(page)
-    expect(cells).to_have_text([f"{value:.2f}" for value in table["entropy"]], use_inner_text=True)
+    expect(cells).to_have_text([f"{value:.2f}" for value in across(table)["entropy"]], use_inner_text=True)
 
 
 def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
@@ -242,6 +248,7 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
     expect(page.get_by_text(best)).to_be_visible()
     switch(page, "Pattern", idle)
     expect(page.get_by_text("Mark cells on the matrix")).to_be_visible()
+    page.locator(".st-key-heads-one .nsewdrag").first.scroll_into_view_if_needed()
     area = page.locator(".st-key-heads-one .nsewdrag").first.bounding_box()
     assert area is not None
     page.mouse.click(area["x"] + 5.5 / 9 * area["width"], area["y"] + 2.5 / 9 * area["height"])
@@ -269,7 +276,7 @@ def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     traces = [minilm.trace(text) for text in (BANK, *texts)]
     mean = av.head_table(traces)
     cells = page.locator('[data-testid="atlas"] .av-cell')
-    assert cells.all_inner_texts() == [f"{value:.2f}" for value in mean["entropy"]]
+    assert cells.all_inner_texts() == [f"{value:.2f}" for value in across(mean)["entropy"]]
     expect(page.get_by_text("Numbers are means over 3 texts")).to_be_visible()
     top = av.find_heads(traces, "bank", "river").iloc[0]
     expect(page.get_by_text(f"2 of the 3 texts have both words. On these, layer {top['layer']:.0f}")).to_be_visible()
@@ -292,7 +299,7 @@ def test_other_models_are_shown(stay: OpenPage, address: str, heads: int | None)
     cells = page.locator('[data-testid="atlas"] .av-cell')
     if heads is None:
         table = av.head_table(av.load("translation").trace(parameters(page)["text"]), "cross")
-        assert cells.all_inner_texts() == [f"{value:.2f}" for value in table["entropy"]]
+        assert cells.all_inner_texts() == [f"{value:.2f}" for value in across(table)["entropy"]]
     elif heads:
         expect(cells).to_have_count(heads)
     else:

@@ -11,12 +11,12 @@ from tests.ui.written import written_on
 def test_the_atlas_is_not_taken_away_for_another_head(stay: OpenPage, idle: Callable[[Page], None]) -> None:
     page = stay("/heads?text=rain+falls+again")
     written = written_on(page, idle)
-    page.get_by_role("gridcell").nth(1).click()
+    page.locator('.av-atlas [data-layer="0"][data-head="1"]').click()
     expect(page.locator(".st-key-heads-one-title")).to_contain_text("Layer 0, head 1")
     idle(page)
     first = [written.stays("attention_viz_atlas")]
     written.deltas.clear()
-    page.get_by_role("gridcell").nth(2).click()
+    page.locator('.av-atlas [data-layer="0"][data-head="2"]').click()
     expect(page.locator(".st-key-heads-one-title")).to_contain_text("Layer 0, head 2")
     idle(page)
     assert [*first, written.stays("attention_viz_atlas")] == [True, True]
