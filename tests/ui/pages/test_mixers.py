@@ -115,7 +115,7 @@ def test_pages_draw_mixers_in_the_browser(
     page = open_page(served.address + address("heads", "qwen3_next", view="patterns"))
     atlas = page.get_by_test_id("atlas")
     expect(atlas.locator("[data-head]")).to_have_count(8, timeout=120_000)
-    expect(atlas.get_by_role("columnheader")).to_have_text(["0 · gated delta", "1 · softmax"])
+    expect(atlas.get_by_role("columnheader")).to_have_text(["Head", "0 · gated delta", "1 · softmax"])
     assert torch.tensor(atlas.locator("canvas").first.evaluate(COLOURS)).unique(dim=0).shape[0] > 8
     # A click on a head of the other kind takes its stream along.
     atlas.locator('[data-layer="decoder 1"][data-head="2"]').click()
