@@ -1,7 +1,7 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
 import {layerPlace} from "../heads/numbers.js";
-import {lengths, percent, roundEnd} from "./board.js";
+import {lengths, numbered, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
 
@@ -18,15 +18,19 @@ const GRID = {height: 222, phone: 300};
 
 /** How far each token's output moved, as bars.
  * @param {HTMLElement} place @param {Pick<Run, "outputs" | "said">} run
- * @param {number} room  in pixels */
-export function writeOutputs(place, {outputs, said}, room) {
+ * @param {number} room  in pixels
+ * @param {number | null} kept  a token that has a bar in any case */
+export function writeOutputs(place, {outputs, said}, room, kept = null) {
   const end = roundEnd(Math.max(...outputs));
   const most = Math.max(...outputs);
   const all = outputs.length <= MOST_BARS.all;
-  const order = outputs.map((_, at) => at).sort((one, other) => outputs[other] - outputs[one]);
+  const order = outputs
+    .map((_, at) => at)
+    .sort((one, other) => Number(other === kept) - Number(one === kept) || outputs[other] - outputs[one]);
+  const names = numbered(said);
   const named = all ? outputs.map((_, at) => at) : order.slice(0, MOST_BARS.named).sort((one, other) => one - other);
   const rows = named.map((at) => {
-    const row = bar(said[at], outputs[at], end, most > 0 && outputs[at] === most);
+    const row = bar(names[at], outputs[at], end, most > 0 && outputs[at] === most);
     row.dataset["output"] = String(at);
     return row;
   });
