@@ -7,7 +7,7 @@ import {
   keepsRow,
   lengths,
   looksBack,
-  numbered,
+  numberedTokens,
   ownOutputs,
   tokenOf,
 } from "../../../attention_viz/explorer/static/masks/board.js";
@@ -165,7 +165,7 @@ test("beside a cell a patch is named by its place, and what has none as it is wr
 });
 
 test("repeated tokens are numbered in any case and with or without a space before them", () => {
-  assert.deepEqual(numbered(["The", "\u00b7bank", "\u00b7the", "s"]), [
+  assert.deepEqual(numberedTokens(["The", "\u00b7bank", "\u00b7the", "s"]), [
     "The\u2081",
     "\u00b7bank",
     "\u00b7the\u2082",

@@ -186,11 +186,11 @@ export function isAtHand({header, others}, {layer, head}) {
 /** A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
  * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at */
 export function tokenOf({tokens, placed}, at) {
-  return placed?.[at] ?? numbered(tokens)[at];
+  return placed?.[at] ?? numberedTokens(tokens)[at];
 }
 
 /** Tokens as they are written, repeated ones told apart as "the\u2081" and "the\u2082". @param {string[]} tokens */
-export function numbered(tokens) {
+export function numberedTokens(tokens) {
   const counts = countRepeats(tokens.map((token) => token.replaceAll(MARKS.space, "")));
   return tokens.map((token, at) => token + (counts[at] ? subscript(counts[at]) : ""));
 }

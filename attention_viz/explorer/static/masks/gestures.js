@@ -3,7 +3,7 @@
 import {matricesOf, tokenOf} from "./board.js";
 import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
-import {HINT} from "./stage.js";
+import {PAINT_HINT} from "./stage.js";
 import {cellAt} from "./sheet.js";
 import {significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
@@ -75,7 +75,7 @@ function listenToSheet(stage, hear) {
 function refuse(stage) {
   const why = unpaintable(stage);
   if (why) stage.parts.live.textContent = why;
-  stage.parts.hint.textContent = why || HINT;
+  stage.parts.hint.textContent = why || PAINT_HINT;
   return why !== "";
 }
 

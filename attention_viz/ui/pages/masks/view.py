@@ -49,7 +49,7 @@ _EMPTY = (
     "The second sentence is empty. Padding fills the shorter of two sentences in a batch. Type at least one word, or "
     "choose another mask."
 )
-_CROSS = "Cross-attention reads two texts, and a mask here needs one: neither text is before or near the other."
+_CROSS = "Cross-attention reads two texts; these masks need one."
 study = study_as_it_is
 
 
