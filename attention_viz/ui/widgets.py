@@ -4,6 +4,7 @@ A widget's own state is never the truth. Streamlit drops it when the widget isn'
 by its label, which may belong to another option by now.
 """
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +18,8 @@ from attention_viz.ui.visit import chosen, memory, pick
 
 # No position, layer or head that a browser sends is larger.
 _LARGEST = 1_000_000
+# In pixels: a picker without its words, and a letter of them, wide enough for most fonts.
+_PICKER, _LETTER = 58, 7.8
 
 
 def show(
@@ -38,6 +41,11 @@ def show(
     if isinstance(options, Mapping):
         look["format_func"] = options.__getitem__
     widget(label, *lists, *args, key=key, on_change=_take, args=(of, name, key, options, then), **look)
+
+
+def fitting(words: str) -> int:
+    """Return the width of a picker that shows these words whole, in pixels."""
+    return _PICKER + math.ceil(_LETTER * len(words))
 
 
 def show_switch(label: str, of: Group[Any], name: str, key: str, **look: Any) -> None:

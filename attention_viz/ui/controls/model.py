@@ -112,7 +112,7 @@ def pick_model() -> None:
         [*CATALOGUE, *allowed.other_sources(), *file],
         key="source",
         on_change=_take_source,
-        width=232,
+        width=widgets.fitting(source.name),
         label_visibility="collapsed",
     )
 

@@ -115,10 +115,10 @@ def _show_places(
     """Return the end of "Options" and the page's slot."""
     if stream is None:
         wording_controls.pick_stream(state, mixers=mixers)
-    _pick("layer", _layers(state), 116, called="layer")
+    _pick("layer", _layers(state), called="layer")
     heads, called = range(_head_count(visit.shared())), _head_or_channel(visit.shared())
     together = readings_too and readings.together(state)
-    _pick("head", heads, 116 if called == "head" else 146, called=called, together=together)
+    _pick("head", heads, called=called, together=together)
     inside = None if beside is None else beside(visit.shared())
     with st.popover("Options", key="options"):
         st.caption(model_choice.described(state))
@@ -161,7 +161,7 @@ def address() -> dict[str, str]:
     return write_address(visit.shared())
 
 
-def _pick(name: str, numbers: Sequence[int], width: int, *, called: str, together: bool = False) -> None:
+def _pick(name: str, numbers: Sequence[int], *, called: str, together: bool = False) -> None:
     # Another model, another layer or another trace may have fewer.
     if (within := WholeNumber().within(getattr(visit.shared(), name), numbers, 0)) != getattr(visit.shared(), name):
         visit.send(Filled(SHARED, {name: within}, stays=name in visit.here().selection.chosen))
@@ -170,7 +170,7 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, called: str, togethe
             name.capitalize(),
             [f"All {name}s"],
             key=f"all-{name}s",
-            width=width,
+            width=widgets.fitting(f"All {name}s"),
             disabled=True,
             label_visibility="collapsed",
         )
@@ -181,7 +181,7 @@ def _pick(name: str, numbers: Sequence[int], width: int, *, called: str, togethe
         of=SHARED,
         name=name,
         options={number: f"{called.capitalize()} {number}" for number in numbers},
-        width=width,
+        width=widgets.fitting(f"{called.capitalize()} {numbers[-1] if numbers else 0}"),
         label_visibility="collapsed",
     )
 

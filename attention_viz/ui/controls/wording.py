@@ -87,13 +87,14 @@ def pick_stream(state: State, *, mixers: bool = False) -> None:
     """Draw the stream's picker, if there are several."""
     found = streams(state, mixers=mixers)
     if len(found) > 1:
+        shown = STREAMS.get(state.stream or found[0], state.stream or found[0])
         widgets.show(
             st.selectbox,
             "Stream",
             of=SHARED,
             name="stream",
             options={stream: STREAMS.get(stream, stream) for stream in found},
-            width=180,
+            width=widgets.fitting(shown),
             # Until a finding or a person chooses, the page shows the first.
             placeholder=STREAMS.get(found[0], found[0]),
             label_visibility="collapsed",

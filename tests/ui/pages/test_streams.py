@@ -90,6 +90,24 @@ def test_a_mask_acts_in_the_stream_that_is_shown(screen: Screen, stream: str) ->
     assert not screen.alerts
 
 
+def test_masks_open_on_a_stream_that_takes_one(screen: Screen) -> None:
+    # The best finding of this text is in cross-attention.
+    assert screen.back_to("/?model=translation").address["stream"] == "cross"
+    for place in ("/masks?model=translation", "/masks?model=translation&stream=decoder"):
+        board = screen.back_to(place).channel("masks-board")
+        assert not board["locked"] and any(board["run"]["outputs"])
+    crossing = screen.back_to("/masks?model=translation&stream=cross")
+    board = crossing.channel("masks-board")
+    assert board["locked"] and board["elsewhere"] == "encoder" and board["choice"]["mask"] == "none"
+    assert not screen.alerts
+
+
+def test_two_sentences_are_no_mask_for_a_model_of_one_text(screen: Screen) -> None:
+    screen.back_to(address("/masks", "encoder", "&mask=padding"))
+    assert any("reads one text at a time here" in one for one in screen.alerts)
+    assert screen.address["mask"] == "none" and not screen.channel("masks-board")["locked"]
+
+
 @pytest.mark.parametrize("mask", ["causal", "window", "prefix", "drawn", "padding"])
 def test_a_mask_that_means_nothing_between_two_texts_is_told_in_words(screen: Screen, mask: str) -> None:
     screen.back_to(address("/masks", "cross", f"&mask={mask}"))

@@ -150,7 +150,7 @@ function unspaced({mark, text}) {
 /** Which of several equal tokens each is, from 1, in any case; 0 for one that comes once. `number_repeats` in
  * `trace/spelling.py` counts them in the same way.
  * @param {string[]} texts */
-function countRepeats(texts) {
+export function countRepeats(texts) {
   /** @type {Map<string, number[]>} */
   const places = new Map();
   for (const [place, text] of texts.entries()) {

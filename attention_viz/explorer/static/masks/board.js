@@ -2,6 +2,8 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {numbersAt, readPayload, readPlane} from "../data/payload.js";
+import {countRepeats, subscript} from "../data/tokens.js";
+import {MARKS} from "../data/spelling.js";
 import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./rules.js";
 
 /** @import {Payload, Place} from "../data/payload.js"
@@ -41,7 +43,8 @@ import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./ru
  * @typedef {"signed" | "arrived"} Mixed */
 
 /** What the page says: the mask that it shows, its cells, and what it did; `board` names the bytes that it belongs to.
- * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string, predicts: string, run: PackedRun | null}} BoardMessage */
+ * @typedef {Message & {board: string, choice: MaskChoice, weights: Shown, added: string, locked: string, elsewhere: string, link: [query: number, key: number] | null,
+ *   predicts: string, run: PackedRun | null}} BoardMessage */
 
 /** The run without the mask.
  * @typedef {object} Ground
@@ -183,7 +186,13 @@ export function isAtHand({header, others}, {layer, head}) {
 /** A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
  * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at */
 export function tokenOf({tokens, placed}, at) {
-  return placed?.[at] ?? tokens[at];
+  return placed?.[at] ?? numberedTokens(tokens)[at];
+}
+
+/** Tokens as they are written, repeated ones told apart as "the\u2081" and "the\u2082". @param {string[]} tokens */
+export function numberedTokens(tokens) {
+  const counts = countRepeats(tokens.map((token) => token.replaceAll(MARKS.space, "")));
+  return tokens.map((token, at) => token + (counts[at] ? subscript(counts[at]) : ""));
 }
 
 /** The tokens that are no words. @param {Ground} ground */

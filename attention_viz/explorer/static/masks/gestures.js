@@ -3,9 +3,10 @@
 import {matricesOf, tokenOf} from "./board.js";
 import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
+import {PAINT_HINT} from "./stage.js";
 import {cellAt} from "./sheet.js";
 import {significant} from "../data/mixing.js";
-import {threeDigits} from "../data/scale.js";
+import {weightText} from "../data/scale.js";
 import {arrowStep, element, listener, within} from "../parts/element.js";
 
 /** @import {Brush} from "./rules.js"
@@ -40,7 +41,6 @@ function listenToSheet(stage, hear) {
     canvas.setPointerCapture(event.pointerId);
     stroke = {at, open: touch(stage, at, stage.brush, null)};
     stage.painting = true;
-    stage.pair = at;
     hear.pointed();
   });
   on("pointermove", (event) => {
@@ -75,8 +75,7 @@ function listenToSheet(stage, hear) {
 function refuse(stage) {
   const why = unpaintable(stage);
   if (why) stage.parts.live.textContent = why;
-  stage.parts.locked.textContent = why;
-  stage.parts.locked.hidden = !why;
+  stage.parts.hint.textContent = why || PAINT_HINT;
   return why !== "";
 }
 
@@ -120,13 +119,17 @@ function wordsOf(stage, {query, key}) {
   const cell = query * ground.columns + key;
   const {queries, keys} = ground.header;
   const blocked = own[cell] ? (open[cell] ? "" : ", blocked") : ", blocked by the model";
-  const written = ground.header.mixed ? significant : threeDigits;
+  const written = ground.header.mixed ? significant : weightText;
   const then = after ? ` \u2192 ${written(after[cell])}` : " \u2192 \u2026";
   return [
-    element("bdi", {class: "av-query"}, tokenOf(queries, query)),
-    element("span", {}, " \u2192 "),
-    element("bdi", {class: "av-keys"}, tokenOf(keys, key)),
-    element("span", {}, `: ${written(before[cell])}${then}${blocked}`),
+    element(
+      "span",
+      {},
+      element("bdi", {class: "av-query"}, tokenOf(queries, query)),
+      " \u2192 ",
+      element("bdi", {class: "av-keys"}, tokenOf(keys, key)),
+      `: ${written(before[cell])}${then}${blocked}`,
+    ),
   ];
 }
 
@@ -151,7 +154,6 @@ function listenToKeys(stage, hear) {
     } else if ((event.key === " " || event.key === "Enter") && event.target === application) {
       if (!refuse(stage)) {
         stage.cursor = from;
-        stage.pair = from;
         touch(stage, from, stage.brush, null);
         hear.painted();
       }

@@ -62,6 +62,7 @@ function create(base) {
     ...{added: new Uint8Array(0), drawn: null, run: null, last: null, shown: "difference", brush: "cell", size: 1},
     ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false, window: ""},
   };
+  stage.parts.elsewhere.onclick = () => sendChoice(stage, {stream: stage.message?.elsewhere});
   arrange(stage);
   listenTo(stage, {painted: () => finishStroke(stage), pointed: () => drawPointed(stage)});
   watchSize(stage, () => {
@@ -89,7 +90,8 @@ function createParts() {
     wholeTitle: element("h2"),
     scopeNote: element("span", {class: "av-quiet"}),
     live: element("p", {class: "av-live", "aria-live": "polite"}),
-    locked: element("p", {class: "av-quiet", hidden: true}),
+    hint: element("span", {class: "av-quiet av-mask-hint"}),
+    ...lockedParts(),
     application: element("div", {
       class: "av-application",
       role: "application",
@@ -99,13 +101,23 @@ function createParts() {
   };
 }
 
+/** Why no mask can be put on, with a button to a stream that takes one. */
+function lockedParts() {
+  const lockedWords = element("span");
+  const elsewhere = element("button", {type: "button"});
+  return {
+    lockedWords,
+    elsewhere,
+    locked: element("p", {class: "av-mask-locked", hidden: true}, lockedWords, elsewhere),
+  };
+}
+
 /** @param {Stage} stage */
 function arrange({root, parts, presets, stepper, sizer, switches, sheet, heads}) {
   parts.application.append(sheet.node);
   const brush = element("div", {class: "av-brush"}, switches.brush.node);
-  const hint = element("span", {class: "av-quiet av-mask-hint"}, "drag to block or open");
-  const tools = [presets.node, switches.shown.node, stepper.node, brush];
-  const below = element("div", {class: "av-mask-below"}, parts.legend, sizer.node, hint, parts.locked, parts.live);
+  const tools = [presets.node, parts.locked, switches.shown.node, stepper.node, brush];
+  const below = element("div", {class: "av-mask-below"}, parts.legend, sizer.node, parts.hint, parts.live);
   const left = element("section", {class: "av-mask-left"}, ...tools, parts.application, below);
   const titled = (/** @type {(Node | string)[]} */ head, /** @type {Node} */ body) =>
     element("section", {}, element("header", {}, ...head), body);
@@ -152,8 +164,10 @@ function follow(stage, told) {
   else if (stage.drawn && stage.drawn.length !== size) stage.drawn = null;
   stage.run = message.run && readRun(message.run, size, header.mixed !== undefined);
   stage.last = stage.run ?? stage.last;
-  const {query, key} = message;
-  stage.pair = query == null || key == null ? null : {query, key};
+  // Where no pair was chosen, the head's own link.
+  const [query, key] =
+    message.query == null || message.key == null ? (message.link ?? []) : [message.query, message.key];
+  stage.pair = query === undefined || key === undefined ? null : {query, key};
   drawStage(stage);
 }
 
@@ -162,14 +176,14 @@ function follow(stage, told) {
  * @param {boolean} ran  whether what ran stays what is chosen
  * @param {{layer: number, head: number} | null} keep  another head, to be chosen */
 function send(stage, ran = false, keep = null) {
-  const {ground, choice, added, pair, shown} = stage;
+  const {ground, choice, added, message, shown} = stage;
   if (!ground) return;
   if (!ran && !keep) stage.run = null;
   const {layer, head} = keep ?? ground.header;
   // Of a batch, whose tokens are others, no cells are handed over: what was painted before holds.
-  const own = choice.mask === "drawn" && !BATCHED.includes(stage.message?.choice.mask ?? "");
+  const own = choice.mask === "drawn" && !BATCHED.includes(message?.choice.mask ?? "");
   const blocked = own ? bitsOf(added.map((cell) => 1 - cell)) : null;
-  const place = {layer, head, query: pair?.query ?? null, key: pair?.key ?? null};
+  const place = {layer, head, query: message?.query ?? null, key: message?.key ?? null};
   sendChoice(stage, {...choice, ...place, cells: blocked, count: ground.columns, weights: shown});
   drawStage(stage);
 }
@@ -187,7 +201,7 @@ function finishStroke(stage) {
 /** @param {Stage} stage @param {string} mask */
 function choosePreset(stage, mask) {
   const {ground} = stage;
-  if (!ground) return;
+  if (!ground || mask === stage.choice.mask) return;
   const size = ground.rows * ground.columns;
   const cells = mask === "drawn" ? (stage.drawn ?? new Uint8Array(size).fill(1)) : null;
   const open = cells ?? openCells(mask, ground.rows, stage.choice);

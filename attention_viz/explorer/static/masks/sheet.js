@@ -1,7 +1,8 @@
 // The matrix that is painted: cells on a canvas, its tokens beside it.
 
+import {numberedTokens} from "./board.js";
 import {signedPlace} from "../data/mixing.js";
-import {LEAST_NUMBER, onRamp, pixel, weightText} from "../data/scale.js";
+import {channels, LEAST_NUMBER, onRamp, pixel, weightText} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
 
@@ -23,6 +24,8 @@ const TALLEST = 96;
 const NUMBERS = {width: 28, signed: 36, height: 17};
 // What a signed number takes.
 const MIXED_NUMBERS = 50;
+// How far the plate of a number goes from its cell's colour to the paper's.
+const PALER = 0.6;
 const ENDS = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1];
 // In a long text nearly all numbers are small: the deepest colour is theirs, and the few that are larger have it, too.
 const LONG = {cells: 64 * 64, beyond: 0.005, ends: [0.002, 0.005, 0.01, 0.02, ...ENDS]};
@@ -46,9 +49,9 @@ export function laySheet(sheet, ground, room) {
   if (sheet.built === ground && sheet.laid === `${width} ${room}`) return;
   sheet.laid = `${width} ${room}`;
   const narrow = width < 500;
-  const longest = Math.max(...header.queries.tokens.map((token) => token.length));
+  const longest = Math.max(...numberedTokens(header.queries.tokens).map((token) => token.length));
   const left = Math.min(narrow ? WIDEST.narrow : WIDEST.wide, 16 + longest * 8);
-  const longestKey = Math.max(...header.keys.tokens.map((token) => token.length)) * 8;
+  const longestKey = Math.max(...numberedTokens(header.keys.tokens).map((token) => token.length)) * 8;
   const turned = (width - left) / columns < Math.min(62, longestKey);
   // Turned words stick out at the end.
   const across = Math.max(0.5, (width - left - (turned ? 26 : 2)) / columns);
@@ -61,11 +64,11 @@ export function laySheet(sheet, ground, room) {
   sheet.frame = {left, top, cell, ...size, down: rows, across: columns};
   sheet.node.style.height = `${top + sheet.frame.height + 2}px`;
   sheet.built = ground;
-  writeLabels(sheet.rows, header.queries.tokens, "row", cell.height, (label, at) => {
+  writeLabels(sheet.rows, numberedTokens(header.queries.tokens), "row", cell.height, (label, at) => {
     Object.assign(label.style, {top: `${top + at * cell.height}px`, width: `${left - 8}px`});
     Object.assign(label.style, {height: `${Math.max(LABEL, cell.height)}px`});
   });
-  writeLabels(sheet.columns, header.keys.tokens, "column", cell.width, (label, at) => {
+  writeLabels(sheet.columns, numberedTokens(header.keys.tokens), "column", cell.width, (label, at) => {
     const middle = left + (at + 0.5) * cell.width;
     label.classList.toggle("av-turned", turned);
     Object.assign(label.style, {left: `${middle}px`, top: `${top - 24}px`});
@@ -129,6 +132,7 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
   const {mixed} = matrices;
   const placeOf = (/** @type {number} */ at) => (mixed ? signedPlace(numbers[at], end) : numbers[at] / end);
   const colourOf = (/** @type {number} */ at) => onRamp(ramp, signed ? (placeOf(at) + 1) / 2 : placeOf(at));
+  const paper = channels(colours.background);
   const large = Math.min(cell.width, cell.height) >= 6;
   const waiting = !matrices.after && shown !== "before";
   context.save();
@@ -160,8 +164,11 @@ export function drawSheet(sheet, matrices, shown, colours, marks) {
       const number = numbers[at];
       const least = mixed ? LEAST_NUMBER * end : LEAST_NUMBER;
       if (Math.abs(number) < (small ? 2 : 1) * least || (!open[at] && !signed) || (mixed && small)) return null;
-      if (mixed) return {text: shortSigned(number), colour: colourOf(at), plate: !open[at]};
-      return {text: (signed && number > 0 ? "+" : "") + weightText(number), colour: colourOf(at), plate: !open[at]};
+      const text = mixed ? shortSigned(number) : (signed && number > 0 ? "+" : "") + weightText(number);
+      // On strokes a number stands on a paler plate.
+      return open[at]
+        ? {text, colour: colourOf(at)}
+        : {text, colour: onRamp([colourOf(at), paper], PALER), plate: true};
     });
   }
   const frameCell = (/** @type {Cell | null} */ at, /** @type {string} */ colour, /** @type {number} */ line) =>

@@ -1,7 +1,7 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
 import {layerPlace} from "../heads/numbers.js";
-import {lengths, percent, roundEnd} from "./board.js";
+import {lengths, numberedTokens, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
 
@@ -14,19 +14,23 @@ const MOST_BARS = {all: 14, named: 12};
 const ROOM_FOR_NUMBER = {width: 26, height: 15};
 const LEAST_WRITTEN = 0.005;
 const MOST_WORDS = 6;
-const GRID = {height: 222, phone: 300};
+const GRID = {height: 222, most: 400, phone: 300};
 
 /** How far each token's output moved, as bars.
  * @param {HTMLElement} place @param {Pick<Run, "outputs" | "said">} run
- * @param {number} room  in pixels */
-export function writeOutputs(place, {outputs, said}, room) {
+ * @param {number} room  in pixels
+ * @param {number | null} kept  a token that has a bar in any case */
+export function writeOutputs(place, {outputs, said}, room, kept = null) {
   const end = roundEnd(Math.max(...outputs));
   const most = Math.max(...outputs);
   const all = outputs.length <= MOST_BARS.all;
-  const order = outputs.map((_, at) => at).sort((one, other) => outputs[other] - outputs[one]);
+  const order = outputs
+    .map((_, at) => at)
+    .sort((one, other) => Number(other === kept) - Number(one === kept) || outputs[other] - outputs[one]);
+  const names = numberedTokens(said);
   const named = all ? outputs.map((_, at) => at) : order.slice(0, MOST_BARS.named).sort((one, other) => one - other);
   const rows = named.map((at) => {
-    const row = bar(said[at], outputs[at], end, most > 0 && outputs[at] === most);
+    const row = bar(names[at], outputs[at], end, most > 0 && outputs[at] === most);
     row.dataset["output"] = String(at);
     return row;
   });
@@ -54,10 +58,15 @@ function bar(name, share, end, most) {
 
 /** Colour the heads by how much of their weight moved, and mark the one that is shown.
  * @param {HeadGrid<HeadCell>} grid @param {Ground} ground
- * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[]}} told */
-export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp}) {
+ * @param {{heads: (number | null)[][] | null, shown: HeadPlace, ramp: Colour[], spare: number}} told  `spare` is how much
+ *   higher than usual they may be, in pixels */
+export function drawHeads(grid, {header: {layers}}, {heads, shown, ramp, spare}) {
   const width = grid.table.parentElement?.clientWidth ?? 0;
-  const layout = grid.lay({width, height: width < 500 ? GRID.phone : GRID.height, broadest: 3});
+  const layout = grid.lay({
+    width,
+    height: width < 500 ? GRID.phone : Math.min(GRID.most, GRID.height + spare),
+    broadest: 5,
+  });
   const end = roundEnd(Math.max(0, ...(heads ?? []).flat().map((one) => one ?? 0)));
   const writes = layout.width >= ROOM_FOR_NUMBER.width && layout.height >= ROOM_FOR_NUMBER.height;
   for (const {layer, head, node} of grid.cells.values()) {

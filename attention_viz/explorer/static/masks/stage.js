@@ -24,8 +24,8 @@ import {readStyle} from "../parts/style.js";
  * @typedef {Mounted & StageParts} Stage
  *
  * @typedef {object} StageParts
- * @property {Record<"claim" | "legend" | "outputs" | "whole" | "outputsTitle" | "outputsNote" | "headsNote" | "headsTitle" |
- *   "wholeTitle" | "scopeNote" | "live" | "locked" | "application", HTMLElement>} parts
+ * @property {Record<"claim" | "legend" | "outputs" | "whole" | "outputsTitle" | "outputsNote" | "elsewhere" | "headsNote" | "headsTitle" |
+ *   "wholeTitle" | "scopeNote" | "live" | "locked" | "lockedWords" | "hint" | "application", HTMLElement>} parts
  * @property {ReturnType<typeof createPresets>} presets
  * @property {ReturnType<typeof createStepper>} stepper
  * @property {ReturnType<typeof createStepper>} sizer
@@ -54,6 +54,7 @@ import {readStyle} from "../parts/style.js";
  * @property {string} window  its size when it was last drawn
  */
 
+export const PAINT_HINT = "drag to block or open";
 const WIDE = 760;
 const RUNNING = "running the model \u2026";
 // What stands above and below the matrix on the first screen, in pixels.
@@ -90,7 +91,7 @@ function drawMatrix(stage) {
   const colours = readStyle(stage.root).colours;
   const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
-  laySheet(stage.sheet, ground, roomOf());
+  laySheet(stage.sheet, ground, roomOf() - stage.parts.locked.offsetHeight);
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
   drawSheet(stage.sheet, matrices, shownOf(stage), colours, marks);
   const {end, signed, beyond} = drawnNumbers(matrices, shownOf(stage));
@@ -142,7 +143,7 @@ function legendWords(stage, {header, columns}, matrices) {
 }
 
 /** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
-function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked}) {
+function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked, elsewhere}) {
   const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
   drawPresets(presets.buttons, ground, choice, {added, drawn}, readStyle(root).colours);
   for (const button of presets.buttons) button.disabled = locked !== "";
@@ -157,8 +158,11 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   switches.scope.show(scope);
   parts.scopeNote.textContent = scope === null ? scopeWords(choice) : "";
   for (const one of [switches.brush, switches.scope]) one.disable(locked !== "");
-  parts.locked.textContent = locked;
+  parts.lockedWords.textContent = locked;
   parts.locked.hidden = locked === "";
+  parts.elsewhere.hidden = elsewhere === "";
+  parts.elsewhere.textContent = `Mask the ${elsewhere}`;
+  parts.hint.textContent = locked ? "" : PAINT_HINT;
 }
 
 /** @param {MaskChoice} choice @param {Ground} ground */
@@ -187,10 +191,17 @@ function drawOutputs(stage, ground) {
   parts.outputsNote.textContent = stale ? RUNNING : "last layer, change ÷ norm before";
   const told = own ? {outputs: own, said: ground.header.queries.tokens} : (run ?? last);
   if (!told) return;
-  const beside = (run ?? last)?.likelier.length ? BESIDE.next : BESIDE.whole;
-  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : Math.max(LEAST_BARS, roomOf() - beside));
+  const {pair} = stage;
+  // Of a model with two texts, what comes out stands beside the other one.
+  const kept = pair && told.said[pair.query] === ground.header.queries.tokens[pair.query] ? pair.query : null;
+  writeOutputs(parts.outputs, told, root.clientWidth < WIDE ? 340 : barsRoom(run ?? last), kept);
   if (stage.overRow !== null)
     parts.outputs.querySelector(`[data-output="${stage.overRow}"]`)?.classList.add("av-marked");
+}
+
+/** How high the bars of the outputs may be, in pixels. @param {Run | null} told */
+function barsRoom(told) {
+  return Math.max(LEAST_BARS, roomOf() - (told?.likelier.length ? BESIDE.next : BESIDE.whole));
 }
 
 /** @param {Stage} stage @param {Ground} ground @param {{ramp: number[][]}} colours */
@@ -203,7 +214,12 @@ function drawSides(stage, ground, {ramp}) {
       ? RUNNING
       : `% of each head\u2019s ${ground.header.mixed ? "size" : "weight"}${isAtHand(ground, {layer: -1, head: -1}) ? " \u00b7 point or click" : ""}`;
   const shown = stage.peek ?? ground.header;
-  drawHeads(heads, ground, {heads: told?.heads ?? null, shown, ramp});
+  drawHeads(heads, ground, {
+    heads: told?.heads ?? null,
+    shown,
+    ramp,
+    spare: Math.max(0, barsRoom(told) - parts.outputs.offsetHeight),
+  });
   parts.headsTitle.replaceChildren("Weight moved ", element("span", {class: "av-axes"}, axesOf()));
   if (!told) return;
   parts.wholeTitle.textContent = told.likelier.length ? (message?.predicts ?? "") : "Mean output, compared with before";

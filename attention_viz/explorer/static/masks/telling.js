@@ -9,6 +9,9 @@ import {tokenParts} from "../claim/placed.js";
 
 /** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
+// A prediction that changed by so much is told instead of an output.
+const DRAMA = 0.2;
+
 /** The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's
  * output moved; what isn't known yet is left out.
  * @param {Ground} ground @param {Matrices} matrices @param {Run | null} run
@@ -23,10 +26,11 @@ export function claimOf(ground, matrices, run, none, pair = null) {
   const {before, after, open} = matrices;
   const cut = chosenCut(ground, matrices, pair) ?? heaviestCut(before, open, ground.columns, wordless(ground));
   if (!cut) return ["The blocked cells had no weight."];
-  if (header.mixed) return [...lostParts(ground, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
+  const moved = after ? (nextParts(run) ?? outputParts(ground, run, cut.query)) : ["."];
+  if (header.mixed) return [...lostParts(ground, cut), ...moved];
   if (isOfFillUp(ground, matrices))
     return ["Your text is unaffected: only padding tokens attended to the blocked cells."];
-  return [...cutParts(ground, matrices, cut), ...(after ? outputParts(ground, run, cut.query) : ["."])];
+  return [...cutParts(ground, matrices, cut), ...moved];
 }
 
 /** The chosen link with what was cut of it; null where nothing was.
@@ -72,13 +76,31 @@ function lostParts({header}, {query, key, weight}) {
   ];
 }
 
+/** The prediction that changed most, where it changed much. @param {Run | null} run */
+function nextParts(run) {
+  const change = (/** @type {[string, number, number]} */ [, was, is]) => Math.abs(is - was);
+  const most = run?.likelier.reduce((one, other) => (change(other) > change(one) ? other : one), run.likelier[0]);
+  if (!most || change(most) < DRAMA) return null;
+  const [word, before, after] = most;
+  const shown = element("bdi", {}, `\u201c${bare(word)}\u201d`);
+  const goes = after < before ? " falls from " : " rises from ";
+  return ["; the prediction ", shown, goes, number(before), " to ", number(after), "."];
+}
+
+/** A token without the mark of the space before it. @param {string} written */
+function bare(written) {
+  return written.replace(/^\u00b7(?=.)/u, "");
+}
+
 /** @param {Ground} ground @param {Run | null} run @param {number} query */
 function outputParts({header}, run, query) {
   if (!run) return ["; running the model for its output \u2026"];
   // Of a model with two texts, what comes out stands beside the other one.
   if (run.said.length !== header.queries.tokens.length || run.said[query] !== header.queries.tokens[query])
     return ["."];
-  return ["; its output moves by ", ...distance(run.outputs[query]), "."];
+  // Two words stand before it where nothing is shared out again.
+  const whose = header.mixed ? ["; the output at ", ...token(header.queries, query, "av-query")] : ["; its output"];
+  return [...whose, " moves by ", ...distance(run.outputs[query]), "."];
 }
 
 /** @param {Ground} ground @param {Matrices} matrices @param {Run | null} run */
@@ -100,7 +122,7 @@ function nothingCut({header}, matrices, run) {
  * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at @param {string} role
  * @returns {[string, HTMLElement]} */
 function token({tokens, placed}, at, role) {
-  return tokenParts(tokens, at, tokens[at].replace(/^\u00b7(?=.)/u, ""), placed?.[at], role);
+  return tokenParts(tokens, at, bare(tokens[at]), placed?.[at], role);
 }
 
 /** A token that begins a sentence. @param {[string, HTMLElement]} parts @returns {[string, HTMLElement]} */

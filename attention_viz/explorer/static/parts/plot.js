@@ -160,9 +160,11 @@ export function writeNumbers(context, frame, font, numberAt) {
       if (!number) continue;
       const [x, y] = [frame.left + middleOf(frame, "column", column), frame.top + middleOf(frame, "row", row)];
       if (number.plate) {
-        const wide = context.measureText(number.text).width + 6;
+        // Inside its cell.
+        const wide = Math.min(context.measureText(number.text).width + 6, frame.width / frame.across - 3);
+        const high = Math.min(18, frame.height / frame.down - 3);
         context.fillStyle = rgb(number.colour);
-        context.fillRect(x - wide / 2, y - 9, wide, 18);
+        context.fillRect(x - wide / 2, y - high / 2, wide, high);
       }
       context.fillStyle = inkOn(number.colour);
       context.fillText(number.text, x, y + 0.5);

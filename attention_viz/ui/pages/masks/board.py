@@ -25,6 +25,7 @@ from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of, take_head, take_pair
+from attention_viz.ui.selection import SHARED
 from attention_viz.views.figures.seen import blocked_patches, called
 
 _KEY = "masks-board"
@@ -40,18 +41,22 @@ def show_board(
     choice: MaskChoice,
     place: tuple[int, int],
     pair: tuple[int | None, int | None],
+    link: tuple[int, int],
     run: Mapping[str, Any] | None,
     *,
     locked: str = "",
     predicts: str = "",
+    elsewhere: str = "",
 ) -> None:
     """Show the mask on a head's matrix, and receive choices.
 
     Args:
         packed: from `pack_board`; sent only when it changes.
         added: open cells, (query, key); None for everything.
+        link: marked where no pair is chosen.
         run: from `run_of`.
         locked: the reason; empty if paintable.
+        elsewhere: a stream that takes a mask, if this one takes none.
     """
     board, data = packed
     _board(key=_KEY, data=data, height="content", on_choice_change=take_choice)
@@ -64,12 +69,14 @@ def show_board(
         head=head,
         query=pair[0],
         key=pair[1],
+        link=list(link),
         seen=widgets.serial(_KEY),
         choice={name: getattr(choice, name) for name in ("mask", "window", "prefix", "in_layer", "in_head")},
         weights=choice.weights,
         added="" if rows_and_columns is None else written_bits(rows_and_columns),
         locked=locked,
         predicts=predicts,
+        elsewhere=elsewhere,
         run=None if run is None else dict(run),
     )
 
@@ -79,6 +86,9 @@ def take_choice() -> None:
     message = widgets.sent(_KEY, "choice")
     # A browser may send anything.
     chosen: Mapping[str, Any] = message if isinstance(message, Mapping) else {}
+    if (stream := chosen.get("stream")) is not None:
+        _take_stream(stream)
+        return
     found: dict[str, Any] = {name: widgets.whole(chosen, name) for name in ("window", "prefix")}
     found = {name: number for name, number in found.items() if number is not None}
     found |= {name: widgets.whole(chosen, name) for name in ("in_layer", "in_head")}
@@ -98,6 +108,15 @@ def take_choice() -> None:
         take_pair(*pair)
     else:
         take_head(layer, head, pair=pair)
+
+
+def _take_stream(stream: object) -> None:
+    """Go to another stream, whose tokens are others, with a mask."""
+    if stream not in tuple(visit.shared().facts.heads):
+        return
+    visit.pick(SHARED, stream=stream, query=None, key=None)
+    if visit.chosen(MASK_CHOICES).mask == "none":
+        visit.pick(MASK_CHOICES, mask="window" if stream == "decoder" else "causal")
 
 
 def _cells(text: object, count: int) -> Cells | None:

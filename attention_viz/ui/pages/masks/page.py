@@ -19,7 +19,7 @@ from attention_viz.ui.controls.wording import WORDING
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.parts.notices import show_link_limit
 from attention_viz.ui.runner.page import Page, Slots
-from attention_viz.ui.selection import Group, Selection
+from attention_viz.ui.selection import SHARED, Group, Selection
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -141,9 +141,25 @@ def _is_batched(selection: Selection) -> bool:
 def _pick_mask(state: State) -> None:
     """Draw the mask's picker; its pictures below also pick."""
     _settle(state)
+    width = widgets.fitting("padding")
+    if takes_no_mask(state):
+        # The choice stays for the other streams.
+        st.selectbox("Mask", ["none"], key="no-mask", disabled=True, width=width, label_visibility="collapsed")
+        return
     widgets.show(
-        st.selectbox, "Mask", of=MASK_CHOICES, name="mask", options=list(MASKS), width=116, label_visibility="collapsed"
+        st.selectbox,
+        "Mask",
+        of=MASK_CHOICES,
+        name="mask",
+        options=list(MASKS),
+        width=width,
+        label_visibility="collapsed",
     )
+
+
+def takes_no_mask(state: State) -> bool:
+    """Return whether the stream attends to another text, which these masks don't fit."""
+    return state.facts.is_encoder_decoder and state.stream == "cross"
 
 
 def _pick_numbers(state: State) -> None:
@@ -187,8 +203,11 @@ def _show_batch() -> None:
 def _settle(state: State) -> None:
     asking, before = visit.is_unread(MASK_CHOICES), visit.chosen(MASK_CHOICES)
     # A decoder is causal already, so a causal mask would show nothing.
-    decoder = tuple(state.facts.heads) == ("decoder",)
-    visit.settle(MASK_CHOICES, state, default=MaskChoice("window") if decoder else None)
+    decoder = tuple(state.facts.heads) == ("decoder",) or state.stream == "decoder"
+    default = MaskChoice("none") if takes_no_mask(state) else MaskChoice("window") if decoder else None
+    now = visit.settle(MASK_CHOICES, state, default=default)
+    if now.batched and state.facts.is_encoder_decoder and not takes_no_mask(state):
+        visit.fill(MASK_CHOICES, (_one_text(state),), mask="none")
     if asking:
         return
     for what, number, there in (
@@ -200,6 +219,13 @@ def _settle(state: State) -> None:
             there_are = f"{model} has {what}s {number_words(there)}"
             notice = f"The mask was for {what} {number} only; {there_are}. It now acts in all."
             visit.fill(MASK_CHOICES, (notice,))
+
+
+def _one_text(state: State) -> str:
+    return (
+        f"Padding fills the shorter of two sentences, but {allowed.display_name(state.model)} reads one text at a "
+        "time here. This is the run without a mask."
+    )
 
 
 def _where(name: str, label: str, meaning: str, numbers: Sequence[int]) -> None:
@@ -220,8 +246,16 @@ def _of(count: int, what: str) -> str:
 
 def _row() -> ControlRow:
     here = visit.here().selection
+    if here.shared.stream == "cross" and _stream_is_free(here):
+        # Explore opened on a finding there. A mask needs self-attention.
+        visit.fill(SHARED, stream=None)
     leave_out = WORDING if _is_batched(here) else ("more",)
     return pickers.choose("Masks", leave_out=leave_out, mixers=True, beside=None if here.file else _pick_mask)
+
+
+def _stream_is_free(here: Selection) -> bool:
+    has_pair = here.shared.query is not None or here.shared.key is not None
+    return here.head_is_free and "stream" not in here.chosen and not has_pair and not here.file
 
 
 def _controls(state: State, row: ControlRow) -> None:

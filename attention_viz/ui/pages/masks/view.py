@@ -19,7 +19,7 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.cells import LONGEST_DRAWN
 from attention_viz.ui.pages.masks.board import show_board, show_masked_picture
-from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of
+from attention_viz.ui.pages.masks.page import MaskChoice, added_cells, edits, mask_of, takes_no_mask
 from attention_viz.ui.pages.masks.words import (
     blocked_words,
     mask_words,
@@ -35,7 +35,7 @@ from attention_viz.ui.parts.drawing import arrive, hold, show_cut, show_notes, s
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
-from attention_viz.ui.parts.selection import ran
+from attention_viz.ui.parts.selection import pair_of, ran
 from attention_viz.ui.presenting.host import present_change
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
@@ -49,6 +49,7 @@ _EMPTY = (
     "The second sentence is empty. Padding fills the shorter of two sentences in a batch. Type at least one word, or "
     "choose another mask."
 )
+_CROSS = "Cross-attention reads two texts; these masks need one."
 study = study_as_it_is
 
 
@@ -93,9 +94,8 @@ class MasksStudy:
 def load(state: State, slots: Slots) -> MasksStudy | None:
     """Run the sentence with and without the mask."""
     choice, place = mask_of(visit.here().selection), slots.picture.place
-    locked = unfit_words(state, choice)
-    if locked:
-        tell(locked, loud=True, short="Mask left out")
+    if unfit := unfit_words(state, choice):
+        tell(unfit, loud=True, short="Mask left out")
         choice = MaskChoice("none", weights=choice.weights)
     if choice.batched and not choice.batch.strip():
         place.error(_EMPTY)
@@ -123,12 +123,15 @@ def load(state: State, slots: Slots) -> MasksStudy | None:
         choice, after = MaskChoice("none", weights=choice.weights), before
     # Empty the placeholder as a whole: of a replaced block, some elements would remain.
     place.empty()
-    return MasksStudy(before, after, choice, shown, beside, locked)
+    return MasksStudy(before, after, choice, shown, beside, _CROSS if takes_no_mask(state) else "")
 
 
 def settle(selection: Selection, study: MasksStudy) -> Selection:
-    """Select the unmasked run's best finding unless a head was chosen."""
-    return resolve(selection, ran(study.before))
+    """Select the unmasked run's best finding unless a head was chosen; beside cross-attention in the same stream."""
+    facts, stream = ran(study.before), selection.shared.stream
+    if "cross" in facts.counts and stream != "cross":
+        facts = replace(facts, best=lambda: next((one for one in study.before.findings if one.stream == stream), None))
+    return resolve(selection, facts)
 
 
 def view(study: MasksStudy, selection: Selection) -> Parts:
@@ -234,6 +237,7 @@ def _show_board(study: MasksStudy, state: State) -> None:
     likelier = [Likelihood(*one) for place in places for one in likelier_at(before, after, state, place)]
     place = show_masked_picture(before, after, state, choice)
     fits = state.query is not None and state.key is not None and state.query < len(tokens) and state.key < len(keys)
+    elsewhere = next((one for one in before.trace.attention_streams if one != "cross"), "")
     with place:
         show_board(
             pack_board(pair[0], stream, layer, head),
@@ -241,9 +245,11 @@ def _show_board(study: MasksStudy, state: State) -> None:
             choice,
             (layer, head),
             (state.query, state.key) if fits else (None, None),
+            pair_of(before, state),
             run_of(*pair, stream, layer, head, likelier, moved(*pair, stream)),
             locked=locked or (_too_long(tokens) if len(tokens) > LONGEST_DRAWN else ""),
             predicts=title_of(before.trace, places[0]) if places else "",
+            elsewhere=elsewhere if locked == _CROSS else "",
         )
 
 

@@ -5,12 +5,11 @@ from torch import Tensor
 
 from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.operation.masks import recognise
-from attention_viz.serving import permissions as allowed
 from attention_viz.trace.kept import KeptLayers, layers_in_words
 from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
-from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, window_words
+from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, takes_no_mask, window_words
 
 _MOST_NAMED = 6
 
@@ -127,14 +126,7 @@ def blocks_more(before: Trace, after: Trace, stream: str | None = None) -> bool:
 
 def unfit_words(state: State, choice: MaskChoice) -> str:
     """Explain why a mask doesn't fit this stream; empty if it does."""
-    if choice.mask == "none" or not state.facts.is_encoder_decoder:
-        return ""
-    if choice.batched:
-        return (
-            f"Padding fills the shorter of two sentences, but {allowed.display_name(state.model)} reads one text at a "
-            "time here. This is the run without a mask."
-        )
-    if state.stream != "cross":
+    if choice.mask == "none" or not takes_no_mask(state):
         return ""
     if choice.mask == "drawn":
         return (
