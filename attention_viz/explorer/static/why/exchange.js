@@ -108,7 +108,7 @@ export function drawPrepared({layer}, view) {
       "h2",
       {},
       "Pairs that other heads prepared ",
-      element("span", {class: "av-quiet"}, "what they wrote of the score"),
+      element("span", {class: "av-quiet"}, "their part of the score"),
     ),
     pairs.length ? element("p", {class: "av-story"}, ...pairs) : element("p", {class: "av-note"}, none),
     element("p", {class: "av-note"}, `Layer ${layer} comes first, before any head to ablate or patch.`),
