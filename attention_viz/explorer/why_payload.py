@@ -36,6 +36,7 @@ class Question:
         streams: those of the heads in the map, as `streams_beside` returns them.
         at: the position that heads write to.
         side: of a score, else "output".
+        pair: a score's layer, query and key.
     """
 
     more: str
@@ -45,6 +46,7 @@ class Question:
     streams: Sequence[str]
     at: int
     side: str = "output"
+    pair: tuple[int, int, int] | None = None
 
 
 def streams_beside(trace: "Trace", stream: str) -> tuple[str, ...]:
@@ -95,6 +97,7 @@ def pack_why(
         "total": question.total,
         "remainder": question.remainder,
         "side": side,
+        "pair": question.pair,
         "at": at,
         "own": streams[0] != "cross",
         "queries": _words(queries),

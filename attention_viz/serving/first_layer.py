@@ -29,14 +29,15 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class PreparedPair:
-    """A finding's pair, and the net share of its score that other heads wrote at the key."""
+    """A finding's pair, its score, and what other heads wrote of it at the key, net."""
 
     stream: str
     layer: int
     head: int
     query: int
     key: int
-    share: float
+    wrote: float
+    score: float
 
 
 def is_first(found: WrittenNumber) -> bool:
@@ -85,8 +86,8 @@ def _exchange(model: "Model", run: Run, of: Score, typed: Sequence[str]) -> Exch
 
 
 def prepared(run: Run, request: Request) -> list[PreparedPair]:
-    """Return the findings that other heads helped to write, the largest share first."""
-    found: list[PreparedPair] = []
+    """Return the findings that other heads helped to write, the largest share of all parts' sizes first."""
+    found: list[tuple[float, PreparedPair]] = []
     for one in run.findings:
         if one.stream not in run.trace.attention_streams:
             continue
@@ -95,21 +96,22 @@ def prepared(run: Run, request: Request) -> list[PreparedPair]:
             number = written(run, request, Score(one.layer, one.head, one.query, one.key, named))
         except AttentionVizError:
             continue
-        share = _share(number)
+        wrote, share = _prepared(number)
         if share > 0:
-            found.append(PreparedPair(one.stream, one.layer, one.head, one.query, one.key, share))
-    return sorted(found, key=lambda one: -one.share)
+            pair = PreparedPair(one.stream, one.layer, one.head, one.query, one.key, wrote, number.total)
+            found.append((share, pair))
+    return [pair for _, pair in sorted(found, key=lambda one: -one[0])]
 
 
-def _share(number: WrittenNumber) -> float:
-    """Return the heads' net part of a score's key side, of all kinds' sizes."""
+def _prepared(number: WrittenNumber) -> tuple[float, float]:
+    """Return the heads' net part of a score's key side, and its share of all kinds' sizes."""
     columns: list[list[Any]] = [number.table[name].tolist() for name in ("side", "kind", "contribution")]
     kinds: dict[str, float] = {}
     for side, kind, contribution in zip(*columns, strict=True):
         if side == "key":
             kinds[kind] = kinds.get(kind, 0.0) + contribution
     heads = sum(kinds.get(kind, 0.0) for kind in _MIXING)
-    return heads / sum(map(abs, kinds.values())) if heads else 0.0
+    return heads, heads / sum(map(abs, kinds.values())) if heads else 0.0
 
 
 _split: "SharedCache[tuple[Request, Score], SplitScores | str]" = SharedCache(

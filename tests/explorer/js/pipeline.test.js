@@ -14,6 +14,9 @@ import {
   written,
 } from "../../../attention_viz/explorer/static/pipeline/numbers.js";
 import {sumTold} from "../../../attention_viz/explorer/static/pipeline/rest.js";
+import {placesFor} from "../../../attention_viz/explorer/static/pipeline/geometry.js";
+import {placeBeside} from "../../../attention_viz/explorer/static/pipeline/opening.js";
+import {sumTerms} from "../../../attention_viz/explorer/static/pipeline/sum.js";
 import {foldOf} from "../../../attention_viz/explorer/static/pipeline/words.js";
 import {entryTold, exponentials, weightTold} from "../../../attention_viz/explorer/static/pipeline/told.js";
 import {expected, packed} from "./fixtures.js";
@@ -36,10 +39,30 @@ test("the named terms, the largest first, and all others sum to the recorded sco
       sizes,
       [...sizes].sort((one, other) => other - one),
     );
+    const lines = sumTerms(pair);
     near(
-      pair.named.reduce((sum, dimension) => sum + pair.terms[dimension], pair.rest),
+      lines.reduce((sum, {value}) => sum + value, 0),
       told.chain.scores,
     );
+    // All others by sign: none cancel within a line.
+    const [others, rest] = [lines.slice(3), [...pair.terms].filter((_, at) => !pair.named.includes(at))];
+    assert.equal(
+      others.reduce((sum, {many}) => sum + many, 0),
+      rest.length,
+    );
+    near(
+      others.reduce((sum, {value}) => sum + Math.abs(value), 0),
+      rest.reduce((sum, one) => sum + Math.abs(one), 0),
+    );
+  }
+});
+
+test("the drawer stands beside the column that was pressed, and within the page", () => {
+  const places = placesFor(1312, 860, /** @type {any} */ ({d_k: 64}), {lanes: 9, terms: 7, steps: [80]});
+  for (const column of [places.entering, places.factors, places.sum, places.row, places.values, places.joined]) {
+    const {left, width} = placeBeside(column.x + 20, places);
+    assert.ok(left + width <= column.x || left >= column.x + column.width, String(column.x));
+    assert.ok(left >= 0 && left + width <= 1312 && width >= 500);
   }
 });
 

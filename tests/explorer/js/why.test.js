@@ -5,6 +5,7 @@ import {
   depthOf,
   largestOf,
   looksAt,
+  mainPart,
   meaningOf,
   missingOf,
   signed,
@@ -157,6 +158,22 @@ test("the story of a score: who writes the key, or the word itself", () => {
   const [word, other] = storyOf(itself, new Map());
   assert.equal(word.words, "The word “to” itself contributes most to the query: +8.50");
   assert.deepEqual(other.press, {side: "key"});
+});
+
+test("a score is answered by the largest part that carries it, and its story begins with a head that does", () => {
+  const groups = [
+    {kind: "Heads", towards: "more", sum: 4, lines: []},
+    {kind: "Heads", towards: "less", sum: -3, lines: []},
+    {kind: "Word embedding", towards: "", sum: 2, lines: []},
+    {kind: "Biases", towards: "", sum: -5, lines: []},
+  ];
+  const score = {...header, less: "", side: "key", groups, total: 2};
+  assert.deepEqual(mainPart(score), {kind: "Word embedding", sum: 2, words: "the key word itself"});
+  assert.equal(mainPart({...score, total: -2})?.kind, "Biases");
+  assert.equal(mainPart({...score, groups: []}), null);
+  const map = [[-2.9, 3.5, 0.2]];
+  const [first] = storyOf({...score, map, groups: groups.slice(0, 1)}, new Map());
+  assert.match(first.words, /^Head 0·1 contributes most to the key, \+3\.50: /);
 });
 
 test("each order of heads is spoken of in words of its own", () => {

@@ -1,6 +1,7 @@
 // The drawer over the pipeline, which the page fills: it opens at the column that was pressed, and closes by Escape.
 //
-// The page's own button closes it; this hides it at once, and gives the focus back to where it came from.
+// The page's own button closes it; this hides it at once, and gives the focus back to where it came from. Before there is
+// that button, opening.js closes it.
 
 import {mountComponent} from "../hosts/component.js";
 import {openChannel} from "../hosts/hosting.js";
@@ -20,7 +21,9 @@ export default function drawerComponent(mounting) {
     load: (_drawer, data) => announce(data),
     leave() {
       // Another may have taken its place already.
-      if (!document.querySelector(DRAWER)) tellDrawer(null);
+      if (document.querySelector(DRAWER)) return;
+      delete openChannel().dismissed;
+      tellDrawer(null);
     },
   });
 }
@@ -39,7 +42,9 @@ function attendDrawer(base) {
   document.addEventListener(
     "click",
     (event) => {
-      if (/** @type {Element} */ (event.target).closest(CLOSE)) hideDrawer(true);
+      if (!(/** @type {Element} */ (event.target).closest(CLOSE))) return;
+      openChannel().dismissed = openChannel().drawer ?? undefined;
+      hideDrawer(true);
     },
     {signal},
   );
@@ -48,6 +53,11 @@ function attendDrawer(base) {
 
 /** @param {{step: string}} data */
 function announce({step}) {
+  // The page answers what was pressed before it was closed.
+  if (openChannel().dismissed === step) {
+    hideDrawer(true);
+    return;
+  }
   hideDrawer(false);
   tellDrawer(step);
   if (openChannel().pressed === step) closeButton()?.focus({preventScroll: true});

@@ -39,8 +39,8 @@ export function drawFactors(scene, opened, pair, places) {
   for (const [at, line] of lines.entries())
     if (line.length > 1) product[at] = line.reduce((sum, one) => sum + pair.terms[one], 0);
   const axles = [
-    axleOf(x, width * 0.29, query, 32),
-    axleOf(x + width * 0.33, width * 0.29, key, 32),
+    axleOf(x, width * 0.29, query, 37),
+    axleOf(x + width * 0.33, width * 0.29, key, 37),
     axleOf(x + width * 0.66, width * 0.34, product, 0),
   ];
   drawTitles(scene, opened, pair, places.top - 24, axles);

@@ -55,7 +55,6 @@ import {readAxis} from "../data/tokens.js";
  * @property {Float32Array} k
  * @property {Float64Array} terms  q × k, by dimension
  * @property {number[]} named  the dimensions of the largest terms, largest first
- * @property {number} rest  the sum of all other terms
  * @property {number} weight
  * @property {boolean} isBlocked
  * @property {number} blocked  how many keys the query may not look at
@@ -105,7 +104,6 @@ export function openPair(opened, query, key, count) {
   return {
     ...{query, key, q, k, terms, blocked, weights, row: masked},
     named: order.slice(0, count),
-    rest: order.slice(count).reduce((sum, dimension) => sum + terms[dimension], 0),
     weight: weights[key],
     isBlocked: masked[key] === -Infinity,
     lanes: lanesOf(opened, key, masked, weights),

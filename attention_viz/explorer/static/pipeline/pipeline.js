@@ -10,7 +10,7 @@ import {hasPair, openPair, readOpened} from "./numbers.js";
 import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
 import {move} from "./motion.js";
-import {hearDrawer, openDrawer} from "./opening.js";
+import {attendOpening, hearDrawer, openDrawer} from "./opening.js";
 import {drawRest, readRest} from "./rest.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
@@ -23,6 +23,7 @@ import {arrowStep, element, focusOne, focused, listener, svg, within} from "../p
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js"
  * @import {Opened, Pair} from "./numbers.js"
+ * @import {Places} from "./geometry.js"
  * @import {Rest} from "./rest.js"
  * @import {Scene} from "./scene.js" */
 
@@ -30,7 +31,7 @@ import {arrowStep, element, focusOne, focused, listener, svg, within} from "../p
 
 /** A pipeline on the page: `terms` are how many are named, `told` the place that is pointed at, `drawn` what is on the
  * screen.
- * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, waiting: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, told: Element | null, drawn: string, rest: Rest | null, handed?: Uint8Array}} Pipeline */
+ * @typedef {Mounted & {claim: HTMLElement, strip: HTMLElement, stage: SVGSVGElement, reading: HTMLElement, waiting: HTMLElement, opened: Opened | null, chosen: {query: number, key: number} | null, terms: number, scene: Scene | null, pair: Pair | null, places: Places | null, told: Element | null, drawn: string, rest: Rest | null, handed?: Uint8Array}} Pipeline */
 
 /** @param {Mounting} mounting */
 export default function pipelineComponent(mounting) {
@@ -59,7 +60,7 @@ function create(base) {
   const pipeline = {
     ...base,
     ...{claim, strip, stage, reading, waiting, opened: null, chosen: null, terms: 6},
-    ...{scene: null, pair: null, told: null, drawn: "", rest: null},
+    ...{scene: null, pair: null, places: null, told: null, drawn: "", rest: null},
   };
   attend(pipeline);
   return pipeline;
@@ -140,7 +141,7 @@ function paint(pipeline, opened, pair, width) {
   drawRest(scene, opened, pair, places, restOf(pipeline, opened));
   if (places.narrow) drawDescent(scene, places);
   finish(scene, opened.header.steps);
-  Object.assign(pipeline, {scene, pair, told: null});
+  Object.assign(pipeline, {scene, pair, places, told: null});
   stage.classList.remove("av-pointed");
   tellWay(pipeline);
   if (openChannel().drawer) hearDrawer(pipeline);
@@ -187,6 +188,7 @@ function attend(pipeline) {
   for (const name of /** @type {const} */ (["pointerleave", "focusout"])) on(name, () => point(pipeline, null));
   on("click", (event) => press(pipeline, event));
   on("keydown", (event) => walkHits(pipeline, event));
+  attendOpening(pipeline);
   watchSize(pipeline, () => show(pipeline));
   const arrived = () => show(Object.assign(pipeline, {drawn: ""}));
   openChannel().target.addEventListener("rest", arrived, {signal: pipeline.signal});

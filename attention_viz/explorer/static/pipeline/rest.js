@@ -85,7 +85,12 @@ function drawStream(scene, rest, row, {rest: {x, top, width}, joined, narrow}) {
     const room = width - widthOf(size, REST_FONT) - 8;
     scene.add(
       `rest-${at} rest`,
-      label(x, y + 10, `av-small ${role}`, fitted(`${sign}${name}`, room)),
+      label(
+        x,
+        y + 10,
+        `av-small ${role}`,
+        firstFitting([`${sign}${name}`, `${sign}${name.replace("layer’s ", "")}`], room),
+      ),
       label(x + width, y + 10, "av-small av-muted", size, "end"),
       // After a norm a vector has another scale.
       acrossOf(vectors[at], box, own ? "av-v" : "av-more", kind === "normed" ? fullOf(vectors[at]) : full),
@@ -152,10 +157,11 @@ function drawBlock(scene, kind, box, order) {
 function drawEnd(scene, {queries}, pair, rest, row, {rest: {x, width}}, y) {
   const {after, end} = rest.header;
   const [first, last] = [after[0], after[after.length - 1]];
-  const rests = after.length > 1 ? `layers ${first} … ${last} go on` : after.length ? `layer ${first} goes on` : "";
-  const through = rests || "that was the last layer";
+  const rests = after.length > 1 ? `layers ${first}–${last}` : `layer ${first}`;
+  const goes = after.length > 1 ? "go on" : "goes on";
+  const through = after.length ? [`${rests} ${goes}`, rests] : ["that was the last layer", "the last layer"];
   scene.add("rest", flow(`M${tidy(x + 8)} ${tidy(y)}v8`, "av-more", 2.5, {x: x + 8, y: y + 15, towards: "down"}));
-  scene.add("rest", label(x + 20, y + 11, "av-small av-muted", fitted(through, width - 20)));
+  scene.add("rest", label(x + 20, y + 11, "av-small av-muted", firstFitting(through, width - 20)));
   const top = y + 36;
   if (end.kind === "none") {
     for (const [at, line] of wrapped(end.made, width).entries())
@@ -214,6 +220,13 @@ function acrossOf(vector, {x, y, width, height}, role, full) {
     }),
   );
   return svg("g", {}, ...parts, svg("rect", {x, y, width, height, class: "av-frame"}));
+}
+
+/** The first of several wordings that fits a width in pixels; else the last one, cut.
+ * @param {string[]} wordings @param {number} width */
+function firstFitting(wordings, width) {
+  const fits = wordings.find((words) => widthOf(words, REST_FONT) <= width);
+  return fits ?? fitted(wordings[wordings.length - 1], width);
 }
 
 /** Words cut to a width in pixels. @param {string} words @param {number} width */

@@ -10,12 +10,13 @@ import {entryTold, exponentials, weightTold} from "./told.js";
  * @import {Lane, Opened, Pair} from "./numbers.js"
  * @import {Said, Scene} from "./scene.js" */
 
-/** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number}} RowSpans */
+/** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number, room: number}} RowSpans */
 
 const GAP = 34;
 // How wide a sign is, of a word and of what is small.
 const SIGN = 7.9;
 const SMALL_SIGN = 6.6;
+const ENTRY_FONT = "650 11.5px system-ui, sans-serif";
 
 /** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
  * @param {{x: number, y: number, turned: boolean}} score  where the score's way begins */
@@ -50,15 +51,16 @@ function spansOf({row: {x, width}}, lanes) {
   const wide = Math.max(40, longest * SIGN + 20);
   const scores = x + wide + 6;
   const half = width - wide - GAP - 10;
-  const weights = scores + half * 0.46 + GAP;
-  return {words: x, scores, soft: scores + half * 0.46 + GAP / 2, weights, wide, full: half * 0.46};
+  const full = half * 0.52;
+  return {words: x, scores, soft: scores + full + GAP / 2, weights: scores + full + GAP, wide, full, room: half - full};
 }
 
 /** @param {Lane[]} lanes @param {RowSpans} spans */
 function scaleOf(lanes, {scores, full}) {
   const ends = lanes.flatMap(({kind, entry}) => (kind === "others" || !Number.isFinite(entry) ? [] : [entry]));
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
-  const unit = full / (high - low || 1);
+  const numbers = Math.max(0, ...ends.map((end) => widthOf(written(end), ENTRY_FONT)));
+  const unit = Math.max(12, full - numbers - 6) / (high - low || 1);
   return {zero: scores - low * unit, unit};
 }
 
@@ -120,7 +122,7 @@ function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale}) {
   drawWeight(scene, one, isChosen, {y, lane, spans});
   const weight = {group: "weights", tags: ["softmax", "entry", `weight-${tag}`, `value-${tag}`]};
   scene.hit(
-    {...box, x: spans.weights - 4, width: spans.full * 1.18 + 8},
+    {...box, x: spans.weights - 4, width: spans.room + 12},
     {
       ...weight,
       ...chooses,
@@ -170,19 +172,9 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
     return;
   }
   scene.add(tags, bar(zero, y - thick / 2, low, thick, `av-solid ${isChosen ? "av-k" : "av-less av-middling"}`));
-  const words = written(one.entry);
-  const length = Math.abs(low);
-  const wide = widthOf(words, "11.5px system-ui, sans-serif") + 4;
-  const inside = length > wide + 8;
-  const end = zero + low;
-  // Right of the bar and of 0, and short of the softmax; else left of it, and short of the words; else over the bar.
-  const right = Math.max(zero, end);
-  const fits = right + wide < spans.scores + spans.full + 4;
-  const before = Math.min(zero, end) - wide > spans.scores - 6;
-  const x = inside || !(fits || before) ? (low < 0 ? end + 4 : end - 4) : fits ? right + 4 : Math.min(zero, end) - 4;
-  const anchor = inside || !(fits || before) ? (low < 0 ? "start" : "end") : fits ? "start" : "end";
-  const kind = inside ? (isChosen ? "av-on-chip" : "") : "av-over-bars";
-  scene.add(tags, label(x, y + 4, `av-small ${kind}`, words, anchor));
+  // Numbers stand in a column of their own, so that none crosses a bar or the axis.
+  const kind = `av-small ${isChosen ? "av-strong" : ""}`;
+  scene.add(tags, label(spans.scores + spans.full, y + 4, kind, written(one.entry), "end"));
 }
 
 /** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
@@ -190,9 +182,9 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
 function drawWeight(scene, one, isChosen, {y, lane, spans}) {
   const tags = `weight weight-${tagOf(one)}`;
   const thick = Math.min(20, lane * 0.62);
-  const room = spans.full * 1.15;
-  const length = one.weight * room;
-  const inside = length > 48;
+  const length = one.weight * spans.room;
+  // Beside the bar there is room for "0.58", or it is long enough to hold it.
+  const inside = length > 40;
   const blocked = one.entry === -Infinity;
   if (!blocked)
     scene.add(

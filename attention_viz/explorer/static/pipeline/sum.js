@@ -11,7 +11,8 @@ import {signed, written} from "./numbers.js";
  * @import {Opened, Pair} from "./numbers.js"
  * @import {Hit, Said, Scene} from "./scene.js" */
 
-/** @typedef {{dimension: number | null, value: number, before: number}} SumTerm */
+/** A named term, or all others of one sign: `many` says how many it stands for.
+ * @typedef {{dimension: number | null, value: number, before: number, many: number}} SumTerm */
 
 /** Draw the terms and their sum; gives where its way to the row begins.
  * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
@@ -26,17 +27,25 @@ export function drawSum(scene, opened, pair, places, product) {
   return drawChain(scene, opened, places, chain, column.top + 6 + terms.length * term + 28);
 }
 
-/** The terms that are named, and all others as one. @param {Pair} pair @returns {SumTerm[]} */
-export function sumTerms({named, terms, rest, q}) {
+/** The terms that are named, all others that add, and all that take away. @param {Pair} pair @returns {SumTerm[]} */
+export function sumTerms({named, terms}) {
   /** @type {SumTerm[]} */
   const found = [];
   let before = 0;
-  const add = (/** @type {number | null} */ dimension, /** @type {number} */ value) => {
-    found.push({dimension, value, before});
+  const add = (/** @type {number | null} */ dimension, /** @type {number} */ value, many = 1) => {
+    found.push({dimension, value, before, many});
     before += value;
   };
   for (const dimension of named) add(dimension, terms[dimension]);
-  if (named.length < q.length) add(null, rest);
+  const others = [...terms].filter((_, dimension) => !named.includes(dimension));
+  // Together they could be larger than every named term, though each is smaller.
+  for (const group of [others.filter((one) => one >= 0), others.filter((one) => one < 0)])
+    if (group.length)
+      add(
+        null,
+        group.reduce((sum, one) => sum + one, 0),
+        group.length,
+      );
   return found;
 }
 
@@ -49,18 +58,17 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
   const zero = x - low * unit;
   const largest = Math.max(...pair.terms.map(Math.abs), 1e-9);
   const thick = step < 26 ? 5 : 8;
-  for (const [at, {dimension, value, before}] of terms.entries()) {
+  for (const [at, {dimension, value, before, many}] of terms.entries()) {
     const y = top + 6 + at * step;
     const tag = dimension === null ? "rest" : `term-${dimension}`;
     const role = value < 0 ? "av-less" : "av-more";
-    const others = pair.q.length - pair.named.length;
     if (dimension !== null && !narrow) {
       const {x: fromX, y: fromY} = product(dimension);
       const middle = (fromX + x - 6) / 2;
       const path = `M${tidy(fromX)} ${tidy(fromY)}C${tidy(middle)} ${tidy(fromY)} ${tidy(middle)} ${tidy(y + 12)} ${tidy(x - 6)} ${tidy(y + 12)}`;
       scene.add(`${tag} ribbons`, flow(path, `${role} av-ribbon`, Math.max(1.2, (Math.abs(value) / largest) * 7)));
     }
-    const name = dimension === null ? `${others} ${others === 1 ? "other" : "others"}` : `dim ${dimension}`;
+    const name = dimension === null ? (value < 0 ? `${many} take away` : `${many} others add`) : `dim ${dimension}`;
     const joint =
       at < terms.length - 1
         ? svg("path", {
@@ -78,7 +86,10 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
     /** @type {Said[]} */
     const told =
       dimension === null
-        ? [`${others} smaller terms together: `, [signed(value), "av-strong"]]
+        ? [
+            `${many} smaller ${many === 1 ? "term" : "terms"} that ${value < 0 ? "take away" : "add"}, together: `,
+            [signed(value), "av-strong"],
+          ]
         : termTold(pair, [dimension]);
     scene.hit(
       {x: x - 4, y: y - 2, width: width + 8, height: step - 2},

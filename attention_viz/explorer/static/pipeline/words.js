@@ -2,6 +2,7 @@
 
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
+import {subscript} from "../data/tokens.js";
 import {tidy} from "./scene.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
@@ -33,6 +34,8 @@ function wordAt({names}, at, role) {
  * @param {HTMLElement} strip @param {Opened} opened @param {Pair} pair
  * @param {(query: number, key: number) => void} choose */
 export function writeWords(strip, {queries, keys}, pair, choose) {
+  // The chosen words stick to the strip's ends: where they really are is measured without that.
+  strip.classList.add("av-measured");
   const before = strip.scrollLeft;
   const reached = focused(strip)?.getAttribute("data-word") ?? "";
   const [low, high] = [Math.min(pair.query, pair.key), Math.max(pair.query, pair.key)];
@@ -41,8 +44,12 @@ export function writeWords(strip, {queries, keys}, pair, choose) {
   let fold = isOne && high - low > FAR ? [low + FAR / 2, high - FAR / 2] : null;
   const write = () => {
     const lines = svg("svg", {class: "av-between", "aria-hidden": "true", height: 30});
-    const above = wordRow("query", queries, pair.query, null, fold, (at) => choose(at, pair.key));
-    const under = wordRow("key", keys, pair.key, pair, fold, (at) => choose(pair.query, at));
+    const take = (/** @type {number} */ query, /** @type {number} */ key) => {
+      if (query === pair.query && key === pair.key) showPressed(strip);
+      else choose(query, key);
+    };
+    const above = wordRow("query", queries, pair.query, null, fold, (at) => take(at, pair.key));
+    const under = wordRow("key", keys, pair.key, pair, fold, (at) => take(pair.query, at));
     strip.replaceChildren(above, element("div", {class: "av-between-rows"}, lines, element("i", {})), under);
     return {lines, above, under};
   };
@@ -55,11 +62,20 @@ export function writeWords(strip, {queries, keys}, pair, choose) {
   }
   if (!isOne) alignRows(rows.above, rows.under);
   strip.scrollLeft = before;
-  showChosen(strip, [...strip.querySelectorAll("[aria-pressed=true]")]);
+  showPressed(strip);
+  strip.classList.add("av-measured");
   /** @type {HTMLElement | null} */
   const again = reached ? strip.querySelector(`[data-word="${reached}"]`) : null;
   again?.focus({preventScroll: true});
   drawBetween(rows.lines, rows.above, rows.under, pair);
+  strip.classList.remove("av-measured");
+}
+
+/** Lead back to the chosen words. @param {HTMLElement} strip */
+function showPressed(strip) {
+  strip.classList.add("av-measured");
+  showChosen(strip, [...strip.querySelectorAll("[aria-pressed=true]")]);
+  strip.classList.remove("av-measured");
 }
 
 /** How wide each word of a row is from one position to another, with what is apart between them.
@@ -127,7 +143,7 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
         "button",
         {type: "button", ...looks, "data-at": at, "data-word": `${side}-${at}`, tabindex: at === chosen ? 0 : -1},
         mark ? element("s", {}, mark) : null,
-        text,
+        text + (axis.occurrences[at] ? subscript(axis.occurrences[at]) : ""),
       );
       node.setAttribute("aria-pressed", String(at === chosen));
       node.onclick = () => choose(at);

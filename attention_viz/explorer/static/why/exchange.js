@@ -1,6 +1,6 @@
 // Other words at the key's place, each run by the model; and pairs that heads did prepare.
 
-import {plainNumber} from "./reading.js";
+import {plainNumber, signed} from "./reading.js";
 import {smallBar} from "./sum.js";
 import {element} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
@@ -9,7 +9,7 @@ import {weightText} from "../data/scale.js";
  * @import {StoryPress} from "./story.js"
  * @import {SplitHeader} from "./verdict.js" */
 
-/** A pair that other heads helped to write. @typedef {{words: string, pair: [number, number, number, number], stream: string, share: number}} PreparedPair */
+/** A pair that other heads helped to write. @typedef {{words: string, pair: [number, number, number, number], stream: string, wrote: number, score: number}} PreparedPair */
 
 /** `words` has each word's score and weight; null until they have come. `asked` is the word that is being run.
  * @typedef {{words: [string, number, number][] | null, refused: string, asked: string, typed: string,
@@ -93,12 +93,12 @@ function exchanged(header, split, view, word) {
 export function drawPrepared({layer}, view) {
   const {prepared} = view;
   const none = prepared === null ? "Looking for them …" : "No finding of this text.";
-  const pairs = (prepared ?? []).map(({words, pair, stream, share}) =>
+  const pairs = (prepared ?? []).map(({words, pair, stream, wrote, score}) =>
     element(
       "button",
       {class: "av-step", type: "button", onclick: () => view.open({pair, stream})},
       `${words}, ${pair[0]}·${pair[1]} `,
-      element("span", {class: "av-quiet"}, share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`),
+      element("span", {class: "av-quiet"}, `${signed(wrote)} of ${plainNumber(score)}`),
     ),
   );
   return element(
@@ -108,7 +108,7 @@ export function drawPrepared({layer}, view) {
       "h2",
       {},
       "Pairs that other heads prepared ",
-      element("span", {class: "av-quiet"}, "share of the score that they wrote"),
+      element("span", {class: "av-quiet"}, "their part of the score"),
     ),
     pairs.length ? element("p", {class: "av-story"}, ...pairs) : element("p", {class: "av-note"}, none),
     element("p", {class: "av-note"}, `Layer ${layer} comes first, before any head to ablate or patch.`),

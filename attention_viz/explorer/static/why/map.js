@@ -42,12 +42,7 @@ export function drawMap(header, {chosen, by, after}, choose) {
   table.className = "av-written-map";
   table.style.gridTemplate = `repeat(${down}, 1fr) / repeat(${layers}, 1fr)`;
   table.style.setProperty("--av-down", String(down));
-  const axis = element(
-    "div",
-    {class: "av-axis", "aria-hidden": "true"},
-    element("span", {}, "layer 0"),
-    element("span", {}, `layer ${layers - 1}`),
-  );
+  table.append(...laterOf(header));
   const sums = bars(
     header.map.map((row) => row.reduce((sum, one) => sum + one, 0)),
     "Heads, sum per layer",
@@ -60,12 +55,28 @@ export function drawMap(header, {chosen, by, after}, choose) {
     element("h2", {}, words.title),
     element("p", {class: "av-note"}, words.means),
     above,
-    table,
+    element("div", {class: "av-numbered-map"}, numbersAlong(down, "down"), table),
     ...kindsOf(header),
     ...(isWritten && header.mlps.some((one) => one) ? [bars(header.mlps, "MLPs")] : []),
-    axis,
+    numbersAlong(layers, "across"),
     scaleOf(header, full),
   );
+}
+
+/** The layers that come after a score, whose heads write nothing to it. @param {WhyHeader} header */
+function laterOf({pair, heads}) {
+  if (!pair || pair[0] >= heads.length) return [];
+  const place = `grid-area: 1 / ${pair[0] + 1} / -1 / ${heads.length + 1}`;
+  return [element("span", {class: "av-come-after", style: place, "aria-hidden": "true"}, "come after")];
+}
+
+/** The numbers of layers or heads beside the map; of many, each fifth.
+ * @param {number} count @param {"across" | "down"} way */
+function numbersAlong(count, way) {
+  const apart = count > 12 ? 5 : 1;
+  const words = (/** @type {number} */ at) => (at === 0 && way === "across" ? "layer 0" : String(at));
+  const numbers = Array.from({length: count}, (_, at) => element("span", {}, at % apart ? "" : words(at)));
+  return element("div", {class: `av-axis av-${way}`, "aria-hidden": "true"}, ...numbers);
 }
 
 /** A line under each layer without a softmax, and what kinds they are. @param {WhyHeader} header */
@@ -104,9 +115,11 @@ function rowsAcross(layers, build) {
 /** @param {WhyHeader} header @param {HeadCell} cell @param {number | null} number @param {number} full */
 function paintSpot(header, cell, number, full) {
   const {layer, head, node} = cell;
-  const words = `${headInFull(header, [layer, head])}: ${number === null ? "not run yet" : signed(number)}`;
+  const isLater = header.pair != null && layer >= header.pair[0];
+  const told = isLater ? "comes after the score" : number === null ? "not run yet" : signed(number);
+  const words = `${headInFull(header, [layer, head])}: ${told}`;
   const share = Math.round(depthOf(number ?? 0, full) * 100);
-  node.className = number === null ? "av-spot av-untried" : "av-spot";
+  node.className = number === null && !isLater ? "av-spot av-untried" : "av-spot";
   node.setAttribute("aria-label", words.replace("l", "L"));
   node.title = words;
   node.style.gridArea = `${head + 1} / ${layer + 1}`;

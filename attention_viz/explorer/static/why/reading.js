@@ -19,6 +19,7 @@ import {setApart} from "../data/spelling.js";
  * @property {number} total
  * @property {number} remainder
  * @property {string} side
+ * @property {[layer: number, query: number, key: number] | null} [pair]  of a score
  * @property {number} at
  * @property {boolean} own  whether the words that look are those that are looked at
  * @property {string} unit  what its words are: "word", "patch" or "frame"
@@ -63,6 +64,26 @@ export function timesAsLikely(gap) {
 export function writtenByHeads({map}) {
   const sum = map.flat().reduce((total, one) => total + one, 0);
   return `Other heads wrote ${signed(sum)} of it`;
+}
+
+/** The part that carries a number: the largest with its sign, heads and MLPs net; and that part in words.
+ * @param {WhyHeader} header @returns {{kind: string, sum: number, words: string} | null} */
+export function mainPart({groups, total, side, unit}) {
+  /** @type {Map<string, number>} */
+  const sums = new Map();
+  for (const {kind, sum} of groups) sums.set(kind, (sums.get(kind) ?? 0) + sum);
+  const carrying = [...sums].filter(([, sum]) => sum * total > 0);
+  if (!carrying.length) return null;
+  const [kind, sum] = carrying.reduce((most, one) => (Math.abs(one[1]) > Math.abs(most[1]) ? one : most));
+  const own = side === "query" ? "query" : "key";
+  /** @type {Record<string, string>} */
+  const named = {
+    Heads: `other heads at the ${own}`,
+    MLPs: `the MLPs at the ${own}`,
+    "Position embedding": `the ${own}’s position`,
+  };
+  const isWord = kind.toLowerCase() === `${unit} embedding`;
+  return {kind, sum, words: isWord ? `the ${own} ${unit} itself` : (named[kind] ?? kind.toLowerCase())};
 }
 
 /** A number next to nothing as a power of ten, such as 2×10⁻⁷. @param {number} number */

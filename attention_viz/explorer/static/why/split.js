@@ -29,8 +29,8 @@ export function drawSplit(header, split, view) {
     asides(header, split, view),
   );
   return [
-    headline(header, split, mine, names),
-    element("p", {class: "av-split-lead"}, leadInWords(header, split, rows, mine, names)),
+    headline(header, split, mine, names, other),
+    element("p", {class: "av-split-lead"}, leadInWords(header, split, rows, mine, names, other)),
     element("div", {class: "av-split"}, drawKeys(header, split, {rows, names, mine, other}, view), right),
   ];
 }
@@ -52,9 +52,10 @@ function asides(header, split, view) {
   return element("div", {}, drawExchange(header, split, view, mine), drawPrepared(split, view));
 }
 
-/** @param {WhyHeader} header @param {SplitHeader} split @param {KeyRow} mine @param {string[]} names */
-function headline(header, split, mine, names) {
-  const {query, verb, key, than, reason} = verdictOf(header, split);
+/** @param {WhyHeader} header @param {SplitHeader} split @param {KeyRow} mine @param {string[]} names
+ * @param {KeyRow | null} other */
+function headline(header, split, mine, names, other) {
+  const {query, verb, key, than, reason} = verdictOf(header, split, other?.at);
   const blue = (/** @type {string} */ word) => element("span", {class: "av-keys"}, word);
   return element(
     "h1",
@@ -72,13 +73,17 @@ function capital(words) {
 }
 
 /** What decides: only differences between keys do. @param {WhyHeader} header @param {SplitHeader} split
- * @param {KeyRow[]} rows @param {KeyRow} mine @param {string[]} names */
-function leadInWords(header, split, rows, mine, names) {
+ * @param {KeyRow[]} rows @param {KeyRow} mine @param {string[]} names @param {KeyRow | null} other */
+function leadInWords(header, split, rows, mine, names, other) {
   const parts = `Layer ${split.layer}, head ${split.head}: no head came before it.`;
   const others = rows.filter((row) => row !== mine);
   if (names.length === 1 || !others.length) return parts;
-  const lead = inWords(ahead(mine, others), names, header.units.key);
-  const many = others.length === 1 ? "the other key" : `the mean of the ${others.length} other keys`;
+  const lead = inWords(ahead(mine, other ? [other] : others), names, header.units.key);
+  const many = other
+    ? wordAt(header, "key", other.at)
+    : others.length === 1
+      ? "the other key"
+      : `the mean of the ${others.length} other keys`;
   return `${parts} The softmax sees only differences between keys. Compared with ${many}: ${lead}.`;
 }
 
@@ -95,10 +100,11 @@ function drawMeets(header, split, mine, other) {
   const rest = total - inside.reduce((sum, one) => sum + one, 0);
   const full = Math.max(...inside.map(Math.abs), Math.abs(rest), 1e-9);
   const label = (/** @type {"query" | "key"} */ side, /** @type {number} */ part) => {
-    const at = side === "query" ? split.query : mine.at;
-    const word = wordAt(header, side, at).replace(/^the /, "");
-    if (names[part] === "word") return header.units[side] === "word" ? `word ${word}` : word;
-    return names[part] === "place" ? `place ${at}` : partName(names[part], header.units[side]);
+    // A difference has both keys in its heading.
+    const places = side === "query" ? [split.query] : other ? [mine.at, other.at] : [mine.at];
+    const words = places.map((at) => wordAt(header, side, at).replace(/^the /, "")).join(" − ");
+    if (names[part] === "word") return header.units[side] === "word" ? `word ${words}` : words;
+    return names[part] === "place" ? `place ${places.join(" − ")}` : partName(names[part], header.units[side]);
   };
   const painted = (/** @type {number} */ number) => {
     const share = Math.round((Math.abs(number) / full) * 46);
@@ -119,7 +125,7 @@ function drawMeets(header, split, mine, other) {
         element(
           "tr",
           {},
-          element("th", {scope: "row"}, "with biases"),
+          element("th", {scope: "row"}, "either’s biases"),
           Object.assign(painted(rest), {colSpan: shown.length}),
         ),
       ]
@@ -137,7 +143,16 @@ function drawMeets(header, split, mine, other) {
       element("thead", {}, element("tr", {}, element("td"), ...head)),
       element("tbody", {}, ...body, ...biases),
     ),
+    ...(biases.length ? [element("p", {class: "av-note"}, biasesInWords(rest, mine, other, names))] : []),
   );
+}
+
+/** Why the biases of the table aren't those of the bars: those count the query's with the key's other parts.
+ * @param {number} rest @param {KeyRow} mine @param {KeyRow | null} other @param {string[]} names */
+function biasesInWords(rest, mine, other, names) {
+  const part = names.indexOf("bias");
+  const own = mine.parts[part] - (other?.parts[part] ?? 0);
+  return `Either’s biases ${signed(rest)}: the key’s ${signed(own)}, as in the bars, and the query’s ${signed(rest - own)}, which the bars count with the key’s other parts.`;
 }
 
 /** What the rotation does, where positions turn queries and keys.

@@ -1,6 +1,6 @@
 // The number as a story of a few steps, each computed; a press shows what it tells of.
 
-import {doesWith, isMadeUpFor, isMixer, mainSource, nameOfHead, signed, wordAt} from "./reading.js";
+import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, signed, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {Place} from "./map.js"
@@ -56,8 +56,16 @@ function ofWord(header, silenced, top) {
   return steps;
 }
 
-/** @param {WhyHeader} header @param {Place} top @returns {StoryStep[]} */
-function ofPair(header, top) {
+/** The head that the story begins with: where heads carry the number, the largest of those that do.
+ * @param {WhyHeader} header @param {Place} largest @returns {Place} */
+function carrierOf({map, listed, total}, largest) {
+  const net = map.flat().reduce((sum, one) => sum + one, 0);
+  return (net * total > 0 && listed.find(([layer, head]) => map[layer][head] * total > 0)) || largest;
+}
+
+/** @param {WhyHeader} header @param {Place} largest @returns {StoryStep[]} */
+function ofPair(header, largest) {
+  const top = carrierOf(header, largest);
   const wrote = header.map[top[0]][top[1]];
   const embedding = header.groups.find(({kind}) => kind.toLowerCase() === `${header.unit} embedding`);
   const side = header.side === "query" ? "query" : "key";
@@ -65,10 +73,12 @@ function ofPair(header, top) {
   const looked = lookedAt(header, top);
   const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the previous word" : "";
   const against = wrote * header.total < 0 ? ", against the score" : "";
+  const main = mainPart(header);
+  const whole = main && main.kind !== "Heads" ? "Of the heads, " : "Head ";
   const most =
-    embedding && Math.abs(embedding.sum) > Math.abs(wrote)
-      ? `The ${header.unit} ${wordAt(header, side, header.at)} itself contributes most to the ${side}: ${signed(embedding.sum)}`
-      : `Head ${nameOfHead(header, top)} contributes most to the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
+    main && main.kind === embedding?.kind
+      ? `The ${header.unit} ${wordAt(header, side, header.at)} itself contributes most to the ${side}: ${signed(main.sum)}`
+      : `${whole}${nameOfHead(header, top)} contributes most to the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `What contributes to the ${other}?`, press: {side: other}},

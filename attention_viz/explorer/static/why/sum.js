@@ -45,6 +45,7 @@ export function drawSum(header, open, toggle, choose) {
       "p",
       {class: "av-note"},
       "Each part’s own contribution, with attention weights and layer norms as they were (direct effects).",
+      header.pair ? " A score is the number before the softmax." : "",
     ),
   );
 }

@@ -73,10 +73,14 @@ export function reasonOf(word, place, noun, where) {
 /** The headline: who, what it does, which key, and why.
  * @typedef {{query: string, verb: string, key: string, than: string, reason: string}} Verdict */
 
-/** @param {WhyHeader} header @param {SplitHeader} split @returns {Verdict} */
-export function verdictOf(header, split) {
-  const [rows, names] = [rowsOf(split), partsOf(split)];
-  const mine = /** @type {KeyRow} */ (rows.find(({at}) => at === split.key) ?? rows[0]);
+/** @param {WhyHeader} header @param {SplitHeader} split
+ * @param {number | null} compared  the key that the chosen one is compared with, instead of all others
+ * @returns {Verdict} */
+export function verdictOf(header, split, compared = null) {
+  const [all, names] = [rowsOf(split), partsOf(split)];
+  const mine = /** @type {KeyRow} */ (all.find(({at}) => at === split.key) ?? all[0]);
+  const other = all.find(({at}) => at === compared && at !== mine.at);
+  const rows = other ? [mine, other] : all;
   const top = rows.reduce((most, row) => (row.score > most.score ? row : most), mine);
   const named = (/** @type {number} */ at) => (header.own && at === split.query ? "itself" : wordAt(header, "key", at));
   const query = wordAt(header, "query", split.query);
@@ -90,8 +94,9 @@ export function verdictOf(header, split) {
     : split.places === "none"
       ? `for the ${noun} alone`
       : `for the ${noun} where it is`;
-  if (isTop) return {query, verb: "chooses", key: named(mine.at), than: "", reason};
-  return {query, verb: "prefers", key: named(top.at), than: named(mine.at), reason};
+  if (isTop && !other) return {query, verb: "chooses", key: named(mine.at), than: "", reason};
+  const less = other && isTop ? other : mine;
+  return {query, verb: "prefers", key: named(top.at), than: named(less.at), reason};
 }
 
 /** A score as a sum in words: "5.05 = word +3.88, place +2.05, biases −0.88".

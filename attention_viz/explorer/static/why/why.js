@@ -8,7 +8,7 @@ import {drawMeaning, drawWords} from "./meaning.js";
 import {drawSplit} from "./split.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
-import {plainNumber, timesAsLikely, writtenByHeads} from "./reading.js";
+import {mainPart, plainNumber, signed, timesAsLikely, wordAt, writtenByHeads} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
 import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
@@ -112,10 +112,10 @@ function drawWhy(why) {
         element("span", {class: "av-less"}, header.less),
         "?",
       ]
-    : [`Why is ${header.more} worth ${plainNumber(header.total)}?`];
+    : scoreTitle(header);
   const told = header.less
     ? `${header.more} has ${plainNumber(header.total)} more than ${header.less} in logits, the numbers before the softmax: ${timesAsLikely(header.total)}.`
-    : `${writtenByHeads(header)} at ${header.side === "query" ? "the query" : "the key"}; a score is the number before the softmax.`;
+    : `${writtenByHeads(header)}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
     drawWords(header, place),
@@ -129,6 +129,21 @@ function drawWhy(why) {
   );
   showLooked(root, header, place);
   if (held) /** @type {HTMLElement | null} */ (root.querySelector(held))?.focus();
+}
+
+/** The answer for a score: what carries it. @param {WhyHeader} header @returns {(string | Node)[]} */
+function scoreTitle(header) {
+  const {pair, total, more} = header;
+  const named = pair
+    ? [
+        element("span", {class: "av-query"}, wordAt(header, "query", pair[1])),
+        " → ",
+        element("span", {class: "av-keys"}, wordAt(header, "key", pair[2])),
+      ]
+    : [more];
+  const part = mainPart(header);
+  const answer = part ? `; largest part: ${part.words}, ${signed(part.sum)}` : "";
+  return [...named, ` scores ${plainNumber(total)}${answer}`];
 }
 
 /** A score that no head wrote. @param {Why} why @param {WhyHeader} header @param {SplitHeader} split */

@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_viz.explorer.chart_payload import Grid
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.mixing import MixerHead
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.ui.controls.chart import show_grid
 from attention_viz.ui.pages.steps.numbers import label_of
 
@@ -68,7 +69,7 @@ def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range]
     values = numbers.values[rows, columns].detach().float().cpu()
     blocked = values.isneginf() if numbers.blocked is None else numbers.blocked[rows, columns].cpu()
     values = values.masked_fill(~values.isfinite(), torch.nan)
-    labels = [[label_of(opened, axis, at) for at in one] for axis, one in zip(numbers.axes, shown, strict=True)]
+    labels = [_labels(opened, axis, one) for axis, one in zip(numbers.axes, shown, strict=True)]
     titles = [_TITLES.get(axis, "Dimensions") for axis in numbers.axes]
     chosen = None if cell is None else (cell[0] - shown[0].start, cell[1] - shown[1].start)
     if numbers.turned:
@@ -86,6 +87,17 @@ def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range]
         chosen=chosen,
         words=f"{numbers.title}: {len(labels[0])} rows, {len(labels[1])} columns.",
     )
+
+
+def _labels(opened: OpenHead | MixerHead, axis: str, places: range) -> list[str]:
+    """Return the labels of an axis; repeated tokens are numbered, as in the pipeline."""
+    labels = [label_of(opened, axis, at) for at in places]
+    if axis not in ("token", "query", "key"):
+        return labels
+    tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
+    said = tokens(opened.stream).said
+    numbered = number_repeats(said)
+    return [label + numbered[at].removeprefix(said[at]) for label, at in zip(labels, places, strict=True)]
 
 
 def _near(place: int, count: int, shape: tuple[int, int]) -> range:

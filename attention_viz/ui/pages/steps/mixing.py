@@ -31,6 +31,7 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.theme import palette
+from attention_viz.views.style.wording import weight_text
 
 # A text of so many keys has a line for each; of a longer one the largest have one, and the rest share one.
 _LINES, _LARGEST = 25, 12
@@ -92,7 +93,7 @@ def _show_pair(opened: MixerHead, choice: StepChoice) -> None:
     reach = choice.query + 1 if opened.mixer.is_causal else keys
     with st.container(key="steps-pair", horizontal=True, vertical_alignment="top", gap="small"):
         show_picker("query", opened.trace, opened.stream, queries)
-        weights = {at: f"{row[at]:.2g}".replace("-", "−") for at in sorted({*range(reach), choice.key})}
+        weights = {at: weight_text(row[at]) for at in sorted({*range(reach), choice.key})}
         show_keys(opened.trace, opened.stream, weights)
 
 
@@ -175,7 +176,7 @@ def _title(pair: MixerPair) -> str:
     return (
         f'<p class="mixer-place">Layer {html.escape(label)} · {call.kind} · {call.per} {opened.head}{note}</p>'
         f'<p class="mixer-title">The value of <code>{html.escape(key)}</code> {middle} '
-        f"<code>{html.escape(query)}</code>: <b>{signed(pair.weight)}</b></p>"
+        f"<code>{html.escape(query)}</code>: <b>{_written(pair.weight)}</b></p>"
     )
 
 
@@ -289,12 +290,12 @@ def _row_part(pair: MixerPair) -> str:
         lines.append([*others, _share(share), cell_html("", "td")])
     skip = ""
     if pair.call.skip is not None:
-        own = f"{float(pair.call.skip) * pair.gate:.4g}".replace("-", "−")
+        own = _written(float(pair.call.skip) * pair.gate)
         skip = f" The token's own weight has {own} of skip, its way to itself beside the state."
     name = html.escape(label_of(opened, "query", pair.query))
     return (
-        f"<h6>The row of <code>{name}</code></h6><p>Σ = <b>{signed(total)}</b>, Σ|·| = <b>{signed(sizes)}</b>. Plus is "
-        f"carried, minus is taken away.{skip}</p>" + table_html(head, lines, "row")
+        f"<h6>The row of <code>{name}</code></h6><p>Σ = <b>{_written(total)}</b>, Σ|·| = <b>{_written(sizes)}</b>. "
+        f"Plus is carried, minus is taken away.{skip}</p>" + table_html(head, lines, "row")
     )
 
 
@@ -330,17 +331,15 @@ def _share(part: float) -> str:
 
 
 def _bar(part: float) -> str:
+    """Draw a signed part of the longest bar; the page removes SVG from HTML."""
     side, start = ("minus", 50 * (1 + part)) if part < 0 else ("plus", 50)
-    bar = f'<rect class="mixer-{side}" x="{start:.1f}" width="{abs(part) * 50:.1f}" height="1"/>'
-    return f'<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">{bar}</svg>'
+    return f'<div class="mixer-{side}" style="left: {start:.1f}%; width: {abs(part) * 50:.1f}%"></div>'
 
 
 def _signed_html(number: float) -> str:
-    return f'<b class="mixer-number mixer-{"minus" if number < 0 else "plus"}-ink">{signed(number)}</b>'
+    return f'<b class="mixer-number mixer-{"minus" if number < 0 else "plus"}-ink">{_written(number)}</b>'
 
 
-def signed(number: float) -> str:
-    """Write a number with up to four digits that count and a true minus."""
-    if number and not 1e-4 <= abs(number) < 1e5:
-        return f"{number:.2e}".replace("-", "−")
-    return f"{number + 0.0:.4g}".replace("-", "−")
+def _written(number: float) -> str:
+    """Write a number in two digits, as HTML; the tables have more."""
+    return html.escape(weight_text(number))

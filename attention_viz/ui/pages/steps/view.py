@@ -39,7 +39,7 @@ from attention_viz.ui.pages.steps.mixing import (
     show_mixer_pipeline,
     show_mixer_step,
 )
-from attention_viz.ui.pages.steps.page import STEP_CHOICES, Possible, StepChoice, is_pipeline
+from attention_viz.ui.pages.steps.page import PIPELINE, STEP_CHOICES, Possible, StepChoice, is_pipeline
 from attention_viz.ui.pages.steps.rest import show_rest
 from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.drawing import show_notes
@@ -230,8 +230,8 @@ def _take_pipeline_pair() -> None:
 def _open_step() -> None:
     step = widgets.sent(_KEY, "open")
     # A browser may send anything.
-    if isinstance(step, str) and step in STEPS:
-        visit.pick(STEP_CHOICES, step=step)
+    if isinstance(step, str) and step in (PIPELINE, *STEPS):
+        visit.pick(STEP_CHOICES, step=step, all="no")
 
 
 def _show_exports(opened: OpenHead, exported: Trace) -> None:

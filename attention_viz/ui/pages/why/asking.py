@@ -293,7 +293,8 @@ def tell_prepared(name: str, place: tuple[int, int], run: Run, pairs: Sequence[P
                 "words": words,
                 "pair": [pair.layer, pair.head, pair.query, pair.key],
                 "stream": pair.stream,
-                "share": pair.share,
+                "wrote": pair.wrote,
+                "score": pair.score,
             }
         )
     message = {"about": "prepared", "of": name, "prepared": found}

@@ -14,6 +14,7 @@ from attention_viz.ui.address.codec import parameter
 from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pickers import ControlRow
+from attention_viz.ui.pages.compare.choice import contrast
 from attention_viz.ui.parts.drawing import PicturePlace
 from attention_viz.ui.runner.page import Page, Slots
 from attention_viz.ui.selection import SHARED, Group, Selection
@@ -87,9 +88,12 @@ def _score(state: State) -> tuple[object, ...]:
     return (*texts, state.stream, state.layer, state.head, state.query, state.key)
 
 
-def _let_go(_choice: WhyChoice, before: State, after: State) -> Mapping[str, None]:
-    """Drop the chosen head for another score, since it didn't write that one."""
-    return {} if _score(before) == _score(after) else {"writer_layer": None, "writer_head": None}
+def _let_go(choice: WhyChoice, before: State, after: State) -> Mapping[str, str | None]:
+    """Drop the chosen head for another score, since it didn't write that one, and a text that the page changed."""
+    if _score(before) == _score(after):
+        return {}
+    left: dict[str, str | None] = {"writer_layer": None, "writer_head": None}
+    return left | {"put_from": ""} if choice.put_from == contrast(before) != contrast(after) else left
 
 
 WHY_CHOICES = Group(WhyChoice(), "why-", follow=_let_go)

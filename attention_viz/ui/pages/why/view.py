@@ -25,6 +25,7 @@ from attention_viz.serving.why import Patched, WrittenNumber, words_written, wri
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.pages.compare.choice import contrast
 from attention_viz.ui.pages.why.asking import (
     NamedNumber,
     WordQuestion,
@@ -121,6 +122,9 @@ def settle(selection: Selection, run: Run) -> Selection:
         request = replace(state, more=0).request
         facts = replace(facts, best=lambda: next(iter(prepared(run, request)), None) or first.best())
     selection = resolve(selection, facts)
+    choice = selection.of(WHY_CHOICES)
+    if word and choice.ranked == "put" and not choice.put_from.strip():
+        selection = update(selection, Filled(WHY_CHOICES, {"put_from": contrast(state)}))
     # An encoder's heads reach the output only through the others: show those instead.
     if word and state.facts.is_encoder_decoder and run.stream(selection.shared.stream) == "encoder":
         selection = update(selection, Filled(SHARED, {"stream": "cross", "query": None, "key": None}))
@@ -188,7 +192,8 @@ def _opened(run: Run, state: State, asked: NamedNumber, choice: WhyChoice) -> Sh
     stream = run.stream(state.stream)
     streams = streams_beside(run.trace, stream)
     found = written(run, state.request, asked.of)
-    question = Question(asked.more, asked.less, found.total, found.remainder, streams, asked.at, asked.side)
+    pair = (asked.of.layer, asked.of.query, asked.of.key) if isinstance(asked.of, Score) else None
+    question = Question(asked.more, asked.less, found.total, found.remainder, streams, asked.at, asked.side, pair)
     largest = _largest(run, state, asked, found)
     layer, head = run.place(stream, state.layer, state.head)
     place = layer, min(head, layer_heads(run.trace, streams)[layer] - 1)

@@ -14,6 +14,7 @@ from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
 from attention_viz.sources import CATALOGUE
+from attention_viz.views.style.wording import weight_text
 from tests.ui.screens import Screen
 
 
@@ -24,10 +25,6 @@ def address(models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"/steps?model={quote(str(models / 'hybrid'), safe='')}&text=abcdefgh&stream=mixer&layer=0&head=3"
 
 
-def number(written: str) -> float:
-    return float(written.replace("−", "-"))
-
-
 def test_a_pair_of_a_mixer_opens_from_the_address(address: str, models: Path) -> None:
     screen = Screen().open(f"{address}&query=5&key=2")
     trace = load_folder(models / "hybrid", "mine").trace("abcdefgh")
@@ -36,11 +33,18 @@ def test_a_pair_of_a_mixer_opens_from_the_address(address: str, models: Path) ->
     assert "Layer 0 · selective scan · channel 3" in screen.part("mixer-claim")
     names = re.findall(r'mixer-name">(.*?)</span>', page)
     assert names == ["Read", "After decay", "Write", "Gate", "Weight", "Still there", "‖weight · value‖", "Output"]
-    totals = dict(zip(names, map(number, re.findall(r'-ink">(.*?)</b>', page)), strict=True))
-    assert totals["Weight"] == pytest.approx(float(weights[5, 2]), rel=1e-3)
-    assert totals["Output"] == pytest.approx(float(trace.attention(0, "mixer").head(3).output[5, 0]), rel=1e-3)
-    row = [number(one) for one in re.findall(r"Σ(?:\|·\|)? = <b>(.*?)</b>", html.unescape(page))]
-    assert row == pytest.approx([float(weights[5].sum()), float(weights[5].abs().sum())], rel=1e-3)
+    totals = dict(zip(names, re.findall(r'-ink">(.*?)</b>', html.unescape(page)), strict=True))
+    assert totals["Weight"] == weight_text(float(weights[5, 2]))
+    assert totals["Output"] == weight_text(float(trace.attention(0, "mixer").head(3).output[5, 0]))
+    row = re.findall(r"Σ(?:\|·\|)? = <b>(.*?)</b>", html.unescape(page))
+    assert row == [weight_text(float(weights[5].sum())), weight_text(float(weights[5].abs().sum()))]
+    # Elements that the page keeps, half the cell for the largest weight.
+    bars = [
+        float(one)
+        for one in re.findall(r'mixer-bar"><div class="mixer-\w+" style="left: [\d.]+%; width: ([\d.]+)%', page)
+    ]
+    sizes = weights[5, :6].abs()
+    assert bars == pytest.approx((50 * sizes / sizes.max()).tolist(), abs=0.06)
 
 
 def test_a_step_of_a_mixer_has_its_matrix_and_its_cells(address: str) -> None:
@@ -59,7 +63,7 @@ def test_a_model_without_attention_opens_its_mixer_with_keys_to_press_tensors_an
     trace = load("recall-mamba").trace(str(screen.picker("Sentence").value))
     weight = float(trace.weights(1, 1, stream="mixer")[14, 11])
     claim = screen.part("mixer-claim")
-    assert "values already mix the last 2 tokens" in claim and f"{weight:.4g}" in claim
+    assert "values already mix the last 2 tokens" in claim and weight_text(weight) in claim
     tensors = safetensors.torch.load(screen.download("Tensors (safetensors)"))
     assert float(tensors["weights"][14, 11]) == pytest.approx(weight, rel=1e-5)
     torch.testing.assert_close(tensors["weights"] @ tensors["value"], tensors["output"], atol=1e-4, rtol=1e-4)

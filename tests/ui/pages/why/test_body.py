@@ -240,8 +240,10 @@ def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_librar
     given, other = "moon cheese frog ring moon", "moon lamp frog ring moon"
     address = f"/why?model=induction&text={given.replace(' ', '+')}&token=cheese&against=lamp&ranked=put"
     screen = Screen().open(address)
-    assert "Type the sentence with a word changed" in screen.words
-    assert not screen.channel("why-board", "put-estimated")
+    # A changed sentence stands there from the beginning, and another one for another text.
+    first = screen.picker("Patch from").value
+    assert first != given and sorted(str(first).split()) == sorted(given.split())
+    assert screen.channel("why-board", "put-estimated")["other"] == first
     screen.picker("Patch from").set_value(other)
     screen.run()
     model = shipped("induction")
@@ -414,3 +416,10 @@ def test_a_first_layers_score_has_its_split_other_words_and_no_controls_for_head
     assert [score for score, _ in words.values()] == sorted((one for one, _ in words.values()), reverse=True)
     (pair,) = screen.channel("why-board", "prepared")["prepared"]
     assert (pair["words"], pair["pair"]) == ("“bank” → “flooded”", [5, 6, 2, 7])
+    # As that pair's own page says.
+    opened = Screen().open("/why?text=The+bank+of+the+river+was+flooded&layer=5&head=6&query=2&key=7")
+    (board,) = [one.proto.bytes for one in opened.all("bidi_component") if one.proto.id.endswith("-why-board")]
+    number = read_packet(board)[0]
+    assert pair["score"] == pytest.approx(number["total"], abs=1e-5)
+    assert pair["wrote"] == pytest.approx(sum(map(sum, number["map"])), abs=1e-3)
+    assert number["pair"] == [5, 2, 7]
