@@ -18,17 +18,23 @@ from attention_viz.trace.trace import Trace
 _FIXED = 0.5
 _FIXED_PLACES = ("previous", "next", "self", "first")
 _NEAR = 2
+_AMONG = ("the words further off", "the other words", "the words")
 
 
 @dataclass(frozen=True)
 class HeadLink:
-    """A head's link from one token to another; positions start at 0."""
+    """A head's link from one token to another; positions start at 0.
+
+    Attributes:
+        among: the words that the key was chosen from, within "of …".
+    """
 
     layer: int
     head: int
     query: int
     key: int
     weight: float
+    among: str = _AMONG[0]
 
 
 def word_positions(trace: Trace) -> tuple[int, ...]:
@@ -101,7 +107,8 @@ def trained_words(scene: Scene) -> tuple[Mapping[str, str], str]:
 def strongest_link(trace: Trace, query: int, head: tuple[int, int] | None = None) -> HeadLink:
     """Return a token's strongest link to a distant word, in one head or preferably in heads without fixed offsets."""
     places = word_positions(trace)
-    far = [key for key in places if abs(key - query) >= _NEAR] or [key for key in places if key != query] or [query]
+    pools = [key for key in places if abs(key - query) >= _NEAR], [key for key in places if key != query], [query]
+    far, among = next((pool, name) for pool, name in zip(pools, _AMONG, strict=True) if pool)
     free = _free_heads(trace)
     if head is not None and head[0] in trace.layer_numbers() and head[1] < trace.head_count(head[0]):
         free = [torch.zeros_like(one) for one in free]
@@ -117,7 +124,7 @@ def strongest_link(trace: Trace, query: int, head: tuple[int, int] | None = None
             number, at = divmod(int(row.argmax()), len(far))
             found = (layer, number, far[at])
     layer, number, key = found
-    return HeadLink(layer, number, query, key, float(trace.weights(layer, number)[query, key]))
+    return HeadLink(layer, number, query, key, float(trace.weights(layer, number)[query, key]), among)
 
 
 @once_for_each

@@ -255,6 +255,28 @@ def test_the_first_lesson_says_that_the_head_goes_with_the_word(scene: Scene) ->
     assert first.endswith(": the head chosen for “bank”") and second.endswith(": the head chosen for “river”")
 
 
+@pytest.mark.parametrize("head", [None, (0, 3), (3, 7), (4, 0), (5, 11)])
+@pytest.mark.parametrize(("text", "word"), [(TEXT, 2), (TEXT, 7), ("The bank flooded", 2), ("Banks lend", 1), ("Go", 1)])
+def test_the_first_lesson_names_the_largest_weight_of_the_words_that_it_says(
+    run: RunText, head: tuple[int, int] | None, text: str, word: int
+) -> None:
+    scene = Scene(text, run, choice=str(word), head=head)
+    shown, trace = LESSONS["why"].show(scene), scene.trained()
+    facts = shown.facts
+    row = trace.weights(int(facts["layer"]), int(facts["head"]))[word]
+    words = range(1, len(row) - 1)  # between [CLS] and [SEP]
+    pools = {
+        "the words further off": [key for key in words if abs(key - word) > 1],
+        "the other words": [key for key in words if key != word],
+        "the words": [word],
+    }
+    assert facts["among"] == next(name for name, pool in pools.items() if pool)
+    most = max(row[key] for key in pools[facts["among"]])
+    assert facts["weight"] == f"{float(most):.3f}"
+    assert f"of {facts['among']} “{facts['word']}” takes most from “{facts['other']}”: {facts['weight']}" in shown.says
+    assert head in (None, (int(facts["layer"]), int(facts["head"])))
+
+
 def test_no_word_is_marked_as_asking_where_none_asks(scene: Scene) -> None:
     assert LESSONS["masks"].ask(scene).query is None
 

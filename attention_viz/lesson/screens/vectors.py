@@ -30,7 +30,7 @@ def _ask_why(scene: Scene) -> Ask:
     link = scene_link(scene, query)
     labels = trace.query_tokens().written
     # Without a head from the other pages, each word has its own: a press on another word changes it.
-    chosen = "the head that the other pages show" if scene.head else f"the head chosen for {short(labels[query])}"
+    chosen = "the head that the other pages show" if scene.head == (link.layer, link.head) else f"the head chosen for {short(labels[query])}"
     source = f"{scene.called}, layer {link.layer}, head {link.head}: {chosen}"
     row = trace.weights(link.layer, link.head)[query]
     place = CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key))
@@ -45,13 +45,14 @@ def _show_why(scene: Scene) -> Shown:
         **texts(layer=link.layer, head=link.head, layers=trace.layer_count(), model=scene.called, other=other),
         **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers()), word=word),
         "which": "that the other pages show, too"
-        if scene.head
-        else f"that lets “{word}” take most from a word further off",
+        if scene.head == (link.layer, link.head)
+        else f"that lets “{word}” take most from one of {link.among}, of those heads that follow no fixed place",
+        "among": link.among,
         "weight": f"{link.weight:.3f}",
         "percent": f"{link.weight:.0%}",
     }
-    says = f"In layer {link.layer}, head {link.head}, “{word}” looks mostly at “{other}”"
-    return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}, {link.weight:.3f}.")
+    says = f"In layer {link.layer}, head {link.head}, of {link.among} “{word}” takes most from “{other}”"
+    return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}: {link.weight:.3f}.")
 
 
 _CONTROL_WHY = Control("Query word", positioned_words, opening_word)
