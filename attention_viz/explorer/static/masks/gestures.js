@@ -145,7 +145,8 @@ function listenToKeys(stage, hear) {
     const {ground} = stage;
     if (!ground) return;
     const way = arrowStep(event.key);
-    const from = stage.cursor ?? stage.pair ?? {query: 0, key: 0};
+    const chosen = stage.message?.query == null ? null : stage.pair;
+    const from = stage.cursor ?? chosen ?? {query: 0, key: 0};
     if (way) {
       const within_ = (/** @type {number} */ place, /** @type {number} */ count) =>
         Math.max(0, Math.min(count - 1, place));
