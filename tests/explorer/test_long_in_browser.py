@@ -66,8 +66,10 @@ def test_the_strongest_links_are_those_of_the_whole_text(page: Page, trace: Trac
     # Between words: what is no word, and the first token, at which heads rest, are looked at by none.
     said = torch.tensor([any(sign.isalnum() for sign in text) for text in trace.key_tokens().texts])
     weights[~said[: len(weights)]], weights[:, ~said], weights[:, 0] = 0, 0, 0
-    best = [f"{value:.3f}" for value in weights.flatten().sort(descending=True).values[:16]]
-    assert part(page, "bars").locator("li .av-number").all_text_contents() == best
+    values, places = weights.flatten().sort(descending=True)
+    assert part(page, "bars").locator("li .av-number").all_text_contents() == [f"{one:.2f}" for one in values[:16]]
+    pairs = [divmod(int(place), weights.shape[1]) for place in places[:16]]
+    assert part(page, "bars").locator("li .av-pair").all_text_contents() == [f"{one} → {other}" for one, other in pairs]
 
 
 def test_the_line_of_tokens_has_few_of_them_and_turns_to_what_is_chosen(page: Page) -> None:
