@@ -462,7 +462,8 @@ def test_two_tokens_that_look_at_each_other_have_two_arcs(show: Show) -> None:
     page = show(trace_of({"encoder": (Layer(call, "0"),)}, axis, axis))
     arcs = part(page, "arcs")
     line = arcs.get_by_role("option")
-    handles = [arcs.locator("canvas.av-arcs").element_handle(), line.nth(0).element_handle(), line.nth(1).element_handle()]
+    drawn = arcs.locator("canvas.av-arcs")
+    handles = [one.element_handle() for one in (drawn, line.nth(0), line.nth(1))]
     assert page.evaluate(CROSSINGS, handles) == 2
     expect(arcs).to_contain_text("arcs that go left are lower")
 
