@@ -81,7 +81,7 @@ def test_it_opens_on_the_choice_that_the_page_told_before(host: Page) -> None:
 def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> None:
     call(host, self_attention(5))
     host.get_by_role("gridcell", name="Layer 0 head 0", exact=True).focus()
-    walk(host, "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft")
+    walk(host, "ArrowDown", "ArrowDown", "ArrowRight", "ArrowUp")
     host.get_by_role("option").first.hover()
     host.wait_for_timeout(400)
     assert host.evaluate("heard") == [["choice", {"stream": "encoder", "layer": 1, "head": 1, **NO_PAIR, "serial": 4}]]
@@ -90,7 +90,7 @@ def test_the_server_hears_of_a_walk_once_and_of_pointing_never(host: Page) -> No
 def test_a_head_that_the_server_has_is_asked_for_at_once_and_of_a_walk_the_first_and_the_last(host: Page) -> None:
     host.evaluate("bytes => call(bytes)", list(pack(self_attention(5), terms=())))
     host.get_by_role("gridcell", name="Layer 0 head 0", exact=True).focus()
-    assert walk(host, "ArrowRight", "ArrowRight", "ArrowDown", "ArrowLeft") == [1]
+    assert walk(host, "ArrowDown", "ArrowDown", "ArrowRight", "ArrowUp") == [1]
     host.wait_for_timeout(400)
     assert [choice["serial"] for _, choice in host.evaluate("heard")] == [1, 4]
 
@@ -218,7 +218,7 @@ def test_called_again_after_a_while_it_is_as_it_was(host: Page) -> None:
     host.wait_for_timeout(300)
     host.evaluate("call(null)")
     assert host.evaluate("root.querySelector('.av-explorer') === before")
-    host.keyboard.press("ArrowRight")
+    host.keyboard.press("ArrowDown")
     expect(host.get_by_test_id("explorer-readout")).to_have_text("Head 0·2")
     expect(host.get_by_role("option").first).to_have_attribute("aria-selected", "true")
 

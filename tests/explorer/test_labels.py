@@ -94,6 +94,8 @@ def test_no_label_lies_over_another(show: Show, model: AttentionModel, count: in
             token = page.locator(".av-token").nth(min(3, count - 1))
             if chosen:
                 token.click()
+            else:
+                page.mouse.move(2, 2)  # where nothing is pointed at, whatever the new width has moved there
             expect(token).to_have_attribute("aria-selected", str(chosen).lower())
             page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
             seen = {kind: page.locator(selector).evaluate_all(BOXES) for kind, selector in LABELS.items()}
@@ -137,10 +139,11 @@ def test_the_matrix_has_the_screen_to_itself_until_escape(show: Show, bank: Trac
     expect(canvas).to_have_css("height", f"{860 - 48 - 36}px")
     alone = stage.bounding_box()
     assert alone is not None and alone["height"] > 860 * 0.8 > before["height"]
-    # The same matrix, which tells the number under the pointer: the third word's sixth cell of nine is 0.580.
+    # The same matrix, its cells broader than high, which tells the number under the pointer: the third row's sixth
+    # cell of nine is 0.580.
     page.keyboard.press("Tab")
     expect(stage).to_be_focused()
-    stage.hover(position={"x": alone["height"] * 0.66, "y": alone["height"] * 0.3})
+    stage.hover(position={"x": alone["width"] * 0.58, "y": alone["height"] * 0.3})
     expect(matrix.get_by_role("tooltip")).to_have_text("bank → river0.580")
     page.keyboard.press("Escape")
     expect(page.locator(":fullscreen")).to_have_count(0)
