@@ -256,7 +256,9 @@ def test_the_first_lesson_says_that_the_head_goes_with_the_word(scene: Scene) ->
 
 
 @pytest.mark.parametrize("head", [None, (0, 3), (3, 7), (4, 0), (5, 11)])
-@pytest.mark.parametrize(("text", "word"), [(TEXT, 2), (TEXT, 7), ("The bank flooded", 2), ("Banks lend", 1), ("Go", 1)])
+@pytest.mark.parametrize(
+    ("text", "word"), [(TEXT, 2), (TEXT, 7), ("The bank flooded", 2), ("Banks lend", 1), ("Go", 1)]
+)
 def test_the_first_lesson_names_the_largest_weight_of_the_words_that_it_says(
     run: RunText, head: tuple[int, int] | None, text: str, word: int
 ) -> None:

@@ -216,8 +216,7 @@ function addParts(view, crosses) {
   ];
   controls.node.append(notes.sums, legend.node);
   const copy = createCopy(view);
-  const acts = matters ? element("div", {class: "av-acts"}, matters.node, copy.node) : null;
-  if (!acts) claim.node.append(copy.node);
+  claim.node.append(...(matters ? [matters.node] : []), copy.node);
   const main = element(
     "div",
     {class: "av-main"},
@@ -229,7 +228,7 @@ function addParts(view, crosses) {
   );
   if (crossing) main.classList.add("av-main-cross");
   const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
-  top.append(claim.node, ...(acts ? [acts] : []), findings.node);
+  top.append(claim.node, findings.node);
   view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
   return {
     first: [grid, heatmap, strip, controls, legend, claim, ...(matters ? [matters] : []), findings],

@@ -30,7 +30,8 @@ def _ask_why(scene: Scene) -> Ask:
     link = scene_link(scene, query)
     labels = trace.query_tokens().written
     # Without a head from the other pages, each word has its own: a press on another word changes it.
-    chosen = "the head that the other pages show" if scene.head == (link.layer, link.head) else f"the head chosen for {short(labels[query])}"
+    shared = scene.head == (link.layer, link.head)
+    chosen = "the head that the other pages show" if shared else f"the head chosen for {short(labels[query])}"
     source = f"{scene.called}, layer {link.layer}, head {link.head}: {chosen}"
     row = trace.weights(link.layer, link.head)[query]
     place = CatalogueHead.of(trace, link.layer, link.head, (link.query, link.key))

@@ -32,8 +32,9 @@ import {hasAny} from "../data/store.js";
  * @typedef {HeadCell & {at: At, canvas: HTMLCanvasElement, pixels: Uint16Array | null, maximum: number}} ExploreCell
  */
 
-// The line above the cells, and how high they may be in a row of their own, in pixels.
-const [TITLE, ALONE] = [24, 610];
+// In pixels: the line above the cells; what is kept below them for the first of the heads that link two words; how high
+// cells may be in a row of their own.
+const [TITLE, RANKED, ALONE] = [24, 44, 610];
 // How wide the column of the grid is at least, in pixels.
 const LEAST_COLUMN = 340;
 
@@ -116,7 +117,7 @@ export function rowsWith({streams}, stream) {
 
 /** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {GridRow[]} rows @param {Painter | null} painter */
 function resize({root, room}, grid, rows, painter) {
-  const beside = room() - TITLE;
+  const beside = room() - TITLE - RANKED;
   const {seat, width} = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
