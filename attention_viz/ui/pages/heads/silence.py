@@ -297,7 +297,7 @@ def _quoted(label: str) -> str:
 def _first(
     rows: Sequence[tuple[str, float, float]], count: int, told: tuple[str, float, float]
 ) -> list[tuple[str, float, float]]:
-    """Return the first rows, and the one that the sentence tells of."""
+    """Return the first rows, and the one in the sentence."""
     first = list(rows[:count])
     return first if told in first else [*first[: count - 1], told]
 
