@@ -37,6 +37,16 @@ _FUNCTION_WORDS = _PRONOUNS | frozenset(
 # Words before a noun, and endings that are rather those of verbs and adverbs where none of them stands before.
 _DETERMINERS = frozenset("a an the his her its their my your our this that these those le la les un une des ce".split())
 _NO_NOUN = ("ed", "ing", "ly")
+# Common words that describe: one before another content word is no noun either, as in "the tired nurse".
+_DESCRIBES = frozenset(
+    (
+        "big small little large great tall short long old young new good bad nice kind happy sad glad angry "
+        "hungry thirsty sick rich poor strong weak hot warm cool red blue green yellow white black grey brown "
+        "fast slow hard soft high low full empty quiet loud clean dirty dark bright early late ready afraid "
+        "sure guilty busy free heavy same first second third last next another already back away ago often "
+        "never always today tomorrow yesterday"
+    ).split()
+)
 # What is after the apostrophe of "it's" or "doesn't".
 _CLITICS = frozenset(("s", "t", "d", "m", "ll", "re", "ve"))
 _APOSTROPHE = re.compile("['’]")
@@ -103,7 +113,10 @@ class Words:
         found = self.are("content")
         for word, text in enumerate(self.texts):
             determined = word > 0 and self.texts[word - 1].casefold() in _DETERMINERS
-            if not determined and text.casefold().endswith(_NO_NOUN):
+            before_another = word + 1 < len(self.kinds) and self.kinds[word + 1] == "content"
+            folded = text.casefold()
+            describes = folded in _DESCRIBES or folded.endswith("ed")
+            if (describes and before_another) or (not determined and (describes or folded.endswith(_NO_NOUN))):
                 found[word] = False
         return found
 

@@ -1,5 +1,6 @@
 """A visit, the one state of a session."""
 
+import threading
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -27,6 +28,7 @@ class Visit:
     Attributes:
         asked: parameters that one page sets on the next, until that is shown.
         brought: the uploads, by kind; nothing else keeps them alive.
+        lock: held while the selection is replaced: a run that was overtaken may still be at work in another thread.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -34,6 +36,7 @@ class Visit:
     asked: dict[str, str] = field(default_factory=dict[str, str])
     brought: "dict[str, Upload]" = field(default_factory=dict[str, "Upload"])
     memories: dict[type, Any] = field(default_factory=dict[type, Any])
+    lock: Any = field(default_factory=threading.RLock)
 
 
 def here() -> Visit:
@@ -46,9 +49,20 @@ def here() -> Visit:
 def send(event: Event) -> None:
     """Apply an event to the selection, before the page runs or during it."""
     now = here()
-    now.selection = update(now.selection, event)
+    with now.lock:
+        now.selection = update(now.selection, event)
     if not now.selection.file:
         now.file = None
+
+
+def replace(before: Selection, after: Selection) -> bool:
+    """Replace a selection unless a person has chosen since; return whether it was replaced."""
+    now = here()
+    with now.lock:
+        if now.selection is not before:
+            return False
+        now.selection = after
+        return True
 
 
 def pick(group: Group[Any], **values: Any) -> None:
@@ -76,7 +90,8 @@ def settle(
 ) -> ChoiceT:
     """Answer the URL, and return the values within their options; see `answer`."""
     now = here()
-    now.selection = answer(now.selection, group, known, default=default, only=only)
+    with now.lock:
+        now.selection = answer(now.selection, group, known, default=default, only=only)
     return now.selection.of(group)
 
 

@@ -53,8 +53,16 @@ class Pairs:
             asked, (layer, number) = int(self.rows[row]), heads[head]
             strength, query = float(weights[head, asked, key]), scene.asked[asked]
             share = float(left[head])
+            if self.kind == "pronoun":
+                score *= _apart(weights[head, :, key], strength)
             found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, left=share))
         return found
+
+
+def _apart(column: Float[Tensor, " asked"], strength: float) -> float:
+    """Return the share of the other rows that give a key less than half as much."""
+    alike = int((column >= strength / 2).sum()) - 1
+    return 1 - alike / max(1, len(column) - 1)
 
 
 def _largest(
@@ -98,11 +106,13 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
     pronoun, last = scene.queries.are("pronoun")[asked], asked == (-1 if scene.last is None else scene.last)
     same = torch.tensor(scene.queries.same)
     earlier, again, distance = asked > columns, same[asked] == same, scene.apart(asked)
-    stood_for = pronoun & earlier & scene.keys.nouns
+    # What followed the same pronoun last time is found by repetition, such as "his small dog".
+    followed = torch.cat([torch.full((1,), -1), same[:-1]]) == same[asked]
+    stood_for = pronoun & earlier & scene.keys.nouns & ~followed
     # A neighbour counts 0, a word far away nearly its whole weight; for what comes next, a neighbour counts half.
     far, near_too = 1 - 1 / distance.clamp_min(1), 1 - 1 / (1 + distance)
     return [
-        *_if_any("link", far * (((content & ~again) | (pronoun & ~stood_for)) & keys & ~last)),
+        *_if_any("link", far * (((content & ~again) | (pronoun & ~stood_for & ~followed)) & keys & ~last)),
         *_if_any("pronoun", far * (stood_for & keys & ~last)),
         *_if_any("repeat", 1.0 * (content & again & earlier & keys & ~last)),
         *_if_any(NEXT_WORD, near_too * (last & (distance > 0) & keys)),

@@ -36,7 +36,7 @@ _SENTENCES = {
 # Sentences for patches and frames that differ from those for words.
 _OTHERWISE = {
     ("previous", Unit.PATCH): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
-    ("alignment", Unit.FRAME): "{query} is transcribed while hearing {key}: {number}",
+    ("alignment", Unit.FRAME): "{query} is transcribed while hearing {key}: weight {number}",
 }
 _NEXT = "before predicting {next}, {query:the last {unit}} looks at {key}: {number}"
 # Without a model behind the trace: a head that looks at a word may well write against it.

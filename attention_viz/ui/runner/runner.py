@@ -88,11 +88,10 @@ def _view_of(page: Page) -> View:
 
 
 def _settle(view: View, run: Any) -> None:
-    """Settle on the run; rerun if the row is outdated."""
-    here = visit.here()
-    before = here.selection
-    here.selection = view.settle(before, run)
-    if here.selection.shared != before.shared:
+    """Settle on the run; rerun if the row is outdated, or if a person chose meanwhile in a newer run."""
+    before = visit.here().selection
+    settled = view.settle(before, run)
+    if not visit.replace(before, settled) or settled.shared != before.shared:
         visit.run_again()
 
 

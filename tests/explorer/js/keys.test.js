@@ -44,3 +44,14 @@ test("a sentence keeps its parts with roles apart, and joins what has none", () 
   ]);
   assert.deepEqual(said`${["a", "key"]}`, [["a", "key"]]);
 });
+
+test("a component built anew numbers its choices on, so that an answer to the one before it is older", () => {
+  const [sent, setStateValue] = [[], (_, value) => sent.push(value.serial)];
+  const [before, after] = [
+    {serial: 0, setStateValue},
+    {serial: 0, setStateValue},
+  ];
+  sendChoice(before, {head: 1});
+  sendChoice(after, {head: 2});
+  assert.ok(sent[1] > sent[0] && !takesChoice(after, {seen: sent[0]}) && takesChoice(after, {seen: sent[1]}));
+});

@@ -23,7 +23,8 @@ export function createTimes(view, packed) {
   );
   const note = packed.words.some(({start}) => start === null)
     ? "The model detects no speech, so no word has a time."
-    : "Seconds, from time warping over the alignment heads. The weight is a share of all frames that the model reads.";
+    : "Seconds, aligned by the heads that follow the speech, so a word\u2019s ends may be a little early or late. " +
+      "The weight is a share of all frames that the model reads.";
   const node = element(
     "section",
     {class: "av-list"},

@@ -1,7 +1,7 @@
 // The life of a component in a Streamlit page: made once for an element, drawn at each run of the page, ended once the
 // element has left it. The reader's choices go to the page with a serial number, so that an older answer never moves one.
 
-import {latestFor, listenToChannel, sameBytes, themeOf} from "./hosting.js";
+import {latestFor, listenToChannel, openChannel, sameBytes, themeOf} from "./hosting.js";
 
 /** @import {Message, Mounting} from "./hosting.js" */
 
@@ -90,9 +90,17 @@ export function takesChoice(component, {seen = 0}) {
   return true;
 }
 
+/** Number the reader's next choice. A component that is built anew goes on from the one before it: an answer to that is
+ * older than what the reader chooses in this one.
+ * @param {Pick<Mounted, "serial">} component */
+export function countChoice(component) {
+  const channel = openChannel();
+  component.serial = channel.serial = Math.max(channel.serial, component.serial) + 1;
+}
+
 /** Tell the page what the reader chose. @param {Mounted} component @param {Record<string, unknown>} choice */
 export function sendChoice(component, choice) {
-  component.serial += 1;
+  countChoice(component);
   component.setStateValue("choice", {...choice, serial: component.serial});
 }
 

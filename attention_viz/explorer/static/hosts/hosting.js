@@ -14,9 +14,11 @@
  * that comes. So does the packet component with the last head of a long text that was handed over, and that of the
  * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one, and `silence` the
  * head that is ablated. `drawer` is the step that the drawer over the pipeline shows, `pressed` the one whose button was
- * pressed, `dismissed` the one that the reader closed, which no earlier answer of the page shows again.
+ * pressed, `dismissed` the one that the reader closed, which no earlier answer of the page shows again. `serial` numbers
+ * the choices of all components, those that are gone too.
  * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array,
- *   drawer?: string | null, pressed?: string, dismissed?: string | undefined, behind: HTMLElement | null, silence: Silence | null}} Channel */
+ *   drawer?: string | null, pressed?: string, dismissed?: string | undefined, behind: HTMLElement | null,
+ *   silence: Silence | null, serial: number}} Channel */
 
 /** What Streamlit hands to a component.
  * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,
@@ -26,7 +28,7 @@
 export function openChannel() {
   const place = Symbol.for("attention_viz.explorer");
   const page = /** @type {Record<symbol, Channel | undefined>} */ (/** @type {unknown} */ (globalThis));
-  const fresh = {latest: new Map(), target: new EventTarget(), packet: null, behind: null, silence: null};
+  const fresh = {latest: new Map(), target: new EventTarget(), packet: null, behind: null, silence: null, serial: 0};
   const channel = page[place] ?? fresh;
   page[place] = channel;
   return channel;

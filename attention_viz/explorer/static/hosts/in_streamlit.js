@@ -1,6 +1,6 @@
 // The explorer as a Streamlit component. Called again for new data and for a change of theme, on the same element.
 
-import {mountComponent, takesChoice} from "./component.js";
+import {countChoice, mountComponent, takesChoice} from "./component.js";
 import {isInPart, latestFor, openChannel, pageStyled, themeOf} from "./hosting.js";
 import {mountExplorer} from "../explorer.js";
 import {element, listener} from "../parts/element.js";
@@ -54,14 +54,15 @@ async function start(entry, bytes) {
   await pageStyled();
   if (entry.data !== bytes || entry.signal.aborted) return;
   const message = latestFor(parentElement);
-  if (message) takesChoice(entry, message);
+  // The page may have chosen while there was no explorer to hear it.
+  const taken = message && takesChoice(entry, message) ? message : null;
   const explorer = mountExplorer(root, bytes, {
     settings: before.settings,
-    choice: before.choice ?? message,
+    choice: taken ?? before.choice ?? message,
     theme: () => themeOf(root),
     crossing: isInPart(parentElement, "cross"),
     onChoice: (next) => {
-      entry.serial += 1;
+      countChoice(entry);
       // What has to come from the server is asked for at once, unless the reader is walking through the heads.
       const wait = entry.explorer?.holds(next) || performance.now() - entry.chosen < WALKING ? PAUSE : 0;
       entry.chosen = performance.now();

@@ -39,8 +39,8 @@ export function photoImage({dots, rows, columns}, share) {
   return image;
 }
 
-// In so small a picture, light has to be seen at a glance: it is stronger than the photo's own.
-const BRIGHT = 1.5;
+// As bright as the photo itself, as in the figures of `views/figures/seen.py`.
+const BRIGHT = 1;
 
 /** All heads have one size: the photo is made as small as they are once. @type {{of: Uint8Array | null, image: ImageData | null}} */
 let lastSmall = {of: null, image: null};
