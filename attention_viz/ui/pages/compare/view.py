@@ -15,6 +15,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.sight import in_sight
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.pages.compare.claims import RowClaims
 from attention_viz.ui.pages.compare.heads import follow_difference
 from attention_viz.ui.pages.compare.matrices import show_all_rows, show_alone
 from attention_viz.ui.pages.compare.page import HEIGHT
@@ -100,8 +101,7 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
     if not (comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
     parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
-    pair = places_of_pair(comparison, first)
-    slides = functools.partial(present_comparison, comparison, pair, called_words(choice, state))
+    slides = functools.partial(_present, choice, state, comparison, first)
     return Parts(
         parts,
         exports=functools.partial(_show_exports, choice, comparison),
@@ -109,6 +109,17 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
         slides=None if comparison.one.mixes or comparison.other.mixes else slides,
         runs=_badged(first, second),
     )
+
+
+def _present(choice: CompareChoice, state: State, comparison: Comparison, first: ShownSide) -> None:
+    """Present the chosen pair, else the one in the page's headline."""
+    pair = places_of_pair(comparison, first)
+    if pair is None:
+        claims = RowClaims(choice, first.state, comparison)
+        query = claims.opening()
+        found = [key for key in reversed(claims.row(query).keys) if key is not None]
+        pair = (query, found[0]) if found else None
+    present_comparison(comparison, pair, called_words(choice, state))
 
 
 def _show_curve(choice: CompareChoice, state: State) -> None:

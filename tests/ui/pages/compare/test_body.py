@@ -185,3 +185,14 @@ def test_a_decoders_next_words_are_its_likeliest() -> None:
     said = "".join(text for text, _ in screen.channel("compare-rows", "next")["phrase"])
     one, other = (f"{one.written} {one.probability:.2f}" for one in likely)
     assert said == f"next word: {one} → {other}"
+
+
+def test_the_first_slide_is_about_the_headlines_words(screen: Screen) -> None:
+    screen.back_to(f"/compare?{BANK}&other={RIVER.replace(' ', '+').replace('river', 'city')}&layer=5&head=2")
+    query, *_ = re.findall("“(.+?)”", claim_of(screen))
+    asked = "".join(text for text, _ in screen.slides[0]["ask"])
+    assert asked.startswith(f"“{query}” gives ")
+    screen.back_to(
+        f"/compare?{BANK}&other={RIVER.replace(' ', '+').replace('river', 'city')}&layer=5&head=2&query=8&key=3"
+    )
+    assert "".join(text for text, _ in screen.slides[0]["ask"]) != asked
