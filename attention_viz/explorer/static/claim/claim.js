@@ -46,7 +46,8 @@ export function createClaim(view) {
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
       how.textContent = `How was ${weight || number} computed?`;
       const previewing = view.store.state.preview !== null;
-      how.hidden = previewing || number === "";
+      // A count, such as how many patches attend there, is no number of a head.
+      how.hidden = previewing || !/[.<]/u.test(number);
       // A reading's shares aren't made of one head's scores.
       why.hidden = how.hidden || Boolean(view.recording.header.reading) || Boolean(view.now.stream.signed);
       hint.hidden = !previewing;
