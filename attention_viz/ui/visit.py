@@ -36,7 +36,7 @@ class Visit:
     asked: dict[str, str] = field(default_factory=dict[str, str])
     brought: "dict[str, Upload]" = field(default_factory=dict[str, "Upload"])
     memories: dict[type, Any] = field(default_factory=dict[type, Any])
-    lock: Any = field(default_factory=threading.RLock)
+    lock: Any = field(default_factory=threading.RLock, compare=False)
 
 
 def here() -> Visit:

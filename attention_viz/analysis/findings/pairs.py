@@ -53,16 +53,8 @@ class Pairs:
             asked, (layer, number) = int(self.rows[row]), heads[head]
             strength, query = float(weights[head, asked, key]), scene.asked[asked]
             share = float(left[head])
-            if self.kind == "pronoun":
-                score *= _apart(weights[head, :, key], strength)
             found.append(Candidate(self.kind, score, strength, scene.stream, layer, number, query, key, left=share))
         return found
-
-
-def _apart(column: Float[Tensor, " asked"], strength: float) -> float:
-    """Return the share of the other rows that give a key less than half as much."""
-    alike = int((column >= strength / 2).sum()) - 1
-    return 1 - alike / max(1, len(column) - 1)
 
 
 def _largest(

@@ -95,11 +95,11 @@ def test_new_bytes_leave_element_and_focus_in_place_and_400_tokens_fit(host: Pag
     host.keyboard.press("ArrowDown")
     host.keyboard.press("Enter")
     host.get_by_text("Show table").click()
-    assert host.locator("tbody tr").count() == 1
+    expect(host.locator("tbody tr")).to_have_count(1)
     host.locator(".av-stage").focus()
     show(host, pack_grid(Grid(big[:3, :3], [*"abc"], [*"abc"]), clicks=False))
     assert host.evaluate("document.activeElement === before") and host.evaluate("heard") == []
-    assert host.locator("tbody tr").count() == 3
+    expect(host.locator("tbody tr")).to_have_count(3)
 
 
 def test_labels_are_text_whole_and_on_their_side(host: Page) -> None:

@@ -96,7 +96,7 @@ def test_another_text_lets_go_of_the_pair_and_another_model_of_nothing_that_was_
     model = update(typed, Picked(SHARED, {"model": "dinov2-small"}))
     assert (model.shared.layer, model.shared.head) == (2, 3)
     free = update(update(Selection(), PageOpened({})), Picked(SHARED, {"model": "dinov2-small"}))
-    assert (free.shared.layer, free.shared.head) == (4, 1)
+    assert (free.shared.layer, free.shared.head) == (10, 4)
 
 
 def test_typing_closes_a_file_and_leaves_the_typed_text() -> None:

@@ -32,7 +32,7 @@ export function soundParts(view, crossing) {
   ];
   top.append(claim.node, findings.node);
   // Words run down and time across: heads are as wide as there is room.
-  const grid = createGrid(view, {shape: {height: GRID, broadest: 6, largest: 240}});
+  const grid = createGrid(view, {shape: {height: GRID, broadest: 8, largest: 240}});
   const hero =
     written && crossing
       ? createKeeping(view, packed)

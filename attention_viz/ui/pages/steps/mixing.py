@@ -333,7 +333,9 @@ def _share(part: float) -> str:
 def _bar(part: float) -> str:
     """Draw a signed part of the longest bar; the page removes SVG from HTML."""
     side, start = ("minus", 50 * (1 + part)) if part < 0 else ("plus", 50)
-    return f'<div class="mixer-{side}" style="left: {start:.1f}%; width: {abs(part) * 50:.1f}%"></div>'
+    sides = {"left": start, "width": abs(part) * 50}
+    style = "".join(f"{name}: {value:.1f}%; " for name, value in sides.items())
+    return f'<div class="mixer-{side}" style="{style}"></div>'
 
 
 def _signed_html(number: float) -> str:

@@ -110,7 +110,7 @@ def test_each_head_s_choice_for_each_word_is_told_and_shown_when_pointed_at(stay
     cell.get_by_role("button").click()
     page.wait_for_url(re.compile("head=3"))
     links = page.get_by_role("heading", name=re.compile("^Strongest links")).bounding_box()
-    assert links is not None and links["y"] < 840
+    assert links is not None and links["y"] < 860
 
 
 @pytest.mark.parametrize("text", [SENTENCE, LONG], ids=["short", "thirty words"])

@@ -194,7 +194,7 @@ def test_of_a_long_text_the_numbers_of_each_head_that_is_chosen_come_from_the_se
         weights[~said], weights[:, ~said], weights[:, 0] = 0, 0, 0
         best = weights.flatten().sort(descending=True).values[:5]
         links = page.get_by_test_id("explorer-bars").locator("li .av-number")
-        expect(links).to_contain_text([f"{weight:.3f}" for weight in best])
+        expect(links).to_contain_text([f"{weight:.2f}" for weight in best])
     # To find the link that slides begin with takes as long as the head itself: it waits until somebody wants them.
     expect(page.locator(".st-key-slides")).to_have_count(0)
     page.get_by_role("button", name="Present").click()

@@ -49,10 +49,10 @@ def test_the_pipeline_tells_chooses_and_opens(stay: OpenPage, idle: Idle) -> Non
     assert box is not None and box["y"] + box["height"] <= 860, "all of it is on the first screen"
     titles = shown.locator(".av-title").all_text_contents()
     assert [one for one in titles if one in LABELS] == LABELS
-    # The numbers that stand there are one sum: six terms, and the rest as one.
+    # The numbers that stand there are one sum: six terms, and the rest by sign.
     terms = [float(one.replace("−", "-")) for one in shown.locator(".av-term").all_text_contents()]
     score, scaled = (float(one) for one in shown.locator(".av-big").all_text_contents())
-    assert len(terms) == 7 and abs(sum(terms) - score) < 0.05 and abs(score / 32**0.5 - scaled) < 0.01
+    assert len(terms) == 8 and abs(sum(terms) - score) < 0.05 and abs(score / 32**0.5 - scaled) < 0.01
     # Pointing writes one line, and Tab does the same.
     shown.get_by_role("img", name=re.compile("^dimension 6:")).first.hover()
     expect(reading).to_contain_text(re.compile(r"2\.53 × 3\.46 = \+8\.74.*from query, key to scores"))
