@@ -58,7 +58,7 @@ export function createGrid(view, painter = null) {
     node,
     draw(changed) {
       if (changed.has("stream")) rows = buildCells(view, grid, rows);
-      if (hasAny(changed, "stream", "size")) resize(view, grid, rows, painter);
+      if (hasAny(changed, "stream", "size")) resize(view, grid, node, rows, painter);
       if (
         hasAny(
           changed,
@@ -115,14 +115,15 @@ export function rowsWith({streams}, stream) {
   return rows.sort((a, b) => a.number - b.number);
 }
 
-/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {GridRow[]} rows @param {Painter | null} painter */
-function resize({root, room}, grid, rows, painter) {
+/** @param {GridView} view @param {HeadGrid<ExploreCell>} grid @param {HTMLElement} node
+ * @param {GridRow[]} rows @param {Painter | null} painter */
+function resize({root, room}, grid, node, rows, painter) {
   const beside = room() - TITLE - RANKED;
   const {seat, width} = seatOf(rows, root.clientWidth, beside);
   root.dataset["grid"] = seat;
   // In a row of its own it takes what it needs.
   const height = seat === "below" ? Math.max(beside, ALONE) : beside;
-  const layout = grid.lay({width, height, ...painter?.shape});
+  const layout = grid.lay({width: painter ? node.clientWidth : width, height, ...painter?.shape});
   // The matrix has what the cells leave, and the list of heads below them has room.
   root.style.setProperty("--av-grid", `${Math.max(LEAST_COLUMN, tableSize(layout).width)}px`);
 }

@@ -187,6 +187,7 @@ def test_the_line_below_does_not_take_the_pointer_from_what_it_tells_of(stay: Op
     place.evaluate("place => place.scrollIntoView({block: 'center'})")
     low, at = reading.bounding_box(), place.bounding_box()
     assert low is not None and at is not None
+    page.mouse.move(195, 430)
     page.mouse.wheel(0, at["y"] + at["height"] - low["y"])
     page.wait_for_function(
         f"place => Math.abs(place.getBoundingClientRect().bottom - {low['y']}) < 2", arg=place.element_handle()
