@@ -1,6 +1,6 @@
 // What was found in the run: a button for each, which shows it while it is pointed at and keeps it when pressed.
 
-import {element, within} from "../parts/element.js";
+import {element, isPointing, within} from "../parts/element.js";
 import {layerPlace} from "../heads/numbers.js";
 import {sideOf} from "./claim.js";
 import {findingAt} from "../data/pair.js";
@@ -109,7 +109,7 @@ function listenToFindings(view, list) {
     if (finding) view.preview(previewOf(view, finding));
   };
   const leave = () => view.preview(null);
-  list.onpointerover = (event) => (event.pointerType === "touch" ? undefined : show(event));
+  list.onpointerover = (event) => (isPointing(event) ? show(event) : undefined);
   list.onpointerleave = leave;
   list.addEventListener("focusin", (event) => {
     if (event.target instanceof Element && event.target.matches(":focus-visible")) show(event);

@@ -1,7 +1,7 @@
 // A query's row in two heads over the paired tokens: bars up for the first, down for the second. A press on a token makes
 // it the query, pointing at one shows its row meanwhile.
 
-import {element, listener, placeByKey, within} from "../parts/element.js";
+import {element, isPointing, listener, placeByKey, within} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 
 /** @import {CompareHeader, KeyPlaces, Paired} from "./compare.js" */
@@ -42,7 +42,7 @@ export class PairStrip {
       if (place !== null) hearing.choose(place);
     });
     hear("pointerover", (event) => {
-      if (event.pointerType !== "touch") hearing.point(queryAt(event, "[data-query]:is(.av-names, .av-asks)"));
+      if (isPointing(event)) hearing.point(queryAt(event, "[data-query]:is(.av-names, .av-asks)"));
     });
     hear("pointerleave", () => hearing.point(null));
     hear("keydown", (event) => this.walk(event));

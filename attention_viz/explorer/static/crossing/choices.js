@@ -1,7 +1,7 @@
 // Two texts: for each word that is written, the source word that each head attends to most, and which words change
 // places.
 
-import {element, within} from "../parts/element.js";
+import {element, isPointing, within} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {layerNumber} from "../heads/numbers.js";
@@ -60,7 +60,7 @@ export function createChoices(view) {
     return {stream: view.now.stream.name, layer, head, query: orNone(query), key: orNone(key)};
   };
   table.onpointerover = (event) => {
-    if (event.pointerType !== "touch") view.preview(meant(event));
+    if (isPointing(event)) view.preview(meant(event));
   };
   table.onpointerleave = () => view.preview(null);
   table.onclick = (event) => {

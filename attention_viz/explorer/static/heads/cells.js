@@ -1,6 +1,6 @@
 // A cell for each head, layers across and heads down: as a grid for screen readers, walked along by arrow keys.
 
-import {element, within} from "../parts/element.js";
+import {element, isPointing, within} from "../parts/element.js";
 import {headingPlaces, layHeads, mostHeads, placeOf, tracksOf} from "./layout.js";
 import {layerNumber} from "./numbers.js";
 
@@ -44,9 +44,6 @@ export class HeadGrid {
 
   listen() {
     const {table, hearing} = this;
-    let resting = "";
-    const hasMoved = (/** @type {PointerEvent} */ {screenX, screenY}) =>
-      resting !== (resting = `${screenX} ${screenY}`);
     table.onclick = (event) => {
       const cell = this.cellOf(event);
       if (!cell) return;
@@ -59,16 +56,11 @@ export class HeadGrid {
       this.mark();
     });
     table.onkeydown = (event) => this.walk(event);
-    table.onpointermove = (event) => void hasMoved(event);
-    // What the page moves under a pointer that rests isn't pointed at.
     table.onpointerover = (event) => {
-      const cell = hasMoved(event) && event.pointerType !== "touch" ? this.cellOf(event) : null;
+      const cell = isPointing(event) ? this.cellOf(event) : null;
       if (cell) hearing.point?.(cell);
     };
-    table.onpointerleave = (event) => {
-      hasMoved(event); // it may come back to the very place that it left
-      hearing.point?.(null);
-    };
+    table.onpointerleave = () => hearing.point?.(null);
   }
 
   /** A cell for each head, as `fill` makes it. @param {HeadLayer[]} layers @param {(cell: HeadCell) => C} fill */

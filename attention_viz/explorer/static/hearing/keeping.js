@@ -1,7 +1,7 @@
 // Which heads keep time with the sound: for each head, the middle of what it hears for each word, as one line.
 
 import {createHearing} from "./hearing.js";
-import {element, svg, within} from "../parts/element.js";
+import {element, isPointing, svg, within} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {layerNumber, layerPlace} from "../heads/numbers.js";
@@ -158,7 +158,7 @@ function listenToLines(view, part) {
     return {layer: Number(line.getAttribute("data-layer")), head: Number(line.getAttribute("data-head"))};
   };
   part.onpointerover = (event) => {
-    const head = event.pointerType === "touch" ? null : meant(event);
+    const head = isPointing(event) ? meant(event) : null;
     if (head) view.preview({...head, query: null, key: null});
   };
   part.onpointerleave = () => view.preview(null);

@@ -1,6 +1,6 @@
 // The words that are said, above; the spectrogram with time, below; and a ribbon from each word to what it hears.
 
-import {element, focused, within, svg} from "../parts/element.js";
+import {element, focused, isPointing, within, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
 import {placed} from "../heads/numbers.js";
@@ -194,7 +194,7 @@ function listenToWords(view, place, packed, hearing, frames) {
     return number === undefined ? null : Number(number);
   };
   place.onpointerover = (event) => {
-    const word = event.pointerType === "touch" ? null : wordAt(event);
+    const word = isPointing(event) ? wordAt(event) : null;
     if (word !== null) view.point({query: packed.words[word].rows[0], key: null});
   };
   place.onpointerleave = () => view.point({query: null, key: null});

@@ -45,6 +45,17 @@ export function within(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
+let seen = ""; // where the pointer was last, on the screen
+const placeOnScreen = (/** @type {MouseEvent} */ {screenX, screenY}) => `${screenX} ${screenY}`;
+for (const name of ["pointermove", "pointerover"])
+  globalThis.addEventListener?.(name, (event) => (seen = placeOnScreen(/** @type {PointerEvent} */ (event))));
+
+/** Whether a pointer points here: a finger presses, and what the page moves under a mouse at rest isn't pointed at.
+ * @param {Event} event */
+export function isPointing(event) {
+  return !(event instanceof PointerEvent) || (event.pointerType !== "touch" && placeOnScreen(event) !== seen);
+}
+
 /** What hears events on a node until a signal aborts. @param {EventTarget} node @param {AbortSignal} signal */
 export function listener(node, signal) {
   /** @template {keyof HTMLElementEventMap} N @param {N} name @param {(event: HTMLElementEventMap[N]) => unknown} hear */

@@ -1,7 +1,7 @@
 // The tokens in a line, with arcs: above it what a token looks at, below it who looks at the token.
 
 import {drawEdges} from "./edges.js";
-import {element, focusOne, placeByKey, within} from "./element.js";
+import {element, focusOne, isPointing, placeByKey, within} from "./element.js";
 import {centreAt, createLine, measureLine, showPlace, turnTo} from "./line.js";
 import {MixedHead} from "../data/mixing.js";
 import {hasAny} from "../data/store.js";
@@ -115,7 +115,7 @@ function buildLine(strip, axis, places, label, roles) {
   };
   line.node.onpointerover = (event) => {
     const place = placeOf(event);
-    if (place !== null && event.pointerType !== "touch") view.point(roles(place), true);
+    if (place !== null && isPointing(event)) view.point(roles(place), true);
   };
   line.node.onpointerleave = () => view.point({query: null, key: null});
   line.node.onclick = (event) => {

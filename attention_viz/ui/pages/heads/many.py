@@ -49,7 +49,7 @@ def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
     if not scans and not choice.scan:
         return
     asked = choice.scan != "" or choice.story != ""
-    with st.expander("This head over many texts", expanded=asked, key="heads-many"):
+    with st.container(key="heads-many"), st.expander("This head over many texts", expanded=asked):
         name = _chosen(list(scans), choice.scan)
         if name is None:
             return

@@ -87,7 +87,7 @@ class Atlas:
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """Show the search and its heads, best first; open if changed."""
     asked = bool(atlas.texts) or choice.search != "words" or choice.query_word not in ("", HeadsChoice.query_word)
-    with st.expander("Find heads by words, pattern or detector", expanded=asked, key="heads-finding"):
+    with st.container(key="heads-finding"), st.expander("Find heads by words, pattern or detector", expanded=asked):
         asking, found = st.columns([1, 1.6], gap="medium")
         with asking:
             _show_search(atlas, state, choice, found)

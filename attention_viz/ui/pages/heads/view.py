@@ -177,7 +177,8 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
     # Drawing a pattern needs the matrix above in sight.
     show_search(atlas, state, choice)
     show_many(atlas, run, state, choice)
-    with st.expander("What if the model were changed?", expanded=bool(current_edits()), key="heads-what-if"):
+    changed = bool(current_edits())
+    with st.container(key="heads-what-if"), st.expander("What if the model were changed?", expanded=changed):
         show_what_if(run, state, study.exports)
     _show_numbers(atlas)
 
@@ -216,7 +217,7 @@ def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
 
 
 def _show_numbers(atlas: Atlas) -> None:
-    with st.expander("All metrics", key="heads-numbers"):
+    with st.container(key="heads-numbers"), st.expander("All metrics"):
         _show_table(atlas)
 
 
