@@ -2,6 +2,7 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
+import {leaveSheet} from "./leaving.js";
 import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
@@ -93,6 +94,7 @@ function drawMatrix(stage) {
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf() - stage.parts.locked.offsetHeight);
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
+  leaveSheet(stage.sheet, matrices);
   drawSheet(stage.sheet, matrices, shownOf(stage), colours, marks);
   const {end, signed, beyond} = drawnNumbers(matrices, shownOf(stage));
   writeLegend(stage.parts.legend, {
