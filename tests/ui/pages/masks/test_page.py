@@ -217,7 +217,7 @@ def test_on_a_phone_both_pictures_stand_beside_each_other_above_the_mask(stay: O
 LEAVING = """(place, key) => {
     place.focus();
     place.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
-    return [...document.querySelectorAll(".av-leaving")].map(ghost => {
+    return [...place.getRootNode().querySelectorAll(".av-leaving")].map(ghost => {
         const {data} = ghost.getContext("2d").getImageData(0, 0, ghost.width, ghost.height);
         const seen = data.filter((_, at) => at % 4 === 3 && data[at] > 0).length;
         return [ghost.getAnimations()[0].effect.getTiming().duration, seen / (ghost.width * ghost.height)];
