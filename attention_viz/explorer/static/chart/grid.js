@@ -1,6 +1,6 @@
 // A matrix of any numbers, drawn as the explorer draws a head: labels, cells, numbers where they fit, frames.
 
-import {cellText, levelColours, levelsOf, placeOnRamp, poolOf} from "./levels.js";
+import {cellText, hasSigns, levelColours, levelsOf, placeOnRamp, poolOf} from "./levels.js";
 import {fillTable, fitsTable, spokenCell, tooltipOf} from "./cells_told.js";
 import {coloured, sampleBy} from "../data/raster.js";
 import {numbersAt} from "../data/payload.js";
@@ -156,8 +156,9 @@ function drawHead({head, header}, ramp) {
   bar.style.background = `linear-gradient(to right, ${ramp.join(", ")})`;
   const most =
     header.scale === "weight" && header.largest === 1 ? "1" : cellText(header.largest, "size", header.digits);
-  const least = header.scale === "signed" ? `\u2212${most}` : "0";
-  const words = `Colours from ${least} to ${most}`;
+  const least = hasSigns(header.scale) ? `\u2212${most}` : "0";
+  const steps = header.scale === "mixed" ? ", in equal steps for equal factors" : "";
+  const words = `Colours from ${least} to ${most}${steps}`;
   head.replaceChildren(title, element("span", {class: "av-chart-scale", title: words}, least, bar, most));
 }
 
@@ -256,7 +257,7 @@ function cellByKey({header, cursor, chosen}, key) {
 
 /** @param {GridHeader} header */
 function rampName({scale}) {
-  return scale === "signed" ? "signed" : "linear";
+  return hasSigns(scale) ? "signed" : "linear";
 }
 
 /** @param {string[]} labels */

@@ -82,11 +82,16 @@ def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range]
         row_title=titles[0],
         column_title=titles[1],
         colours=numbers.axes == ("query", "key") and not numbers.turned,
-        scale="weight" if numbers.weights else "signed",
+        scale="weight" if numbers.weights else "mixed" if _is_mixed(opened, numbers) else "signed",
         blocked=blocked if bool(blocked.any()) else None,
         chosen=chosen,
         words=f"{numbers.title}: {len(labels[0])} rows, {len(labels[1])} columns.",
     )
+
+
+def _is_mixed(opened: OpenHead | MixerHead, numbers: Numbers) -> bool:
+    """Return whether the numbers link tokens without a softmax, as the explorer's matrix of such a head."""
+    return isinstance(opened, MixerHead) and numbers.axes == ("query", "key")
 
 
 def _labels(opened: OpenHead | MixerHead, axis: str, places: range) -> list[str]:
