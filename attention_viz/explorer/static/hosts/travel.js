@@ -11,6 +11,8 @@ import {openChannel} from "./hosting.js";
 
 // How long the way takes, and how long a number waits for its place, in milliseconds.
 const [TRAVEL, WAIT] = [180, 2000];
+// Of a smaller cell it is as high as it has to be, in pixels.
+const LEAST_HEIGHT = 16;
 
 /** Lift a number off its place, as the page below it goes. @param {Element} node @param {Weighed} weighed */
 export function liftNumber(node, {text, query, key}) {
@@ -21,7 +23,8 @@ export function liftNumber(node, {text, query, key}) {
   const chip = element("div", {"aria-hidden": "true", "data-testid": "travelling-number"}, text);
   Object.assign(chip.style, {
     ...{position: "fixed", zIndex: "1000000", pointerEvents: "none", transform: "translate(-50%, -50%)"},
-    ...{left: `${left + width / 2}px`, top: `${top + height / 2}px`, minWidth: `${width}px`, lineHeight: `${height}px`},
+    ...{left: `${left + width / 2}px`, top: `${top + height / 2}px`, minWidth: `${width}px`},
+    lineHeight: `${Math.max(LEAST_HEIGHT, height)}px`,
     ...{padding: "0 3px", boxSizing: "border-box", textAlign: "center", borderRadius: "3px", whiteSpace: "nowrap"},
     ...{fontFamily: style.fontFamily, fontSize: style.fontSize, fontWeight: style.fontWeight},
     color: style.getPropertyValue("--av-background"),
