@@ -89,10 +89,12 @@ def test_clicks_choose_the_cell_under_them_and_colours_follow_the_numbers(host: 
 
 def test_a_head_without_a_softmax_is_coloured_in_equal_steps_for_equal_factors(host: Page) -> None:
     pixels = list[list[int]]()
-    for scale, values in (("mixed", [[1.0, 0.1], [-1.0, -0.01]]), ("signed", [[1.0, 0.75], [-1.0, -0.5]])):
-        grid = Grid(np.array(values), ["", ""], ["", ""], scale=scale, colours=False)
+    # Four decades from the largest size down: a tenth has three quarters of its colour.
+    for grid in (
+        Grid(np.array([[1.0, 0.1], [-1.0, -0.01]]), ["", ""], ["", ""], scale="mixed", colours=False),
+        Grid(np.array([[1.0, 0.75], [-1.0, -0.5]]), ["", ""], ["", ""], scale="signed", colours=False),
+    ):
         show(host, pack_grid(grid, clicks=False))
-        # Four decades from the largest size down: a tenth has three quarters of its colour.
         canvas = host.locator(".av-stage canvas").first
         read = "(one, [x, y]) => [...one.getContext('2d').getImageData(x, y, 1, 1).data]"
         pixels += [canvas.evaluate(read, [10 + x, 22 + y]) for y in (50, 106) for x in (50, 106)]

@@ -175,7 +175,8 @@ function writeGridNumbers(context, {header, values, view, plot}, blocked) {
   writeNumbers(context, plot, font, (row, column) => {
     const at = row * plot.across + column;
     const value = values[at];
-    if (blocked?.[at] || Number.isNaN(value) || (scale === "weight" && value < LEAST_NUMBER)) return null;
+    const least = {weight: LEAST_NUMBER, mixed: LEAST_NUMBER * largest, size: 0, signed: 0}[scale];
+    if (blocked?.[at] || Number.isNaN(value) || Math.abs(value) < least) return null;
     return {text: cellText(value, scale, digits), colour: onRamp(ramp, placeOnRamp(value, scale, largest))};
   });
 }
