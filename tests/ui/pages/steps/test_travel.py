@@ -11,8 +11,8 @@ from tests.conftest import OpenPage
 
 Idle = Callable[[Page], None]
 
-# Notes what moves, where it begins, and where it would be at its end. A busy machine takes its time, and so does the
-# number that waits for it.
+# Notes what moves, where it begins, and where it would be at its end. On a busy machine the number waits for as long as
+# the page takes. No other page may be opened after it in the same place.
 WATCH = """() => {
     const wait = window.setTimeout;
     window.setTimeout = (act, time, ...more) => time === 2000 ? 0 : wait(act, time, ...more);
@@ -43,8 +43,8 @@ def near(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("width", [1360, 390])
-def test_the_number_travels_from_its_cell_to_its_place(stay: OpenPage, idle: Idle, width: int) -> None:
-    page = stay("/?layer=0&head=4&query=2&key=5", width=width, height=860)
+def test_the_number_travels_from_its_cell_to_its_place(open_page: OpenPage, idle: Idle, width: int) -> None:
+    page = open_page("/?layer=0&head=4&query=2&key=5", width=width, height=860)
     how, cell = page.get_by_test_id("explorer-how"), page.locator(".av-chosen-cell")
     expect(how).to_have_text("How was 0.58 computed?")
     # On a phone the matrix is below the screen: the number leaves from the sentence.
@@ -61,8 +61,8 @@ def test_the_number_travels_from_its_cell_to_its_place(stay: OpenPage, idle: Idl
     expect(page.get_by_test_id("travelling-number")).to_have_count(0)
 
 
-def test_nothing_travels_if_the_system_asks_for_less_motion(stay: OpenPage, idle: Idle) -> None:
-    page = stay("/?layer=0&head=4&query=2&key=5")
+def test_nothing_travels_if_the_system_asks_for_less_motion(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/?layer=0&head=4&query=2&key=5")
     page.emulate_media(reduced_motion="reduce")
     page.evaluate(WATCH)
     # In the same turn of the browser: what travels would float at once.
@@ -74,15 +74,12 @@ def test_nothing_travels_if_the_system_asks_for_less_motion(stay: OpenPage, idle
     assert floats == 0 and page.evaluate("travels") == []
 
 
-def test_a_number_that_never_arrives_is_gone(stay: OpenPage) -> None:
-    page = stay("/?layer=0&head=4&query=2&key=5")
+def test_a_number_that_never_arrives_is_gone(open_page: OpenPage) -> None:
+    page = open_page("/?layer=0&head=4&query=2&key=5")
     floating = page.get_by_test_id("travelling-number")
     # The page is never asked for, as where the connection is lost.
     page.evaluate("WebSocket.prototype.send = () => {}")
-    try:
-        page.get_by_test_id("explorer-how").click()
-        expect(floating).to_have_text("0.58")
-        expect(floating).to_have_count(0)
-        expect(page.get_by_test_id("explorer-sentence")).to_be_visible()
-    finally:
-        page.reload()
+    page.get_by_test_id("explorer-how").click()
+    expect(floating).to_have_text("0.58")
+    expect(floating).to_have_count(0)
+    expect(page.get_by_test_id("explorer-sentence")).to_be_visible()
