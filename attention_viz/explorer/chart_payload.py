@@ -23,7 +23,8 @@ class Grid:
         row_title: the rows' name, such as "Queries".
         column_title: the columns' name.
         colours: whether rows are queries (orange) and columns keys (blue).
-        scale: "weight" from 0 to 1, "size" from 0 to the largest, "signed" by sign.
+        scale: "weight" from 0 to 1, "size" from 0 to the largest, "signed" by sign, "mixed" by sign with the colours
+            of a head without a softmax.
         largest: the deepest colour's number; by default 1 for weights, else the largest size.
         blocked: the hatched cells, as booleans.
         chosen: the framed cell's row and column.
@@ -39,7 +40,7 @@ class Grid:
     row_title: str = ""
     column_title: str = ""
     colours: bool = True
-    scale: Literal["weight", "size", "signed"] = "weight"
+    scale: Literal["weight", "size", "signed", "mixed"] = "weight"
     largest: float | None = None
     blocked: Any = None
     chosen: tuple[int, int] | None = None

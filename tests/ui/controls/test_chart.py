@@ -87,6 +87,21 @@ def test_clicks_choose_the_cell_under_them_and_colours_follow_the_numbers(host: 
     expect(host.get_by_role("tooltip")).to_have_text("1")
 
 
+def test_a_head_without_a_softmax_is_coloured_in_equal_steps_for_equal_factors(host: Page) -> None:
+    pixels = list[list[int]]()
+    # Four decades from the largest size down: a tenth has three quarters of its colour.
+    for grid in (
+        Grid(np.array([[1.0, 0.1], [-1.0, -0.01]]), ["", ""], ["", ""], scale="mixed", colours=False),
+        Grid(np.array([[1.0, 0.75], [-1.0, -0.5]]), ["", ""], ["", ""], scale="signed", colours=False),
+    ):
+        show(host, pack_grid(grid, clicks=False))
+        canvas = host.locator(".av-stage canvas").first
+        read = "(one, [x, y]) => [...one.getContext('2d').getImageData(x, y, 1, 1).data]"
+        pixels += [canvas.evaluate(read, [10 + x, 22 + y]) for y in (50, 106) for x in (50, 106)]
+    assert np.abs(np.subtract(pixels[:4], pixels[4:])).max() <= 2
+    assert len({tuple(one) for one in pixels[:4]}) == 4
+
+
 def test_new_bytes_leave_element_and_focus_in_place_and_400_tokens_fit(host: Page) -> None:
     big = np.random.default_rng(0).random((400, 400))
     show(host, pack_grid(Grid(big, [*map(str, range(400))], [*map(str, range(400))]), clicks=False))

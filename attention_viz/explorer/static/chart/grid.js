@@ -1,6 +1,6 @@
 // A matrix of any numbers, drawn as the explorer draws a head: labels, cells, numbers where they fit, frames.
 
-import {cellText, levelColours, levelsOf, placeOnRamp, poolOf} from "./levels.js";
+import {cellText, hasSigns, levelColours, levelsOf, placeOnRamp, poolOf} from "./levels.js";
 import {fillTable, fitsTable, spokenCell, tooltipOf} from "./cells_told.js";
 import {coloured, sampleBy} from "../data/raster.js";
 import {numbersAt} from "../data/payload.js";
@@ -156,8 +156,9 @@ function drawHead({head, header}, ramp) {
   bar.style.background = `linear-gradient(to right, ${ramp.join(", ")})`;
   const most =
     header.scale === "weight" && header.largest === 1 ? "1" : cellText(header.largest, "size", header.digits);
-  const least = header.scale === "signed" ? `\u2212${most}` : "0";
-  const words = `Colours from ${least} to ${most}`;
+  const least = hasSigns(header.scale) ? `\u2212${most}` : "0";
+  const steps = header.scale === "mixed" ? ", in equal steps for equal factors" : "";
+  const words = `Colours from ${least} to ${most}${steps}`;
   head.replaceChildren(title, element("span", {class: "av-chart-scale", title: words}, least, bar, most));
 }
 
@@ -174,7 +175,8 @@ function writeGridNumbers(context, {header, values, view, plot}, blocked) {
   writeNumbers(context, plot, font, (row, column) => {
     const at = row * plot.across + column;
     const value = values[at];
-    if (blocked?.[at] || Number.isNaN(value) || (scale === "weight" && value < LEAST_NUMBER)) return null;
+    const least = {weight: LEAST_NUMBER, mixed: LEAST_NUMBER * largest, size: 0, signed: 0}[scale];
+    if (blocked?.[at] || Number.isNaN(value) || Math.abs(value) < least) return null;
     return {text: cellText(value, scale, digits), colour: onRamp(ramp, placeOnRamp(value, scale, largest))};
   });
 }
@@ -256,7 +258,7 @@ function cellByKey({header, cursor, chosen}, key) {
 
 /** @param {GridHeader} header */
 function rampName({scale}) {
-  return scale === "signed" ? "signed" : "linear";
+  return hasSigns(scale) ? "signed" : "linear";
 }
 
 /** @param {string[]} labels */

@@ -4,7 +4,9 @@ import {SCALES, onRamp, pixel, weightText} from "../data/scale.js";
 
 /** @import {Colour} from "../data/scale.js" */
 
-/** @typedef {"weight" | "size" | "signed"} GridScale */
+/** The last two have a colour for each sign; "mixed" is coloured as a head without a softmax is, in equal steps for equal
+ * factors.
+ * @typedef {"weight" | "size" | "signed" | "mixed"} GridScale */
 
 const [LEVELS, NOTHING, SHUT] = [1000, 1001, 0xffff];
 
@@ -21,8 +23,14 @@ export function levelsOf(values, blocked, scale, largest) {
 
 /** Where a number lies on its ramp, 0 to 1. @param {number} value @param {GridScale} scale @param {number} largest */
 export function placeOnRamp(value, scale, largest) {
+  if (scale === "mixed") return SCALES.signed.place(value, largest);
   const part = SCALES.maximum.place(Math.abs(value), largest);
   return scale === "signed" ? (1 + Math.sign(value) * part) / 2 : part;
+}
+
+/** Whether numbers have a colour for each sign. @param {GridScale} scale */
+export function hasSigns(scale) {
+  return scale === "signed" || scale === "mixed";
 }
 
 /** The pixels of each level; where there is nothing, the page shows through. @param {Colour[]} ramp */
@@ -49,13 +57,13 @@ export function poolOf(levels, columns, scale) {
         if (most < 0 || strength(level, scale) > strength(most, scale)) most = level;
       }
     if (count === 0) return shut ? SHUT : NOTHING;
-    return scale === "signed" ? most : Math.round((most + sum / count) / 2);
+    return hasSigns(scale) ? most : Math.round((most + sum / count) / 2);
   };
 }
 
 /** @param {number} level @param {GridScale} scale */
 function strength(level, scale) {
-  return scale === "signed" ? Math.abs(2 * level - LEVELS) : level;
+  return hasSigns(scale) ? Math.abs(2 * level - LEVELS) : level;
 }
 
 /** A number as a cell has it. @param {number} value @param {GridScale} scale @param {number} digits */

@@ -7,13 +7,14 @@ import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
 import {placeInWords, withoutSpace} from "../data/tokens.js";
+import {isInSight, liftNumber} from "../hosts/travel.js";
 
 /** @import {Part, View} from "../parts/view.js"
  * @import {Places} from "../data/head.js"
  * @import {PackedFinding} from "../data/payload.js"
  * @import {Axis} from "../data/tokens.js" */
 
-/** @typedef {Pick<View, "store" | "recording" | "now" | "open" | "told">} ClaimView */
+/** @typedef {Pick<View, "root" | "store" | "recording" | "now" | "open" | "told">} ClaimView */
 
 // What the number is that a head writes.
 const EFFECT =
@@ -27,7 +28,10 @@ export function createClaim(view) {
   const aside = element("span", {class: "av-aside", "data-testid": "explorer-aside"});
   const place = element("span", {class: "av-where"});
   const how = element("button", {type: "button", class: "av-how", "data-testid": "explorer-how"});
-  how.onclick = () => view.open?.("steps");
+  how.onclick = () => {
+    lift(view, sentence);
+    view.open?.("steps");
+  };
   const why = element("button", {type: "button", class: "av-how", "data-testid": "explorer-why"}, "Why?");
   why.onclick = () => view.open?.("why");
   const hint = element("span", {class: "av-quiet", hidden: true}, "preview: click to keep it");
@@ -53,6 +57,15 @@ export function createClaim(view) {
       hint.hidden = !previewing;
     },
   };
+}
+
+/** Lift the pair's weight off its cell, or off the sentence if the cell is out of sight.
+ * @param {ClaimView} view @param {HTMLElement} sentence */
+function lift({root, now: {head, pair}}, sentence) {
+  const [cell, number] = [root.querySelector(".av-chosen-cell"), sentence.querySelector(".av-claim-number")];
+  const from = isInSight(cell) ? cell : number;
+  if (!from || !head || !pair || head instanceof MixedHead) return;
+  liftNumber(from, {text: weightText(head.at(pair.query, pair.key)), ...pair});
 }
 
 /** While something is pointed at, the line may grow, but not shrink: were it one row less, all below would move up,

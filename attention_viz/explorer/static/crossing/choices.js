@@ -20,13 +20,17 @@ const SURE_ENOUGH = 0.5;
 // With less than this, a head attends to no source word to speak of.
 const FAINT_CHOICE = 0.1;
 
-/** The two keys that a row gives most to. @param {Weights} head @param {number} query @param {Iterable<number>} keys
+/** The two keys that a row gives most to; of equal ones the earlier. @param {Weights} head @param {number} query @param {Iterable<number>} keys
  * @returns {Choice} */
 export function strongestTwo(head, query, keys) {
-  const sorted = [...keys]
-    .map((key) => ({key, weight: head.at(query, key)}))
-    .sort((one, other) => other.weight - one.weight || one.key - other.key);
-  return {...(sorted[0] ?? {key: 0, weight: 0}), next: sorted[1] ?? null};
+  /** @type {Choice["next"][]} */
+  let [best, next] = [null, null];
+  for (const key of keys) {
+    const one = {key, weight: head.at(query, key)};
+    if (best === null || one.weight > best.weight) [best, next] = [one, best];
+    else if (next === null || one.weight > next.weight) next = one;
+  }
+  return {...(best ?? {key: 0, weight: 0}), next};
 }
 
 /** Neighbours that come from source words in the other order, as runs of places among the words.

@@ -1,6 +1,7 @@
 // What a component of ours needs of Streamlit's page: messages about what the page chose, and the page's theme.
 
 /** @import {Silence} from "../atlas/silence.js"
+ * @import {Travelling} from "./travel.js"
  * @import {Ranking} from "../data/recording.js"
  * @import {Outcome} from "../claim/matters.js" */
 
@@ -15,10 +16,11 @@
  * rest of a layer with its bytes. `behind` is the place behind the chosen head, where a page has one, and `silence` the
  * head that is ablated. `drawer` is the step that the drawer over the pipeline shows, `pressed` the one whose button was
  * pressed, `dismissed` the one that the reader closed, which no earlier answer of the page shows again. `serial` numbers
- * the choices of all components, those that are gone too.
+ * the choices of all components, those that are gone too. `travelling` is a number on its way to its place in Step by
+ * step.
  * @typedef {{latest: Map<string, Message>, target: EventTarget, packet: Uint8Array | null, rest?: Uint8Array,
  *   drawer?: string | null, pressed?: string, dismissed?: string | undefined, behind: HTMLElement | null,
- *   silence: Silence | null, serial: number}} Channel */
+ *   silence: Silence | null, serial: number, travelling?: Travelling}} Channel */
 
 /** What Streamlit hands to a component.
  * @typedef {{data: unknown, parentElement: HTMLElement, setStateValue: (name: string, value: unknown) => void,

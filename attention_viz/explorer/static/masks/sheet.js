@@ -7,6 +7,7 @@ import {element, fitCanvas} from "../parts/element.js";
 import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} from "../parts/plot.js";
 
 /** @import {Ground, Matrices, Shown} from "./board.js"
+ * @import {Opening} from "./leaving.js"
  * @import {Frame, Size} from "../parts/plot.js"
  * @import {Colours} from "../parts/style.js" */
 
@@ -16,7 +17,7 @@ import {cellImage, cellUnder, frameCells, hatchCells, ruleCells, writeNumbers} f
  * @typedef {{pair: Cell | null, row: number | null, cursor: Cell | null}} Marks */
 
 /** @typedef {{node: HTMLElement, canvas: HTMLCanvasElement, rows: HTMLElement, columns: HTMLElement, frame: Frame & {cell: Size},
- *   built: Ground | null, laid: string}} Sheet */
+ *   built: Ground | null, laid: string, opening: Opening | null}} Sheet */
 
 const LABEL = 15;
 const WIDEST = {wide: 96, narrow: 66};
@@ -37,7 +38,7 @@ export function createSheet() {
   const columns = element("div", {class: "av-sheet-columns"});
   const node = element("div", {class: "av-sheet", "data-testid": "mask-sheet"}, canvas, rows, columns);
   const frame = {left: 0, top: 0, width: 0, height: 0, down: 1, across: 1, cell: {width: 1, height: 1}};
-  return {node, canvas, rows, columns, frame, built: null, laid: ""};
+  return {node, canvas, rows, columns, frame, built: null, laid: "", opening: null};
 }
 
 /** Lay the cells out in their room, and write the tokens beside them.

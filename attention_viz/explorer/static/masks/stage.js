@@ -2,6 +2,7 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
+import {leaveSheet} from "./leaving.js";
 import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf} from "./telling.js";
@@ -16,6 +17,7 @@ import {readStyle} from "../parts/style.js";
  * @import {Cell, Sheet} from "./sheet.js"
  * @import {HeadCell, HeadGrid, HeadPlace} from "../heads/cells.js"
  * @import {createPresets, createStepper, createSwitch} from "./tools.js"
+ * @import {Colours} from "../parts/style.js"
  * @import {Tooltip} from "../parts/tooltip.js"
  * @import {Mounted} from "../hosts/component.js" */
 
@@ -76,23 +78,25 @@ export const NUMBER_WORDS = {
 export function drawStage(stage) {
   const {ground, message} = stage;
   if (!ground || !message) return;
-  drawMatrix(stage);
-  drawTools(stage, ground, message);
-  drawSides(stage, ground, readStyle(stage.root).colours);
+  // Read once: what asks the style sheet has it computed anew.
+  const {colours} = readStyle(stage.root);
+  drawMatrix(stage, colours);
+  drawTools(stage, ground, message, colours);
+  drawSides(stage, ground, colours);
   stage.root.dataset["drawn"] = "";
 }
 
-/** Draw what follows the pointer: the matrix, and the sentence above it. @param {Stage} stage */
-function drawMatrix(stage) {
+/** Draw what follows the pointer: the matrix, and the sentence above it. @param {Stage} stage @param {Colours} colours */
+function drawMatrix(stage, colours) {
   const {ground, message} = stage;
   if (!ground || !message) return;
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
-  const colours = readStyle(stage.root).colours;
   const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf() - stage.parts.locked.offsetHeight);
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
+  leaveSheet(stage.sheet, matrices);
   drawSheet(stage.sheet, matrices, shownOf(stage), colours, marks);
   const {end, signed, beyond} = drawnNumbers(matrices, shownOf(stage));
   writeLegend(stage.parts.legend, {
@@ -106,7 +110,7 @@ function drawMatrix(stage) {
 /** Draw what follows the pointer, and a stroke that isn't over: the matrix, and this head's own output.
  * @param {Stage} stage */
 export function drawPointed(stage) {
-  drawMatrix(stage);
+  drawMatrix(stage, readStyle(stage.root).colours);
   if (stage.ground && stage.message && !stage.run) drawOutputs(stage, stage.ground);
 }
 
@@ -142,10 +146,10 @@ function legendWords(stage, {header, columns}, matrices) {
   return empty ? `${where}; empty rows are unchanged` : where;
 }
 
-/** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message */
-function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked, elsewhere}) {
-  const {added, drawn, root, parts, shown, brush, size, sheet} = stage;
-  drawPresets(presets.buttons, ground, choice, {added, drawn}, readStyle(root).colours);
+/** @param {Stage} stage @param {Ground} ground @param {BoardMessage} message @param {Colours} colours */
+function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground, {locked, elsewhere}, colours) {
+  const {added, drawn, parts, shown, brush, size, sheet} = stage;
+  drawPresets(presets.buttons, ground, choice, {added, drawn}, colours);
   for (const button of presets.buttons) button.disabled = locked !== "";
   const {mask} = choice;
   const number = mask === "window" ? choice.window : mask === "prefix" ? choice.prefix : null;

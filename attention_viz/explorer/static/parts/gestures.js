@@ -28,6 +28,7 @@ import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
  * @property {HTMLElement} stage
  * @property {HTMLCanvasElement} base
  * @property {HTMLCanvasElement} over
+ * @property {HTMLElement} chosen  lies over the chosen pair's cell
  * @property {HTMLElement} zoom
  * @property {HTMLButtonElement} whole
  * @property {HTMLButtonElement} farther

@@ -6,7 +6,7 @@ import {element, fitCanvas} from "./element.js";
 import {CLOSER, listenToMatrix, zoomAt} from "./gestures.js";
 import {paintLabel} from "./labels.js";
 import {paintMatrix} from "./matrix.js";
-import {frameCells, layMatrix} from "./plot.js";
+import {edgeOf, frameCells, layMatrix} from "./plot.js";
 import {MixedHead} from "../data/mixing.js";
 import {fontsOf} from "./style.js";
 import {hasAny} from "../data/store.js";
@@ -45,6 +45,9 @@ export function createHeatmap(view) {
     base,
     over,
   );
+  // Where the chosen pair's cell is.
+  const chosen = element("i", {class: "av-chosen-cell", hidden: true});
+  stage.append(chosen);
   const verb = element("span", {}, " attend to ");
   const title = element(
     "h2",
@@ -71,7 +74,7 @@ export function createHeatmap(view) {
   );
   /** @type {MatrixMap} */
   const map = {
-    ...{view, node, stage, base, over, zoom, whole, farther, blocks},
+    ...{view, node, stage, base, over, chosen, zoom, whole, farther, blocks},
     ...{window: wholeWindow(1, 1), plot: null, drag: null, touches: new Map(), sight: null},
     show: (window) => showWindow(map, window),
   };
@@ -203,6 +206,7 @@ function drawOver(map) {
     row: rows.indexOf(pair?.query ?? -1) - plot.window.top,
     column: columns.indexOf(pair?.key ?? -1) - plot.window.left,
   };
+  placeOver(map.chosen, plot, chosen);
   if (sight !== null) frameSight(context, view, plot, sight);
   if (rows.length * columns.length > 1) frameCells(context, plot, chosen, colours.accent, 2);
   if (active.query !== null && row >= 0 && row < plot.down) {
@@ -213,6 +217,16 @@ function drawOver(map) {
     frameCells(context, plot, {row: null, column}, colours.key, plot.width / plot.across < 5 ? 1 : 1.5);
     paintLabel(context, view, plot, "column", column, stream.keys, active.key, true);
   }
+}
+
+/** Lay an element over a cell; hidden if the cell isn't in the window.
+ * @param {HTMLElement} node @param {NonNullable<MatrixMap["plot"]>} plot @param {{row: number, column: number}} cell */
+function placeOver(node, {left, top, width, height, down, across}, {row, column}) {
+  node.hidden = row < 0 || row >= down || column < 0 || column >= across;
+  const [x, y] = [edgeOf(column, across, width), edgeOf(row, down, height)];
+  Object.assign(node.style, {left: `${left + x}px`, top: `${top + y}px`});
+  Object.assign(node.style, {width: `${edgeOf(column + 1, across, width) - x}px`});
+  Object.assign(node.style, {height: `${edgeOf(row + 1, down, height) - y}px`});
 }
 
 /** @param {MatrixMap} map @param {Sight | null} sight */

@@ -121,6 +121,7 @@ export function cellImage({down, across}, colourOf) {
  * @param {CanvasRenderingContext2D} context @param {Frame} frame @param {Uint8Array} open @param {string} colour
  * @param {number} strength */
 export function hatchCells(context, frame, open, colour, strength) {
+  if (!open.includes(0)) return;
   const {left, top, width, height} = frame;
   const layer = document.createElement("canvas");
   const over = fitCanvas(layer, width, height);

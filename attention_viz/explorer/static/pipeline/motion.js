@@ -28,7 +28,7 @@ export function move(scene, {lanes}, {values, lane}) {
 }
 
 /** @param {Scene} scene @param {string} tag @param {string} kind */
-function markOf({marks}, tag, kind) {
+export function markOf({marks}, tag, kind) {
   return marks.find(([node, tags]) => tags.includes(tag) && node.matches(kind))?.[0] ?? null;
 }
 

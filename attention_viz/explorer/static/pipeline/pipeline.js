@@ -9,14 +9,16 @@ import {drawMixture} from "./mixture.js";
 import {hasPair, openPair, readOpened} from "./numbers.js";
 import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
-import {move} from "./motion.js";
+import {markOf, move} from "./motion.js";
 import {attendOpening, hearDrawer, openDrawer} from "./opening.js";
 import {drawRest, readRest} from "./rest.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
 import {createScene, drawDescent, finish} from "./scene.js";
+import {weightText} from "../data/scale.js";
 import {openChannel} from "../hosts/hosting.js";
+import {isInSight, landNumber} from "../hosts/travel.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {arrowStep, element, focusOne, focused, listener, svg, within} from "../parts/element.js";
 
@@ -101,8 +103,17 @@ function show(pipeline) {
   writeWords(pipeline.strip, opened, pair, (...to) => choosePair(pipeline, ...to));
   const places = paint(pipeline, opened, pair, width);
   pipeline.drawn = state;
-  const isOther = before !== null && (before.query !== query || before.key !== key);
-  if (isOther && pipeline.scene) move(pipeline.scene, pair, places);
+  if (before === null) land(pipeline, pair);
+  else if (pipeline.scene && (before.query !== query || before.key !== key)) move(pipeline.scene, pair, places);
+}
+
+/** Let a number that comes from another page land on the pair's weight: beside its bar, or in the sentence if that is
+ * out of sight.
+ * @param {Pipeline} pipeline @param {Pair} pair */
+function land({scene, claim}, {query, key, weight}) {
+  const inRow = scene ? markOf(scene, `weight-${key}`, "text:not(.av-lane-word)") : null;
+  const node = isInSight(inRow) ? inRow : claim.querySelector(".av-claim-number");
+  landNumber(node, {text: weightText(weight), query, key});
 }
 
 /** The rest of the layer that is shown; null while it is awaited. @param {Pipeline} pipeline @param {Opened} opened */

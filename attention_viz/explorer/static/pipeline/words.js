@@ -21,7 +21,8 @@ const FAR = 80;
 export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
   if (isBlocked) return [from, " may not look at ", to, "."];
-  return [from, ` takes ${weightText(weight)} of its weighted average from `, to, "."];
+  const number = element("span", {class: "av-claim-number"}, weightText(weight));
+  return [from, " takes ", number, " of its weighted average from ", to, "."];
 }
 
 /** A word in its role's colour, told apart from its repeats. @param {Axis} axis @param {number} at @param {string} role */

@@ -69,7 +69,7 @@ def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range]
     values = numbers.values[rows, columns].detach().float().cpu()
     blocked = values.isneginf() if numbers.blocked is None else numbers.blocked[rows, columns].cpu()
     values = values.masked_fill(~values.isfinite(), torch.nan)
-    labels = [_labels(opened, axis, one) for axis, one in zip(numbers.axes, shown, strict=True)]
+    labels = [axis_labels(opened, axis, one) for axis, one in zip(numbers.axes, shown, strict=True)]
     titles = [_TITLES.get(axis, "Dimensions") for axis in numbers.axes]
     chosen = None if cell is None else (cell[0] - shown[0].start, cell[1] - shown[1].start)
     if numbers.turned:
@@ -82,14 +82,19 @@ def _grid(opened: OpenHead | MixerHead, numbers: Numbers, shown: Sequence[range]
         row_title=titles[0],
         column_title=titles[1],
         colours=numbers.axes == ("query", "key") and not numbers.turned,
-        scale="weight" if numbers.weights else "signed",
+        scale="weight" if numbers.weights else "mixed" if _is_mixed(opened, numbers) else "signed",
         blocked=blocked if bool(blocked.any()) else None,
         chosen=chosen,
         words=f"{numbers.title}: {len(labels[0])} rows, {len(labels[1])} columns.",
     )
 
 
-def _labels(opened: OpenHead | MixerHead, axis: str, places: range) -> list[str]:
+def _is_mixed(opened: OpenHead | MixerHead, numbers: Numbers) -> bool:
+    """Return whether the numbers link tokens without a softmax, as the explorer's matrix of such a head."""
+    return isinstance(opened, MixerHead) and numbers.axes == ("query", "key")
+
+
+def axis_labels(opened: OpenHead | MixerHead, axis: str, places: range) -> list[str]:
     """Return the labels of an axis; repeated tokens are numbered, as in the pipeline."""
     labels = [label_of(opened, axis, at) for at in places]
     if axis not in ("token", "query", "key"):

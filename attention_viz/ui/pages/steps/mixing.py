@@ -17,7 +17,7 @@ from attention_viz.steps.pair import PAIR_STEPS, MixerPair, arriving, erasers, o
 from attention_viz.trace.export import to_safetensors
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.controls import chosen_cell, show_keys, show_picker, take_cell
-from attention_viz.ui.pages.steps.grids import Numbers, show_numbers
+from attention_viz.ui.pages.steps.grids import Numbers, axis_labels, show_numbers
 from attention_viz.ui.pages.steps.numbers import (
     cell_html,
     label_of,
@@ -31,7 +31,7 @@ from attention_viz.ui.parts.downloads import show_downloads
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.views.style.theme import palette
-from attention_viz.views.style.wording import weight_text
+from attention_viz.views.style.wording import share_text, weight_text
 
 # A text of so many keys has a line for each; of a longer one the largest have one, and the rest share one.
 _LINES, _LARGEST = 25, 12
@@ -154,13 +154,16 @@ def show_mixer_pipeline(opened: MixerHead, choice: StepChoice) -> None:
     """Draw the way from the chosen key to the chosen query."""
     pair = open_pair(opened, choice.query, choice.key)
     colours = palette(theme_name())
-    left = f"{_chain(pair)}{_eraser_part(pair)}"
-    right = f"{_row_part(pair)}{_arrival(pair)}{_sum(pair, choice.dimension)}"
-    # The colours of differences: plus and minus.
-    style = f"--plus: {colours.more}; --minus: {colours.less}"
+    columns = (
+        f"{_chain(pair)}{_eraser_part(pair)}",
+        _row_part(pair),
+        f"{_arrival(pair)}{_sum(pair, choice.dimension)}",
+    )
+    # The colours of differences, plus and minus, and of values.
+    style = f"--plus: {colours.accent}; --minus: {colours.less}; --value: {colours.value}"
     st.html(f'<div class="mixer mixer-top" data-testid="mixer-claim" style="{style}">{_title(pair)}</div>')
     _show_pair(opened, choice)
-    content = f"<div>{left}</div><div>{right}</div>"
+    content = "".join(f"<div>{column}</div>" for column in columns)
     st.html(f'<div class="mixer" data-testid="mixer-pipeline" style="{style}">{content}</div>')
 
 
@@ -175,8 +178,8 @@ def _title(pair: MixerPair) -> str:
     note = f" · values already mix the last {mixed} tokens" if mixed > 1 else ""
     return (
         f'<p class="mixer-place">Layer {html.escape(label)} · {call.kind} · {call.per} {opened.head}{note}</p>'
-        f'<p class="mixer-title">The value of <code>{html.escape(key)}</code> {middle} '
-        f"<code>{html.escape(query)}</code>: <b>{_written(pair.weight)}</b></p>"
+        f'<p class="mixer-title">The value of <code class="mixer-key">{html.escape(key)}</code> {middle} '
+        f'<code class="mixer-query">{html.escape(query)}</code>: {_signed_html(pair.weight)}</p>'
     )
 
 
@@ -188,7 +191,7 @@ def _chain(pair: MixerPair) -> str:
         left = open_mixer_cell(pair.opened, "kept", pair.query, pair.key)
         note = _opening("Still there", "the part that the key itself would still read", left)
         note = f'<p class="mixer-note">How much of this write is left in the state:</p>{note}'
-    return f'<div class="mixer-chain">{"".join(lines)}</div>{note}'
+    return f'<h6>The weight</h6><div class="mixer-chain">{"".join(lines)}</div>{note}'
 
 
 def _line(pair: MixerPair, name: str, found: Arithmetic) -> str:
@@ -259,7 +262,7 @@ def _arrival(pair: MixerPair) -> str:
     head = [cell_html(name, "th") for name in ("", "weight", "value", "arrives")]
     table = table_html(head, [_term(term, 2) for term in terms], "arrives")
     return (
-        "<h6>What arrives</h6>"
+        f"<h6>What arrives</h6>{_strip(vector)}"
         '<details class="mixer-step"><summary><span class="mixer-name">‖weight · value‖</span>'
         f'<span class="mixer-says">the length of what arrives, {len(terms)} '
         f"{'dimension' if len(terms) == 1 else 'dimensions'}</span>{_signed_html(size)}</summary>{table}</details>"
@@ -272,22 +275,23 @@ def _row_part(pair: MixerPair) -> str:
     lengths = row.abs() * pair.call.value.norm(dim=-1)
     total, sizes = float(row.sum()), float(row.abs().sum())
     shown, rest = _shown(row, pair)
-    widest = float(row.abs().max()) or 1.0
-    head = [cell_html(name, "th") for name in ("key", "weight", "", "share of size", "arrives")]
+    ends = min(0.0, float(row.min())), max(0.0, float(row.max()))
+    names = axis_labels(opened, "key", range(len(row)))
+    head = [cell_html(name, "th") for name in ("key", "", "weight", "share of size", "arrives")]
     lines = [
         [
-            cell_html(f"{at} · {label_of(opened, 'key', at)}", "th", "mixer-chosen" if at == pair.key else ""),
-            number_html(float(row[at]), marked=at == pair.key),
-            f'<td class="mixer-bar">{_bar(float(row[at]) / widest)}</td>',
+            cell_html(names[at], "th", "mixer-chosen" if at == pair.key else "mixer-lane"),
+            f'<td class="mixer-bar">{_bar(float(row[at]), ends)}</td>',
+            f'<td class="steps-number" title="{float(row[at]):.6g}">{_written(float(row[at]))}</td>',
             _share(abs(float(row[at])) / (sizes or 1.0)),
-            number_html(float(lengths[at])),
+            f'<td class="steps-number" title="{float(lengths[at]):.6g}">{_written(float(lengths[at]))}</td>',
         ]
         for at in shown
     ]
     if rest:
         share = float(row[rest].abs().sum()) / (sizes or 1.0)
-        others = [cell_html(f"{len(rest)} others", "th"), number_html(float(row[rest].sum())), cell_html("", "td")]
-        lines.append([*others, _share(share), cell_html("", "td")])
+        others = f'<td class="steps-number">{_written(float(row[rest].sum()))}</td>'
+        lines.append([cell_html(f"{len(rest)} others", "th"), cell_html("", "td"), others, _share(share), "<td></td>"])
     skip = ""
     if pair.call.skip is not None:
         own = _written(float(pair.call.skip) * pair.gate)
@@ -320,22 +324,36 @@ def _sum(pair: MixerPair, dimension: int) -> str:
     says = f"dimension {column} of {len(output)}: the sum of weight × value over the row"
     near = power_of_ten(off)
     return (
-        f"<h6>Output</h6>{_opening('Output', says, found)}"
+        f"<h6>Output</h6>{_strip(output)}{_opening('Output', says, found)}"
         f'<p class="mixer-note">The row’s sum differs from the head’s output by {near.replace("-", "−")} of its '
         "largest number.</p>"
     )
 
 
 def _share(part: float) -> str:
-    return cell_html(f"{part:.3f}", "td", "steps-number")
+    return cell_html(share_text(part), "td", "steps-number")
 
 
-def _bar(part: float) -> str:
-    """Draw a signed part of the longest bar; the page removes SVG from HTML."""
-    side, start = ("minus", 50 * (1 + part)) if part < 0 else ("plus", 50)
-    sides = {"left": start, "width": abs(part) * 50}
-    style = "".join(f"{name}: {value:.1f}%; " for name, value in sides.items())
-    return f'<div class="mixer-{side}" style="{style}"></div>'
+def _bar(number: float, ends: tuple[float, float]) -> str:
+    """Draw a bar from 0 between the row's ends; the page removes SVG from HTML."""
+    low, high = ends
+    whole = (high - low) or 1.0
+    zero, width = -low / whole, abs(number) / whole
+    side, left = ("minus", zero - width) if number < 0 else ("plus", zero)
+    axis = f'<i style="left: {zero:.1%}"></i>'
+    return f'{axis}<div class="mixer-{side}" style="left: {left:.1%}; width: {width:.1%}"></div>'
+
+
+def _strip(vector: Tensor) -> str:
+    """Draw a vector as upright bars from its middle, the longest as high as half the strip."""
+    longest = float(vector.abs().max()) or 1.0
+    bars = list[str]()
+    for number in vector.tolist():
+        height = 50 * abs(number) / longest
+        bars.append(f'<i style="top: {50 - height * (number > 0):.1f}%; height: {height:.1f}%"></i>')
+    words = f"{len(bars)} dimensions, the largest {weight_text(longest)} from 0"
+    spans = "".join(f"<span>{bar}</span>" for bar in bars)
+    return f'<div class="mixer-strip" role="img" aria-label="{html.escape(words)}">{spans}</div>'
 
 
 def _signed_html(number: float) -> str:

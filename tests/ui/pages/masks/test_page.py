@@ -212,3 +212,26 @@ def test_on_a_phone_both_pictures_stand_beside_each_other_above_the_mask(stay: O
     assert first is not None and second is not None and below is not None
     assert first["x"] + first["width"] <= second["x"] and abs(first["y"] - second["y"]) < 2
     assert first["width"] > 150 and below["y"] < 660
+
+
+LEAVING = """(place, key) => {
+    place.focus();
+    place.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+    return [...place.getRootNode().querySelectorAll(".av-leaving")].map(ghost => {
+        const {data} = ghost.getContext("2d").getImageData(0, 0, ghost.width, ghost.height);
+        const seen = data.filter((_, at) => at % 4 === 3 && data[at] > 0).length;
+        return [ghost.getAnimations()[0].effect.getTiming().duration, seen / (ghost.width * ghost.height)];
+    });
+}"""
+
+
+def test_a_blocked_cell_leaves_and_none_does_if_the_system_asks(board: Page, idle: Idle) -> None:
+    sheet = board.get_by_role("application", name=re.compile("^Mask"))
+    ((duration, share),) = sheet.evaluate(LEAVING, " ")
+    # One cell of 25, beside whose rows and columns are tokens.
+    assert duration <= 200 and 0.02 < share < 0.04
+    expect(board.locator(".av-leaving")).to_have_count(0)
+    idle(board)
+    assert sheet.evaluate(LEAVING, " ") == [], "an opened cell was nothing before"
+    board.emulate_media(reduced_motion="reduce")
+    assert sheet.evaluate(LEAVING, " ") == []

@@ -38,13 +38,14 @@ def test_a_pair_of_a_mixer_opens_from_the_address(address: str, models: Path) ->
     assert totals["Output"] == weight_text(float(trace.attention(0, "mixer").head(3).output[5, 0]))
     row = re.findall(r"Σ(?:\|·\|)? = <b>(.*?)</b>", html.unescape(page))
     assert row == [weight_text(float(weights[5].sum())), weight_text(float(weights[5].abs().sum()))]
-    # Elements that the page keeps, half the cell for the largest weight.
-    bars = [
-        float(one)
-        for one in re.findall(r'mixer-bar"><div class="mixer-\w+" style="left: [\d.]+%; width: ([\d.]+)%', page)
-    ]
-    sizes = weights[5, :6].abs()
-    assert bars == pytest.approx((50 * sizes / sizes.max()).tolist(), abs=0.06)
+    # Elements that the page keeps: bars from 0, as long as the row's ends are apart in all.
+    found = re.findall(r'<div class="mixer-(plus|minus)" style="left: ([\d.]+)%; width: ([\d.]+)%', page)
+    low, high = min(0.0, float(weights[5].min())), max(0.0, float(weights[5].max()))
+    starts = [100 * (min(0.0, float(one)) - low) / (high - low) for one in weights[5, :6]]
+    assert [side for side, *_ in found] == ["minus" if one < 0 else "plus" for one in weights[5, :6]]
+    assert [float(left) for _, left, _ in found] == pytest.approx(starts, abs=0.06)
+    sizes = 100 * weights[5, :6].abs() / (high - low)
+    assert [float(width) for *_, width in found] == pytest.approx(sizes.tolist(), abs=0.06)
 
 
 def test_a_step_of_a_mixer_has_its_matrix_and_its_cells(address: str) -> None:
