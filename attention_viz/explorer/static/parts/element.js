@@ -45,15 +45,21 @@ export function within(event, selector) {
   return event.target instanceof Element ? /** @type {HTMLElement | null} */ (event.target.closest(selector)) : null;
 }
 
-let seen = ""; // where the pointer was last, on the screen
+// Where the pointer was last, on the screen: in the page, since the script that saw it may be another component's.
+const POINTED = Symbol.for("attention_viz.pointed");
+const onPage = /** @type {Record<symbol, string | undefined>} */ (/** @type {unknown} */ (globalThis));
 const placeOnScreen = (/** @type {MouseEvent} */ {screenX, screenY}) => `${screenX} ${screenY}`;
 for (const name of ["pointermove", "pointerover"])
-  globalThis.addEventListener?.(name, (event) => (seen = placeOnScreen(/** @type {PointerEvent} */ (event))));
+  globalThis.addEventListener?.(name, (event) => {
+    onPage[POINTED] = placeOnScreen(/** @type {PointerEvent} */ (event));
+  });
 
 /** Whether a pointer points here: a finger presses, and what the page moves under a mouse at rest isn't pointed at.
  * @param {Event} event */
 export function isPointing(event) {
-  return !(event instanceof PointerEvent) || (event.pointerType !== "touch" && placeOnScreen(event) !== seen);
+  return (
+    !(event instanceof PointerEvent) || (event.pointerType !== "touch" && placeOnScreen(event) !== onPage[POINTED])
+  );
 }
 
 /** What hears events on a node until a signal aborts. @param {EventTarget} node @param {AbortSignal} signal */

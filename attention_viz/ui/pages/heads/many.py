@@ -16,6 +16,7 @@ from attention_viz.serving.scans import Example, examples_of, known, offered, op
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.opening import opening
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, HeadsChoice
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import here_words, over_words
@@ -49,7 +50,7 @@ def show_many(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> None
     if not scans and not choice.scan:
         return
     asked = choice.scan != "" or choice.story != ""
-    with st.container(key="heads-many"), st.expander("This head over many texts", expanded=asked):
+    with opening("heads-many", "This head over many texts", asked):
         name = _chosen(list(scans), choice.scan)
         if name is None:
             return

@@ -18,6 +18,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
+from attention_viz.ui.controls.opening import opening
 from attention_viz.ui.pages.heads.board import cannot_draw, drawn_cells, show_board_controls
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, SEARCHES, HeadsChoice
 from attention_viz.ui.pages.heads.numbers import made_once
@@ -87,7 +88,7 @@ class Atlas:
 def show_search(atlas: Atlas, state: State, choice: HeadsChoice) -> None:
     """Show the search and its heads, best first; open if changed."""
     asked = bool(atlas.texts) or choice.search != "words" or choice.query_word not in ("", HeadsChoice.query_word)
-    with st.container(key="heads-finding"), st.expander("Find heads by words, pattern or detector", expanded=asked):
+    with opening("heads-finding", "Find heads by words, pattern or detector", asked):
         asking, found = st.columns([1, 1.6], gap="medium")
         with asking:
             _show_search(atlas, state, choice, found)

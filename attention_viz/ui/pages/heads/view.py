@@ -17,6 +17,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.edits import begin_edits
 from attention_viz.ui.controls.edits_choice import current_edits
+from attention_viz.ui.controls.opening import opening
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.headlines import likeness_words, metric_headline, pattern_words, scatter_words
 from attention_viz.ui.pages.heads.many import show_many
@@ -177,8 +178,7 @@ def _show_parts(study: HeadsStudy, state: State, choice: HeadsChoice) -> Callabl
     # Drawing a pattern needs the matrix above in sight.
     show_search(atlas, state, choice)
     show_many(atlas, run, state, choice)
-    changed = bool(current_edits())
-    with st.container(key="heads-what-if"), st.expander("What if the model were changed?", expanded=changed):
+    with opening("heads-what-if", "What if the model were changed?", bool(current_edits())):
         show_what_if(run, state, study.exports)
     _show_numbers(atlas)
 
@@ -217,7 +217,7 @@ def _show_exports(study: HeadsStudy, state: State, choice: HeadsChoice) -> None:
 
 
 def _show_numbers(atlas: Atlas) -> None:
-    with st.container(key="heads-numbers"), st.expander("All metrics"):
+    with st.expander("All metrics", key="heads-numbers"):
         _show_table(atlas)
 
 
