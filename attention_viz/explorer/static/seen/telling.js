@@ -52,7 +52,7 @@ export function whereInImage(numbers, {down, across}) {
   ];
 }
 
-const SIDES = [
+const BESIDE_IT = [
   ["to its upper left", "above it", "to its upper right"],
   ["to its left", "near it", "to its right"],
   ["to its lower left", "below it", "to its lower right"],
@@ -72,7 +72,7 @@ export function whereFrom(numbers, own, patches) {
   const right = mean((at) => at % across) - (own % across);
   const side = (/** @type {number} */ by, /** @type {number} */ other) =>
     2 * Math.abs(by) <= Math.abs(other) ? 1 : 1 + Math.sign(by);
-  return SIDES[side(below, right)][side(right, below)];
+  return BESIDE_IT[side(below, right)][side(right, below)];
 }
 
 /** A position in a sentence: a patch by where it is, in words.
