@@ -80,12 +80,9 @@ test("what a patch looks at is told without rows and columns", () => {
 test("of what looks at a patch, the one with the most weight is named", () => {
   const from = (looking) => ({at: (query, key) => (key === 4 && query === looking ? 0.3 : key === 4 ? 0.1 : 0)});
   const told = (looking) => said(from(looking), 4, "to");
-  assert.equal(
-    told(9),
-    "The most attention to the patch at the upper right comes from a patch at the lower left: 0.30",
-  );
-  assert.equal(told(4), "The most attention to the patch at the upper right comes from itself: 0.30");
-  assert.equal(told(0), "The most attention to the patch at the upper right comes from the class token: 0.30");
+  assert.equal(told(9), "The patch at the upper right is looked at most by a patch at the lower left: 0.30");
+  assert.equal(told(4), "The patch at the upper right is looked at most by itself: 0.30");
+  assert.equal(told(0), "The patch at the upper right is looked at most by the class token: 0.30");
   assert.equal(said(from(9), 5, "to"), "Nothing looks at the patch on the left");
 });
 

@@ -127,9 +127,10 @@ export function tellPatch(head, chosen, direction, patches, axis) {
  * @param {Float32Array} line @param {number} chosen @param {Patches} patches @param {Pick<Axis, "labels">} axis
  * @returns {Said[]} */
 function tellColumn(line, chosen, patches, axis) {
-  const name = /** @type {Said} */ ([spokenPatch(patches, axis, chosen), "key"]);
+  const spoken = spokenPatch(patches, axis, chosen);
+  if (line.every((weight) => weight < NO_WEIGHT)) return said`Nothing looks at ${[spoken, "key"]}`;
+  const name = /** @type {Said} */ ([`${spoken.slice(0, 1).toUpperCase()}${spoken.slice(1)}`, "key"]);
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
-  if (line[most] < NO_WEIGHT) return said`Nothing looks at ${name}`;
   const own = patches.numbers[chosen];
   const number = patches.numbers[most];
   const who =
@@ -138,5 +139,5 @@ function tellColumn(line, chosen, patches, axis) {
       : number < 0
         ? spokenPatch(patches, axis, most)
         : `a patch ${whereFrom([number], own, patches)}`;
-  return said`The most attention to ${name} comes from ${[who, "query"]}: ${[weightText(line[most]), "number"]}`;
+  return said`${name} is looked at most by ${[who, "query"]}: ${[weightText(line[most]), "number"]}`;
 }
