@@ -41,7 +41,7 @@ def where_words(down: float, across: float) -> str:
 
 
 def patch_words(tokens: Tokens, position: int) -> str:
-    """Say where in its image a patch is; empty for what is no patch."""
+    """Say where in its image a patch is; empty for other tokens."""
     patches = tokens.patches
     if (place := patches.get(position)) is None:
         return ""
@@ -50,7 +50,7 @@ def patch_words(tokens: Tokens, position: int) -> str:
 
 
 def beside_words(place: tuple[float, float], other: tuple[float, float]) -> str:
-    """Say on which side of another patch a patch is, each by row and column, as the explorer's `whereFrom`."""
+    """Name the side of another patch that a patch is on, each by row and column, as the explorer's `whereFrom`."""
     below, right = place[0] - other[0], place[1] - other[1]
     return _SIDES[_side(below, right)][_side(right, below)]
 

@@ -80,7 +80,7 @@ def _without_head(run: Run, state: State, stream: str, layer: int, head: int) ->
 
 
 def about_word(word: str, likeliest: str) -> Parts:
-    """Name the word whose prediction is told, unless the model's likeliest token is that word."""
+    """Name the chosen word, unless it is the model's likeliest token."""
     return [] if word == likeliest else [("in place of ", ""), (_quoted(word), "query"), (", ", "")]
 
 
