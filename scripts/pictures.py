@@ -12,11 +12,12 @@ from scripts.browser import LAUNCH_FLAGS, NONE_FOUND, find
 
 FOLDER = Path(__file__).parent.parent / "docs" / "images"
 
-MARY = "/?model=SmolLM2-135M-Instruct&text=When+Mary+and+John+went+to+the+store%2C+John+gave+a+drink+to&layer=24&head=4"
-# File, address, the token that is pointed at by its number, dark or light, width and height.
+# It opens on the text's best finding.
+MARY = "/?model=SmolLM2-135M-Instruct&text=When+Mary+and+John+went+to+the+store%2C+John+gave+a+drink+to"
+# File, address, dark or light, width and height.
 PICTURES = (
-    ("explore.png", MARY, 13, False, 1360, 860),
-    ("explore-dark.png", MARY, 13, True, 1360, 860),
+    ("explore.png", MARY, False, 1360, 860),
+    ("explore-dark.png", MARY, True, 1360, 860),
 )
 
 
@@ -33,14 +34,14 @@ def main() -> None:
             raise SystemExit("The app did not start; see its log.")
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=found, args=list(LAUNCH_FLAGS))
-            for name, address, token, dark, width, height in PICTURES:
-                take(browser, FOLDER / name, f"http://127.0.0.1:{port}{address}", token, dark, width, height)
+            for name, address, dark, width, height in PICTURES:
+                take(browser, FOLDER / name, f"http://127.0.0.1:{port}{address}", dark, width, height)
                 print(f"docs/images/{name}")
     finally:
         serve.stop(process)
 
 
-def take(browser: Browser, path: Path, address: str, token: int, dark: bool, width: int, height: int) -> None:
+def take(browser: Browser, path: Path, address: str, dark: bool, width: int, height: int) -> None:
     """Take one screenshot, once the badge shows that everything is loaded."""
     context = browser.new_context(
         color_scheme="dark" if dark else "light", viewport={"width": width, "height": height}, device_scale_factor=1.5
@@ -48,7 +49,7 @@ def take(browser: Browser, path: Path, address: str, token: int, dark: bool, wid
     screen = context.new_page()
     screen.goto(address)
     screen.get_by_text("Verified").first.wait_for(timeout=90_000)
-    screen.get_by_test_id("explorer-arcs").locator(f'.av-token[data-place="{token}"]').hover()
+    screen.get_by_test_id("explorer-sentence").wait_for()
     screen.wait_for_timeout(600)
     screen.screenshot(path=path)
     context.close()

@@ -18,6 +18,13 @@ _WHERE = (
 )
 
 
+_SIDES = (
+    ("to its upper left", "above it", "to its upper right"),
+    ("to its left", "near it", "to its right"),
+    ("to its lower left", "below it", "to its lower right"),
+)
+
+
 def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     """Return patch positions by row and column, −1 for none; empty without patches."""
     rows, columns = (max((place[axis] for place in tokens.patches.values()), default=-1) + 1 for axis in (0, 1))
@@ -31,6 +38,25 @@ def where_words(down: float, across: float) -> str:
     """Say where in an image a point is, from 0 to 1 each way, as `whereInImage` in the explorer's `seen/telling.js`."""
     row, column = (min(2, max(0, int(3 * part))) for part in (down, across))
     return _WHERE[row][column]
+
+
+def patch_words(tokens: Tokens, position: int) -> str:
+    """Say where in its image a patch is; empty for other tokens."""
+    patches = tokens.patches
+    if (place := patches.get(position)) is None:
+        return ""
+    down, across = (max(one[axis] for one in patches.values()) + 1 for axis in (0, 1))
+    return where_words((place[0] + 0.5) / down, (place[1] + 0.5) / across)
+
+
+def beside_words(place: tuple[float, float], other: tuple[float, float]) -> str:
+    """Name the side of another patch that a patch is on, each by row and column, as the explorer's `whereFrom`."""
+    below, right = place[0] - other[0], place[1] - other[1]
+    return _SIDES[_side(below, right)][_side(right, below)]
+
+
+def _side(by: float, across: float) -> int:
+    return 1 if 2 * abs(by) <= abs(across) else 1 + (by > 0) - (by < 0)
 
 
 def after_the_sound(seen: Seen, tokens: Tokens) -> tuple[bool, ...]:

@@ -1,6 +1,7 @@
 """Times of a sound's words, from cross-attention to its frames."""
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.speech import divide, pauses
 from attention_viz.errors import TraceError
+from attention_viz.trace.once import once_for_each
 from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.spelling import CONTINUES, SPACE
 from attention_viz.trace.tokens import Tokens
@@ -17,15 +19,13 @@ from attention_viz.trace.trace import Trace
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["aligning_heads", "said_words", "word_times"]
+__all__ = ["aligning_heads", "said_words", "times_of", "word_times"]
 
 _STREAM = "cross"
-# A head aligns if its measure is this share of the best one's; so many at most.
-_NEAR, _MOST = 0.9, 8
+# A head aligns if its measure is this share of the best one's.
+_NEAR = 0.9
 # Of a head that aligns, at least this share of the weight lies in order.
 _IN_ORDER = 0.25
-
-_Heads = Float[np.ndarray, "head row frame"]
 
 
 @runtime_checkable
@@ -37,12 +37,12 @@ class _Named(Protocol):
 def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
     """Return when each word was spoken, using the cross-attention heads that follow the speech.
 
-    The frames are divided among the tokens in order: each token gets one stretch of at least one frame. Weights count
-    in standard deviations above each frame's mean over the tokens, and the division with the largest sum wins. A head's
-    measure is this sum's mean over the frames, as a share of the largest possible: nearly 0 for a head that looks at
-    one position, 1 for one that follows the speech. It is lowered if less than a quarter of the head's weight is in
-    order. The heads with at least 0.9 of the best measure, at most 8, are averaged, and the mean is divided in the same
-    way.
+    The frames are divided among the tokens in order: each token gets one stretch of at least one frame, and the
+    division with the largest sum wins. To measure a head, its weights count in standard deviations above each frame's
+    mean over the tokens. The measure is the sum's mean over the frames, as a share of the largest possible: nearly 0
+    for a head that looks at one position, 1 for one that follows the speech. It is lowered if less than a quarter of
+    the head's weight is in order. The weights of the heads with at least 0.9 of the best measure are averaged. To time
+    the words, a token counts with its share of each frame's average weight.
 
     A pause belongs to no word: frames of a pause of 0.3 s or more (see `pauses`) go to no token, and no word contains a
     pause. The first word starts when it is spoken.
@@ -66,24 +66,41 @@ def word_times(model: _Named, trace: Trace) -> "pandas.DataFrame":
 
     if trace.provenance.model != model.name:
         raise TraceError(f"{model.name} needs a trace of its own; got one of {trace.provenance.model}")
+    timed = _timed(trace)
+    rows = [(word, *time) for word, time in zip(timed.words, timed.times, strict=True)]
+    table = pandas.DataFrame(rows, columns=["word", "start", "end"])
+    table.attrs["heads"] = [(*at, share) for at, share in timed.best]
+    table.attrs["all"] = [(*at, share) for at, share in timed.every]
+    return table
+
+
+class _Timed(NamedTuple):
+    """Words with start and end; the heads that time them, and all heads, with their measure, best first."""
+
+    words: tuple[str, ...]
+    times: tuple[tuple[float, float], ...]
+    best: tuple[tuple[tuple[int, int], float], ...]
+    every: tuple[tuple[tuple[int, int], float], ...]
+
+
+@once_for_each
+def _timed(trace: Trace) -> _Timed:
     heads, rows, seconds = _phrase(trace)
     words = _words(trace.query_tokens(_STREAM), rows)
     measured = sorted(_measured(trace, heads, rows, seconds), key=lambda found: (-found[0], found[1]))
-    best = [(at, share) for share, at in measured if share >= _NEAR * measured[0][0]][:_MOST]
-    silent = any(line.endswith(NO_TIMES) for line in trace.provenance.notes)
-    if silent:
-        times = [(float("nan"), float("nan"))] * len(words)
-    else:
-        gain = _sharpened(np.stack([heads[at] for at, _ in best]))
-        frames = divide(gain, _opens(trace, rows), _quiet(trace, seconds))
-        ends = np.append(seconds, 2 * seconds[-1] - seconds[-2])
-        times = [(float(ends[frames[first][0]]), float(ends[frames[after - 1][1]])) for _, first, after in words]
-    table = pandas.DataFrame(
-        [(word, *time) for (word, _, _), time in zip(words, times, strict=True)], columns=["word", "start", "end"]
-    )
-    table.attrs["heads"] = [] if silent else [(*at, share) for at, share in best]
-    table.attrs["all"] = [(*at, share) for share, at in measured]
-    return table
+    every, names = tuple((at, share) for share, at in measured), tuple(word for word, _, _ in words)
+    if any(line.endswith(NO_TIMES) for line in trace.provenance.notes):
+        return _Timed(names, ((float("nan"), float("nan")),) * len(words), (), every)
+    best = tuple((at, share) for at, share in every if share >= _NEAR * every[0][1])
+    frames = divide(_shares([heads[at] for at, _ in best]), _opens(trace, rows), _quiet(trace, seconds))
+    ends = np.append(seconds, 2 * seconds[-1] - seconds[-2])
+    times = tuple((float(ends[frames[first][0]]), float(ends[frames[after - 1][1]])) for _, first, after in words)
+    return _Timed(names, times, best, every)
+
+
+def times_of(trace: Trace) -> tuple[tuple[float, float], ...]:
+    """Return each spoken word's start and end in seconds, as `word_times`; NaN without speech."""
+    return _timed(trace).times
 
 
 def said_words(trace: Trace) -> list[tuple[str, tuple[int, ...]]]:
@@ -171,7 +188,7 @@ def _words(said: Tokens, rows: list[int]) -> list[tuple[str, int, int]]:
 
 def _measure(weights: Float[np.ndarray, "row frame"], opens: list[bool], quiet: Bool[np.ndarray, " frame"]) -> float:
     """From 0 to 1."""
-    gain, rows = _sharpened(weights[None]), len(weights)
+    gain, rows = _sharpened(weights), len(weights)
     stretches = divide(gain, opens, quiet)
     frames = sum(after - first for first, after in stretches)
     # A column that is one token's alone is so many standard deviations above its mean there.
@@ -183,6 +200,12 @@ def _measure(weights: Float[np.ndarray, "row frame"], opens: list[bool], quiet: 
     return max(0.0, float(follows)) * min(1.0, float(inside) / _IN_ORDER)
 
 
-def _sharpened(heads: _Heads) -> Float[np.ndarray, "row frame"]:
-    mean, spread = heads.mean(axis=1, keepdims=True), heads.std(axis=1, keepdims=True)
-    return ((heads - mean) / (spread + 1e-9)).mean(axis=0)
+def _sharpened(weights: Float[np.ndarray, "row frame"]) -> Float[np.ndarray, "row frame"]:
+    mean, spread = weights.mean(axis=0), weights.std(axis=0)
+    return (weights - mean) / (spread + 1e-9)
+
+
+def _shares(heads: Sequence[Float[np.ndarray, "row frame"]]) -> Float[np.ndarray, "row frame"]:
+    """Return each token's share of each frame's weight; 0 for a frame without weight."""
+    mean = np.mean(heads, axis=0)
+    return mean / np.maximum(mean.sum(axis=0), 1e-12)

@@ -89,6 +89,9 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "repeat": FindingKind("A repeated word looks back at an earlier occurrence."),
     "next word": FindingKind("The last row of a decoder, which predicts the next word, looks at a word.", interest=1.3),
     "alignment": FindingKind("A generated word looks at a word of the source.", 0.5, 1.1),
+    "heard": FindingKind(
+        "Before a head writes a word of audio, it attends to one third of the word's own time.", 0.6, 1.4
+    ),
     "previous": FindingKind("A previous-token head: each word looks at the one before it.", 0.5, 0.2, of_a_head=True),
     "above": FindingKind("A patch-above head: each image patch looks at the one above it.", 0.5, 0.2, of_a_head=True),
     "regions": FindingKind(

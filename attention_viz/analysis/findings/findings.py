@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Candidate, Finding, NextWordEffects, WordEffect
+from attention_viz.analysis.findings.hearing import heard_of
 from attention_viz.analysis.findings.mixing import mixing_of
 from attention_viz.analysis.findings.pairs import NEXT_WORD, between_words, jobs_of, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
@@ -49,7 +50,7 @@ def none_because(trace: Trace) -> str:
 def _candidates(scene: StreamScene) -> list[Candidate]:
     if scene.stream in scene.trace.mixers:
         return mixing_of(scene)
-    found = [*regions_of(scene), *spots_of(scene)]
+    found = [*regions_of(scene), *spots_of(scene), *heard_of(scene)]
     if not scene.asked:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)

@@ -6,10 +6,11 @@ from string import Formatter
 from torch import Tensor
 
 from attention_viz.analysis.findings.finding import Candidate, Finding
+from attention_viz.analysis.findings.hearing import HEARD, THIRDS
 from attention_viz.analysis.findings.pairs import NEXT_WORD
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
-from attention_viz.analysis.places import where_words
+from attention_viz.analysis.places import beside_words, patch_words
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.words import Words, quoted
@@ -24,6 +25,7 @@ _SENTENCES = {
     "repeat": "{query} looks back at {key:the {earlier}}: {number}",
     "next word": "{query:the last {unit}} looks at {key}: {number}",
     "alignment": "for {query}, it looks at {key}: {number}",
+    "heard": "before {query} it attends to {key:the word’s {third} third}: {number}",
     "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
     "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",
     "regions": "{query} looks at {key:{count} regions}: {number}",
@@ -85,6 +87,7 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     if one.kind == NEXT_WORD:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
     said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
+    said["third"] = THIRDS[one.words] if one.kind == HEARD else ""
     said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
@@ -105,7 +108,7 @@ def _named(scene: StreamScene, one: Candidate, role: str) -> Iterator[tuple[str,
     which, named = words.named(word)
     where, looking = _where(scene.queries, one.query), _where(scene.keys, one.key)
     if where and looking and one.kind == "link":
-        named = {"query": f"a patch {where}"}.get(role, f"one {looking}" if where != looking else "another one there")
+        named = f"a patch {where}" if role == "query" else f"one {_beside(scene, one) if where == looking else looking}"
         which = ""
     elif role == "query" and words.tokens.patches:
         which, named = "", f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
@@ -116,11 +119,13 @@ def _named(scene: StreamScene, one: Candidate, role: str) -> Iterator[tuple[str,
 
 def _where(words: Words, word: int) -> str:
     """Say where a patch is; nothing for other tokens."""
-    patches = words.tokens.patches
-    if (place := patches.get(words.pieces[word][0])) is None:
-        return ""
-    down, across = (max(one[axis] for one in patches.values()) + 1 for axis in (0, 1))
-    return where_words((place[0] + 0.5) / down, (place[1] + 0.5) / across)
+    return patch_words(words.tokens, words.pieces[word][0])
+
+
+def _beside(scene: StreamScene, one: Candidate) -> str:
+    queries, keys = scene.queries, scene.keys
+    (query, *_), (key, *_) = queries.pieces[one.query], keys.pieces[one.key]
+    return beside_words(keys.tokens.patches[key], queries.tokens.patches[query])
 
 
 def _of_effect(one: Candidate) -> dict[str, str]:

@@ -204,7 +204,10 @@ function addParts(view, crosses) {
     createFindings(view),
     createControls(view),
     createLegend(view),
-    createStrip(view, (sight) => heatmap.mark(sight)),
+    createStrip(view, (sight) => {
+      heatmap.mark(sight);
+      view.root.toggleAttribute("data-sight", sight !== null);
+    }),
     createGrid(view, crossing ? {shape: CROSS_SHAPE} : null),
   ];
   const [heatmap, bars, notes, search, table] = [

@@ -21,6 +21,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.parts.explorer import asked_page, show_channel
 from attention_viz.ui.parts.markdown import as_sentence
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
+from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.style.wording import share_text, shortened, weight_text
 
 # Parts of a sentence, each with its role.
@@ -67,10 +68,20 @@ def _without_head(run: Run, state: State, stream: str, layer: int, head: int) ->
     edit = Ablate(layer, head, stream=stream if run.several else None)
     after = run_request(state.request, edits=(edit,), longest=SETTINGS.longest_text)
     begins = (f"Without {layer}·{head}: ", "")
+    if stream == "cross" and state.facts.predicts:
+        place = pair_of(before, state)[0]
+        rows = likelier_at(before, after, state, place)
+        word = before.trace.query_tokens(stream).written[place]
+        return [begins, *about_word(word, rows[0][0]), *likelier_words(rows)]
     if not (places := predicted(before, after, state)):
         return [begins, *moved_words(before.trace, after.trace)]
     where = "" if state.facts.continues_text else f"{title_of(before.trace, places[0])}: "
     return [begins, (where, ""), *likelier_words(likelier_at(before, after, state, places[0]))]
+
+
+def about_word(word: str, likeliest: str) -> Parts:
+    """Name the chosen word, unless it is the model's likeliest token."""
+    return [] if word == likeliest else [("in place of ", ""), (_quoted(word), "query"), (", ", "")]
 
 
 def likelier_words(rows: Sequence[tuple[str, float, float]]) -> Parts:

@@ -64,7 +64,7 @@ def show_unread(run: Run, state: State) -> None:
     unknown, count = counted(run.trace.key_tokens(run.trace.streams[0]))
     if 2 * unknown > count:
         with st.container(key="unread", horizontal=True, vertical_alignment="center"):
-            known = f"{allowed.display_name(state.model)} can't read this: {unknown} of {count} words unknown."
+            known = f"{allowed.display_name(state.model)} can’t read this: {unknown} of {count} words unknown."
             st.html(f'<p class="unread" role="status">{html.escape(known)}</p>')
             _offer(state, "unread-first")
         return

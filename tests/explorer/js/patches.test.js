@@ -9,7 +9,7 @@ import {
   regionsOf,
 } from "../../../attention_viz/explorer/static/seen/patches.js";
 import {contourOf} from "../../../attention_viz/explorer/static/seen/contour.js";
-import {nameOfPatch, tellPatch, whereInImage} from "../../../attention_viz/explorer/static/seen/telling.js";
+import {nameOfPatch, tellPatch, whereFrom, whereInImage} from "../../../attention_viz/explorer/static/seen/telling.js";
 import {veilOf} from "../../../attention_viz/explorer/static/seen/veil.js";
 
 // A class token, and three rows of four patches.
@@ -77,11 +77,30 @@ test("what a patch looks at is told without rows and columns", () => {
   assert.match(said(four, 0), /^The class token looks broadly/);
 });
 
-test("who looks at a patch is counted, since a column doesn't add up to 1", () => {
-  const looks = (query, key) => (key === 4 && query < 5 ? 0.3 : 0);
-  const column = {at: looks};
-  assert.equal(said(column, 4, "to"), "5 of 13 give the patch at the upper right a tenth of their weight or more");
-  assert.equal(said(column, 5, "to"), "Nothing looks at the patch on the left");
+test("of what looks at a patch, the one with the most weight is named", () => {
+  const from = (looking) => ({at: (query, key) => (key === 4 && query === looking ? 0.3 : key === 4 ? 0.1 : 0)});
+  const told = (looking) => said(from(looking), 4, "to");
+  assert.equal(told(9), "The patch at the upper right is looked at most by a patch at the lower left: 0.30");
+  assert.equal(told(4), "The patch at the upper right is looked at most by itself: 0.30");
+  assert.equal(told(0), "The patch at the upper right is looked at most by the class token: 0.30");
+  assert.equal(said(from(9), 5, "to"), "Nothing looks at the patch on the left");
+});
+
+const SIDES_TOLD = [
+  ["to its upper left", "above it", "to its upper right"],
+  ["to its left", "to its right"],
+  ["to its lower left", "below it", "to its lower right"],
+];
+
+test("two patches in one third of a picture are told apart by the side on which one is", () => {
+  const large = {down: 9, across: 9};
+  const own = 4 * 9 + 4;
+  const told = (...numbers) => whereFrom(numbers, own, large);
+  assert.deepEqual([told(3 * 9 + 3), told(3 * 9 + 4), told(3 * 9 + 5)], SIDES_TOLD[0]);
+  assert.deepEqual([told(4 * 9 + 3), told(4 * 9 + 5)], SIDES_TOLD[1]);
+  assert.deepEqual([told(5 * 9 + 3), told(5 * 9 + 4), told(5 * 9 + 5)], SIDES_TOLD[2]);
+  assert.equal(told(0), "at the upper left");
+  assert.equal(whereFrom([own], -1, large), "near the centre");
 });
 
 test("a picture of one row of patches is told by left and right alone", () => {

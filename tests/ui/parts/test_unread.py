@@ -18,7 +18,7 @@ ANY = "แมว 猫猫 😀 👩\u200d👧 ﷺ \u0007 \ud7ff ꙮ"
 @pytest.mark.parametrize("page", ["", "heads"])
 def test_a_model_that_reads_it_is_offered_first_and_keeps_the_text(page: str) -> None:
     screen = Screen().open(f"/{page}?text={quote('แมวนั่ง')}")
-    assert f"{MINILM} can't read this: 1 of 1 words unknown." in unescape(screen.words)
+    assert f"{MINILM} can’t read this: 1 of 1 words unknown." in unescape(screen.words)
     screen.press(f"Read it with {SMOLLM2}")
     assert screen.address["model"] == SMOLLM2 and screen.address["text"] == "แมวนั่ง"
     assert "words unknown" not in screen.words and "Read it with" not in "".join(one.label for one in screen.app.button)

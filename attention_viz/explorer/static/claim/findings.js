@@ -13,10 +13,11 @@ import {setApart} from "../data/spelling.js";
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "preview" | "take">} FindingsView */
 
+// So many pixels out of sight are none.
+const HIDDEN = 4;
 // What heads do in all rows, short enough for a button; of other kinds stand the two words.
 /** @type {Record<string, string>} */
 const JOBS = {
-  previous: "each word \u2192 the previous word",
   "same token": "repeated words \u2192 their earlier place",
   induction: "repeated words \u2192 what followed last time",
 };
@@ -25,13 +26,30 @@ const JOBS = {
 export function createFindings(view) {
   const list = element("div", {class: "av-findings", role: "group", "aria-label": "Findings"});
   listenToFindings(view, list);
+  const cue = cueMore(list);
   return {
     node: list,
     draw(changed) {
-      if (changed.has("stream")) list.replaceChildren(...buttons(view));
+      if (changed.has("stream")) {
+        list.replaceChildren(...buttons(view));
+        cue();
+      }
       markChosen(view, list);
     },
   };
+}
+
+/** Fade the end of a row that goes on out of sight. @param {HTMLElement} list @returns {() => void} */
+function cueMore(list) {
+  const cue = () =>
+    requestAnimationFrame(() => {
+      const {scrollLeft, clientWidth, scrollWidth} = list;
+      list.toggleAttribute("data-before", scrollLeft > HIDDEN);
+      list.toggleAttribute("data-after", scrollLeft + clientWidth < scrollWidth - HIDDEN);
+    });
+  list.addEventListener("scroll", cue, {passive: true});
+  new ResizeObserver(cue).observe(list);
+  return cue;
 }
 
 /** @param {FindingsView} view */
@@ -71,6 +89,10 @@ function labelOf({queries, keys}, {kind, query, key, parts}) {
   // Of what has places, a button says what the sentence says.
   if (queries.place || keys.place)
     return [element("span", {}, partOf(parts, "query"), " \u2192 ", partOf(parts, "key"))];
+  if (kind === "previous") {
+    const unit = saidOf(parts, "query").replace(/^each /iu, "");
+    return [element("span", {}, `each ${unit} \u2192 the previous ${unit}`)];
+  }
   if (JOBS[kind]) return [element("span", {}, JOBS[kind])];
   const from = element("bdi", {class: "av-query"}, wordOf(queries, query, parts, "query"));
   return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, wordOf(keys, key, parts, "key")))];

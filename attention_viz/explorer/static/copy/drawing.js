@@ -8,7 +8,7 @@ import {svg} from "../parts/element.js";
 
 /** A piece of text in one colour. @typedef {{text: string, colour: string}} Run */
 
-const RIM = 24;
+const [RIM, BLEND] = [24, "av-copied-link"];
 const HEADLINE = {size: 22, line: 30, widest: 900};
 const TOKEN = {size: 15, gap: 14, least: 46};
 const NOTE = 12;
@@ -59,7 +59,9 @@ function arcs(row, places, line, colours) {
   const from = places[row.findIndex(({isQuery}) => isQuery)];
   if (from === undefined) return [];
   const most = Math.max(1, ...places.map((to) => Math.abs(to - from)));
-  return row
+  const key = row.findIndex(({isKey}) => isKey);
+  const blend = key < 0 ? [] : [blended(from, places[key], colours)];
+  const paths = row
     .map((token, at) => ({...token, to: places[at]}))
     .filter(({share, isKey, to}) => to !== from && (isKey || share >= LEAST_ARC))
     .sort((one, other) => Number(one.isKey) - Number(other.isKey))
@@ -67,10 +69,18 @@ function arcs(row, places, line, colours) {
       const rise = line - LOWEST / 2 - (Math.abs(to - from) / most) * (HIGHEST - LOWEST / 2) * 0.75;
       return svg("path", {
         ...{d: `M${from} ${line} C${from} ${rise} ${to} ${rise} ${to} ${line}`, fill: "none"},
-        ...{stroke: isKey ? colours.accent : colours.muted, "stroke-opacity": isKey ? 1 : 0.4},
+        ...{stroke: isKey ? `url(#${BLEND})` : colours.muted, "stroke-opacity": isKey ? 1 : 0.4},
         ...{"stroke-width": THINNEST + (THICKEST - THINNEST) * share, "stroke-linecap": "round"},
       });
     });
+  return [...blend, ...paths];
+}
+
+/** From the query's colour to the key's, as the arc on the screen.
+ * @param {number} from @param {number} to @param {Readonly<Colours>} colours */
+function blended(from, to, {query, accent, key}) {
+  const stops = [query, accent, key].map((colour, at) => svg("stop", {offset: at / 2, "stop-color": colour}));
+  return svg("linearGradient", {id: BLEND, gradientUnits: "userSpaceOnUse", x1: from, x2: to, y1: 0, y2: 0}, ...stops);
 }
 
 /** @param {ReturnType<typeof weightsOfRow>} row @param {number[]} places @param {number} line

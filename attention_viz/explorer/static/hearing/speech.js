@@ -1,6 +1,7 @@
 // What a model says of a sound against the time that it hears meanwhile: rows of words, and where their weight lies.
 
 import {said} from "../claim/said.js";
+import {weightText} from "../data/scale.js";
 
 /** @import {Said} from "../seen/telling.js" */
 /** @import {Weights} from "../seen/patches.js" */
@@ -127,7 +128,7 @@ export function tellMoment(line, chosen, frames, to) {
   const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
   const looks = `${(most * frames.step).toFixed(2)} s`;
   if (to)
-    return said`The most attention to ${second} comes from ${[looks, "query"]}: ${[line[most].toFixed(2), "number"]}`;
+    return said`The most attention to ${second} comes from ${[looks, "query"]}: ${[weightText(line[most]), "number"]}`;
   const inside = line.reduce((sum, weight) => sum + weight, 0);
   const who = said`At ${second}`;
   return inside < SILENT ? afterSound(who, inside) : duringSpan(who, line, frames, inside);

@@ -1,6 +1,7 @@
 // When each word was spoken, as a table: a press on a row chooses the word.
 
 import {element, within} from "../parts/element.js";
+import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {during, framesOf, rowOfWord} from "./speech.js";
 import {chosenWord, hearingHeads, pinWord} from "./words.js";
@@ -43,15 +44,11 @@ export function createTimes(view, packed) {
         return;
       const [heads, chosen] = [hearingHeads(view, packed), chosenWord(view, packed)];
       const rows = view.now.stream.queries.count;
-      const weight = (/** @type {Word} */ word) =>
-        word.start === null || word.end === null
-          ? ""
-          : during(
-              rowOfWord(heads, word, frames, view.store.state.after, rows),
-              word.start,
-              word.end,
-              frames.step,
-            ).toFixed(2);
+      const weight = (/** @type {Word} */ word) => {
+        if (word.start === null || word.end === null) return "";
+        const line = rowOfWord(heads, word, frames, view.store.state.after, rows);
+        return weightText(during(line, word.start, word.end, frames.step));
+      };
       body.replaceChildren(...packed.words.map((word, at) => rowNode(word, at, at === chosen, weight(word))));
     },
   };

@@ -22,6 +22,7 @@ export function createLegend(view) {
   const node = element(
     "div",
     {class: "av-legend", "data-testid": "explorer-legend"},
+    element("span", {class: "av-key-entry av-sight-entry"}, element("span", {class: "av-dashed"}), "in sight above"),
     scale,
     ...originEntries(view.recording),
   );

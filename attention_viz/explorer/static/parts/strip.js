@@ -101,7 +101,7 @@ function buildLines(strip) {
     element("span", {class: "av-query"}, "Orange is the query"),
     ", ",
     element("span", {class: "av-keys"}, "blue the key"),
-    stream.own ? `${SIDES}. ${HINT}` : `. ${CROSS_HINT}`,
+    element("span", {class: "av-hint-more"}, stream.own ? `${SIDES}. ${HINT}` : `. ${CROSS_HINT}`),
   );
 }
 

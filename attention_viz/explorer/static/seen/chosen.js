@@ -2,7 +2,7 @@
 
 import {lineOf} from "./patches.js";
 import {arrowStep} from "../parts/element.js";
-import {nameOfPatch, tellPatch} from "./telling.js";
+import {tellPatch} from "./telling.js";
 
 /** @import {View, Writes} from "../parts/view.js"
  * @import {Patches} from "./patches.js" */
@@ -46,10 +46,4 @@ export function saidOfPicture(view, patches) {
   const {now, store} = view;
   if (now.head === null) return null;
   return tellPatch(now.head, chosenPosition(view), store.state.direction, patches, now.stream.keys).said;
-}
-
-/** What a position is called in lists.
- * @param {Pick<View, "now">} view @param {Patches} patches @param {number} position */
-export function calledPatch({now}, patches, position) {
-  return nameOfPatch(patches, now.stream.keys, position);
 }

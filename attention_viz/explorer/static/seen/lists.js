@@ -5,8 +5,8 @@ import {hasAny} from "../data/store.js";
 import {weightText} from "../data/scale.js";
 import {layerNumber} from "../heads/numbers.js";
 import {SHOWN_ROW, lineOf, overPatches, regionsOf} from "./patches.js";
-import {calledPatch, chosenPosition} from "./chosen.js";
-import {nameOfPatch, whereInImage} from "./telling.js";
+import {chosenPosition} from "./chosen.js";
+import {nameOfPatch, whereFrom} from "./telling.js";
 
 /** @import {Part, View} from "../parts/view.js"
  * @import {Patches, Region} from "./patches.js" */
@@ -36,9 +36,12 @@ export function createPictureLists(view, patches) {
       const regions = regionsOf(overPatches(line, patches), patches);
       const [title, lines] =
         direction === "to"
-          ? ["Attended by", lookers(view, line, patches)]
-          : ["Attends to", parts(view, line, regions, patches, head.sum(chosen, Int32Array.from(line.keys())))];
-      fillList(goes, title, direction === "to" ? "a column, which doesn’t sum to 1" : "tick: an even share", lines);
+          ? ["Attended by", lookers(view, line, chosen, patches)]
+          : [
+              "Attends to",
+              parts(view, {line, regions, chosen}, patches, head.sum(chosen, Int32Array.from(line.keys()))),
+            ];
+      fillList(goes, title, direction === "to" ? "the largest weight from each place" : "tick: an even share", lines);
       fillList(
         heads,
         direction === "to" ? "Heads that attend to it" : "Heads that attend there",
@@ -49,10 +52,11 @@ export function createPictureLists(view, patches) {
   };
 }
 
-/** @param {ListsView} view @param {Float32Array} line @param {Region[]} regions @param {Patches} patches
+/** @param {ListsView} view @param {{line: Float32Array, regions: Region[], chosen: number}} row
+ * @param {Patches} patches
  * @param {number} whole  what the row sums to: hundreds of weights that are each rounded don't add up to it
  * @returns {Line[]} */
-function parts({now}, line, regions, patches, whole) {
+function parts({now}, {line, regions, chosen}, patches, whole) {
   const even = (/** @type {Region[]} */ some) =>
     some.reduce((sum, one) => sum + one.patches.length, 0) / patches.positions.length;
   const share = regions.reduce((sum, one) => sum + one.share, 0);
@@ -69,17 +73,32 @@ function parts({now}, line, regions, patches, whole) {
   /** @param {Region} region @returns {Line} */
   function lineOfRegion(region) {
     const count = region.patches.length;
-    const label = `${count === 1 ? "patch" : "region"} ${whereInImage(region.patches, patches)}`;
+    const where = region.patches.includes(patches.numbers[chosen])
+      ? "around itself"
+      : whereFrom(region.patches, patches.numbers[chosen], patches);
+    const label = `${count === 1 ? "patch" : "region"} ${where}`;
     return {label, weight: region.share, even: even([region])};
   }
 }
 
-/** @param {ListsView} view @param {Float32Array} line @param {Patches} patches @returns {Line[]} */
-function lookers(view, line, patches) {
-  const order = Array.from(line.keys()).sort((one, other) => line[other] - line[one]);
-  return order
-    .slice(0, MOST_LINES)
-    .map((position) => ({label: calledPatch(view, patches, position), weight: line[position]}));
+/** The largest weight from each place of the picture, and from what is no patch.
+ * @param {ListsView} view @param {Float32Array} line @param {number} chosen @param {Patches} patches
+ * @returns {Line[]} */
+function lookers({now}, line, chosen, patches) {
+  /** @type {Map<string, number>} */
+  const most = new Map();
+  line.forEach((weight, position) => {
+    const number = patches.numbers[position];
+    const label =
+      number < 0
+        ? nameOfPatch(patches, now.stream.keys, position)
+        : position === chosen
+          ? "itself"
+          : `patch ${whereFrom([number], patches.numbers[chosen], patches)}`;
+    most.set(label, Math.max(most.get(label) ?? 0, weight));
+  });
+  const lines = Array.from(most, ([label, weight]) => ({label, weight}));
+  return lines.sort((one, other) => other.weight - one.weight).slice(0, MOST_LINES);
 }
 
 /** The heads that have been read, by what the chosen position gives to the regions, or by the largest that it is given.

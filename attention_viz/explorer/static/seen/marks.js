@@ -8,6 +8,9 @@ import {tellPatch} from "./telling.js";
 /** @import {StageView} from "./chosen.js"
  * @import {Patches} from "./patches.js" */
 
+// The part of the picture beside an edge that a label needs.
+const AT_EDGE = 0.09;
+
 /** The frame around the chosen patch, and at each region's contour how much weight it has.
  * @param {StageView} view @param {HTMLElement} place @param {Patches} patches */
 export function placeMarks(view, place, patches) {
@@ -35,7 +38,12 @@ function blockedOf({now: {head}}, patches, chosen) {
 function markOf(numbers, {down, across}, role, label) {
   const [rows, columns] = [numbers.map((at) => Math.floor(at / across)), numbers.map((at) => at % across)];
   const [top, left] = [Math.min(...rows), Math.min(...columns)];
-  const mark = element("div", {class: `av-patch-mark ${role}`}, label ? element("span", {}, label) : null);
+  // At the picture's edge a label stands inside, so that none of it is cut.
+  const middle = (left + Math.max(...columns) + 1) / 2 / across;
+  const sides = [top / down < AT_EDGE ? "av-label-under" : "", middle < AT_EDGE ? "av-label-right" : ""];
+  if (middle > 1 - AT_EDGE) sides.push("av-label-left");
+  const named = element("span", {class: sides.filter(Boolean).join(" ")}, label);
+  const mark = element("div", {class: `av-patch-mark ${role}`}, label ? named : null);
   Object.assign(mark.style, {
     left: `${(100 * left) / across}%`,
     top: `${(100 * top) / down}%`,

@@ -15,7 +15,7 @@ import {halfOn, lineOf, overPatches, regionsOf} from "./patches.js";
 const [LEAST, TIMES, MOST_TOLD] = [0.12, 2, 3];
 // What is no patch is told where it has more than this.
 const RESTS = 0.4;
-const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
+const NO_WEIGHT = 1e-9;
 
 /** A position in words: a patch by its row and column from 0, as its label.
  * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
@@ -52,9 +52,32 @@ export function whereInImage(numbers, {down, across}) {
   ];
 }
 
+const BESIDE_IT = [
+  ["to its upper left", "above it", "to its upper right"],
+  ["to its left", "near it", "to its right"],
+  ["to its lower left", "below it", "to its lower right"],
+];
+
+/** Where some patches are as seen from another one: by the picture's thirds, or, in the same third, by the side on
+ * which they are. As Python's `beside_words`.
+ * @param {number[]} numbers @param {number} own  the other patch; -1 for what is no patch
+ * @param {Pick<Patches, "down" | "across">} patches */
+export function whereFrom(numbers, own, patches) {
+  const where = whereInImage(numbers, patches);
+  if (own < 0 || where !== whereInImage([own], patches)) return where;
+  const {across} = patches;
+  const mean = (/** @type {(at: number) => number} */ place) =>
+    numbers.reduce((sum, at) => sum + place(at), 0) / numbers.length;
+  const below = mean((at) => Math.floor(at / across)) - Math.floor(own / across);
+  const right = mean((at) => at % across) - (own % across);
+  const side = (/** @type {number} */ by, /** @type {number} */ other) =>
+    2 * Math.abs(by) <= Math.abs(other) ? 1 : 1 + Math.sign(by);
+  return BESIDE_IT[side(below, right)][side(right, below)];
+}
+
 /** A position in a sentence: a patch by where it is, in words.
  * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
-function spokenPatch(patches, axis, position) {
+export function spokenPatch(patches, axis, position) {
   const number = patches.numbers[position];
   return number < 0 ? nameOfPatch(patches, axis, position) : `the patch ${whereInImage([number], patches)}`;
 }
@@ -66,7 +89,7 @@ function calledRegions(regions, own, patches) {
   if (regions.length > 1) return `${COUNTS[regions.length]} regions${around ? ", one around itself" : ""}`;
   const [{patches: all}] = regions;
   if (around) return all.length === 1 ? "itself" : "the patches around itself";
-  return `one ${all.length === 1 ? "patch" : "region"} ${whereInImage(all, patches)}`;
+  return `one ${all.length === 1 ? "patch" : "region"} ${whereFrom(all, own, patches)}`;
 }
 
 /** What a head does with a chosen position.
@@ -77,7 +100,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const weights = overPatches(line, patches);
   const name = spokenPatch(patches, axis, chosen);
   const named = /** @type {Said} */ ([name.slice(0, 1).toUpperCase() + name.slice(1), "query"]);
-  if (direction === "to") return {said: tellColumn(line, name), regions: []};
+  if (direction === "to") return {said: tellColumn(line, chosen, patches, axis), regions: []};
   const rest = patches.others.reduce(
     (best, position) => (line[position] > (line[best] ?? -1) ? position : best),
     patches.others[0] ?? -1,
@@ -100,15 +123,21 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   return {said: said`${named} looks at ${[where, "key"]}: ${[weightText(share), "number"]}`, regions};
 }
 
-/** What looks at a position: its column, which doesn't add up to 1.
- * @param {Float32Array} line @param {string} name @returns {Said[]} */
-function tellColumn(line, name) {
-  const many = line.filter((weight) => weight >= A_TENTH).length;
-  const most = line.reduce((so, weight) => Math.max(so, weight), 0);
-  if (most < NO_WEIGHT) return said`Nothing looks at ${[name, "key"]}`;
-  const [count, of] = /** @type {[Said, Said]} */ ([
-    [String(many), "number"],
-    [name, "key"],
-  ]);
-  return said`${count} of ${line.length} give ${of} a tenth of their weight or more`;
+/** What attends most to a position: of its column, which doesn't add up to 1, the largest weight.
+ * @param {Float32Array} line @param {number} chosen @param {Patches} patches @param {Pick<Axis, "labels">} axis
+ * @returns {Said[]} */
+function tellColumn(line, chosen, patches, axis) {
+  const spoken = spokenPatch(patches, axis, chosen);
+  if (line.every((weight) => weight < NO_WEIGHT)) return said`Nothing looks at ${[spoken, "key"]}`;
+  const name = /** @type {Said} */ ([`${spoken.slice(0, 1).toUpperCase()}${spoken.slice(1)}`, "key"]);
+  const most = line.reduce((best, weight, at) => (weight > line[best] ? at : best), 0);
+  const own = patches.numbers[chosen];
+  const number = patches.numbers[most];
+  const who =
+    most === chosen
+      ? "itself"
+      : number < 0
+        ? spokenPatch(patches, axis, most)
+        : `a patch ${whereFrom([number], own, patches)}`;
+  return said`${name} is looked at most by ${[who, "query"]}: ${[weightText(line[most]), "number"]}`;
 }

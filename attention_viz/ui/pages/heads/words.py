@@ -8,6 +8,7 @@ import pandas
 
 from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
+from attention_viz.analysis.places import beside_words, patch_words
 from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.search import Detector
@@ -53,7 +54,7 @@ def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
 
 def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
     """Describe a head's representative pair, with its weight."""
-    asks, gives = named(trace.query_tokens(stream), query), named(trace.key_tokens(stream), key)
+    asks, gives = _named_pair(trace, stream, query, key)
     if stream in trace.mixers:
         mixer = mixer_of(trace, stream, head[0]).head(head[1]).rows([query])
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
@@ -74,7 +75,7 @@ def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str
     strong = _strong_rows(trace, stream, head)
     if ROLES[name].job or stream in trace.mixers or (query, key) not in strong:
         return f"{seen}. {on_average}."
-    asks, gives = named(trace.query_tokens(stream), query), named(trace.key_tokens(stream), key)
+    asks, gives = _named_pair(trace, stream, query, key)
     rows = "one strong row:" if len(strong) == 1 else f"{len(strong)} strong rows, such as"
     return f"{on_average}; {rows} {asks} → {gives} {weight_text(strong[query, key])}"
 
@@ -97,9 +98,23 @@ def _strong_rows(trace: Trace, stream: str, head: tuple[int, int]) -> dict[tuple
     }
 
 
+def _named_pair(trace: Trace, stream: str, query: int, key: int) -> tuple[str, str]:
+    queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
+    where = patch_words(keys, key)
+    if not where or query == key:
+        return named(queries, query), "itself" if where else named(keys, key)
+    if where == patch_words(queries, query):
+        where = beside_words(keys.patches[key], queries.patches[query])
+    return named(queries, query), f"one patch {where}"
+
+
 def named(tokens: Tokens, position: int) -> str:
-    """Format a token for a sentence; patches and frames by position."""
+    """Format a token for a sentence; patches by where they are in the image, frames by their time."""
     written = tokens.written[position]
+    if where := patch_words(tokens, position):
+        return f"the patch {where}"
+    if tokens.patches and written == "[CLS]":
+        return "the class token"
     return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
 
 
