@@ -4,7 +4,7 @@ import {layerPlace} from "../heads/numbers.js";
 import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from "./board.js";
 import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
-import {claimOf} from "./telling.js";
+import {claimOf, pointedClaim} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
 import {readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
@@ -89,7 +89,13 @@ function drawMatrix(stage) {
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
   const colours = readStyle(stage.root).colours;
-  const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
+  const [none, cell] = [
+    stage.choice.mask === "none",
+    stage.painting || stage.peek ? null : (stage.cursor ?? stage.over),
+  ];
+  const said = cell
+    ? pointedClaim(ground, mine, stage.run, none, cell)
+    : claimOf(ground, mine, stage.run, none, chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf() - stage.parts.locked.offsetHeight);
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};

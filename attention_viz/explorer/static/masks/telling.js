@@ -33,6 +33,30 @@ export function claimOf(ground, matrices, run, none, pair = null) {
   return [...cutParts(ground, matrices, cut), ...moved];
 }
 
+/** What is said of the cell that is pointed at: what was cut there, or its weight as it was and with the mask.
+ * @param {Ground} ground @param {Matrices} matrices @param {Run | null} run @param {boolean} none
+ * @param {{query: number, key: number}} cell @returns {(Node | string)[]} */
+export function pointedClaim(ground, matrices, run, none, cell) {
+  const {header, columns} = ground;
+  const {own, open, before, after} = matrices;
+  const at = cell.query * columns + cell.key;
+  if (own[at] && !open[at] && before[at] !== 0) return claimOf(ground, matrices, run, none, cell);
+  const [query, key] = [token(header.queries, cell.query, "av-query"), token(header.keys, cell.key, "av-keys")];
+  const [one, other] = header.mixed ? [key, query] : [query, key];
+  const [does, can] =
+    header.mixed === "arrived"
+      ? ["arrives at", "arrive at"]
+      : header.mixed
+        ? ["reaches", "reach"]
+        : ["looks at", "look at"];
+  if (!own[at]) return [...capital(one), ` can\u2019t ${can} `, ...other, ": the model blocks it."];
+  const written = header.mixed ? significant : weightText;
+  const [was, is] = [before, after].map((matrix) => (matrix ? written(matrix[at]) : null));
+  const amount = (/** @type {string | null} */ text) => element("strong", {class: "av-claim-number"}, text ?? "");
+  const then = none || is === was ? [] : is === null ? ["; with the mask \u2026"] : ["; with the mask ", amount(is)];
+  return [...capital(one), ` ${does} `, ...other, ": ", amount(was), ...then];
+}
+
 /** The chosen link with what was cut of it; null where nothing was.
  * @param {Ground} ground @param {Matrices} matrices @param {{query: number, key: number} | null} pair */
 function chosenCut({columns}, {before, open}, pair) {

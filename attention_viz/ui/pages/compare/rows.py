@@ -133,7 +133,7 @@ def show_next_words(comparison: Comparison, first: ShownSide, second: ShownSide)
 
 
 def next_words(one: tuple[str, float] | None, other: tuple[str, float] | None) -> Phrase:
-    """Write both next words with their probabilities, or the one side's that has one; the second only if it is another."""
+    """Write both next words with their probabilities, the second only if it is another; or the one that there is."""
     known = {which: word for which, word in ((1, one), (2, other)) if word is not None}
     phrase: Phrase = []
     for word, probability in known.values():

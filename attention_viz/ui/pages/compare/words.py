@@ -149,7 +149,7 @@ def rank_words(
     """Say how much the chosen head differs, and return the head that differs most, if it is another.
 
     Args:
-        beside: the first side's head if all are compared with that one; the nearer half is then counted from the nearest.
+        beside: the first side's head if all are compared with that one; the nearer half then counts from the nearest.
     """
     found = {(layers[row], head): float(apart[row, head]) for row, head in _cells(apart)}
     known = [value for value in found.values() if not math.isnan(value)]

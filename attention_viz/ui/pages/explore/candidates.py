@@ -198,7 +198,7 @@ def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
     words = [word for word in dict.fromkeys(words) if word]
     if not words:
         return
-    pressed = st.pills("One or two words", words, selection_mode="multi", key="asked-words")
+    pressed = st.pills("Compare next tokens", words, selection_mode="multi", key="asked-words")
     first, *others = [*pressed[:2]] or words[:1]
     beside = f" and not “{others[0]}”" if others else ""
     if st.button(plain(f"Why “{first}”{beside}?"), key="why-word"):

@@ -91,7 +91,7 @@ def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(screen: Sc
     model = av.load("all-MiniLM-L6-v2")
     before, after = model.trace(RIVER), model.trace(RIVER, edits=[av.Temperature(0.5, 0, 4)])
     expect_numbers(screen, av.compare(before, after, 0, 4))
-    assert "Verified before the change" in screen.words
+    assert "Verified before change: " in screen.words
     assert screen.address["edits"] == "temp:0.5@0.4"
 
 
