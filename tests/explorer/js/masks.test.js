@@ -120,7 +120,7 @@ test("where only tokens that fill up the row lose something, no word is said to"
   const [own, open] = [cells("100 110 111"), cells("100 110 110")];
   const matrices = {own, open, before: new Float64Array([1, 0, 0, 0.5, 0.5, 0, 0.2, 0.3, 0.5]), after: null};
   const [said] = claimOf(ground, /** @type {any} */ (matrices), null, false);
-  assert.equal(typeof said === "string" && said.startsWith("Your text is unaffected"), true);
+  assert.equal(typeof said === "string" && said.startsWith("This sentence is unaffected"), true);
 });
 
 test("this head's own output moves by the values that it fetches otherwise", () => {

@@ -29,7 +29,7 @@ export function claimOf(ground, matrices, run, none, pair = null) {
   const moved = after ? (nextParts(run) ?? outputParts(ground, run, cut.query)) : ["."];
   if (header.mixed) return [...lostParts(ground, cut), ...moved];
   if (isOfFillUp(ground, matrices))
-    return ["Your text is unaffected: only padding tokens attended to the blocked cells."];
+    return ["This sentence is unaffected: only padding tokens attended to the blocked cells."];
   return [...cutParts(ground, matrices, cut), ...moved];
 }
 
