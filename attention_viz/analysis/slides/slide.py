@@ -188,7 +188,8 @@ def picture_of(
     if form == "line":
         kept = around(tokens, needed)
     else:
-        kept = heaviest(torch.maximum(values.nan_to_num(), (values if before is None else before).nan_to_num()), [key])
+        sizes = [one.nan_to_num().abs() for one in (values, values if before is None else before)]
+        kept = heaviest(torch.maximum(*sizes), [key])
     ends, said = [*kept, len(tokens)], tokens.said
     cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
     return SlidePicture(

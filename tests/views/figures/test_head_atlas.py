@@ -54,7 +54,8 @@ def test_heads_that_stand_apart_are_named_in_the_scatter(trace: Trace) -> None:
 def test_no_name_lies_over_another_and_the_chosen_head_keeps_its_own() -> None:
     """Of hundreds of heads, those that stand apart together have one name."""
     random = numpy.random.default_rng(3)
-    places = numpy.concatenate([random.normal(0, 1, (240, 2)), random.normal(9, 0.1, (30, 2))])
+    far = (random.normal(where, 0.1, (20, 2)) for where in (9, -9))
+    places = numpy.concatenate([random.normal(0, 1, (230, 2)), *far])
     heads = pandas.MultiIndex.from_tuples([divmod(at, 9) for at in range(270)], names=["layer", "head"])
     points = heads_as_points(pandas.DataFrame(index=heads), *places.T.tolist(), (29, 8), palette("light")).data[0]
     named = [at for at, name in enumerate(points.text) if name]

@@ -103,12 +103,10 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
     if not (comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
     parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
-    slides = functools.partial(_present, choice, state, comparison, first)
     return Parts(
         parts,
         exports=functools.partial(_show_exports, choice, comparison),
-        # Slides speak of softmax weights.
-        slides=None if comparison.one.mixes or comparison.other.mixes else slides,
+        slides=functools.partial(_present, choice, state, in_shares(comparison), first),
         runs=_badged(first, second),
     )
 

@@ -80,7 +80,7 @@ def test_the_first_screen_shows_a_mask_and_what_it_did_in_light_and_dark(
     page = open_page("/masks")
     for dark in (False, True):
         recolour(page, dark)
-        expect(page.get_by_text(re.compile("^Verified before mask: "))).to_be_visible()
+        expect(page.get_by_text(re.compile("^Verified unmasked: "))).to_be_visible()
         expect(claim(page)).to_contain_text(re.compile("loses .* its output moves by"))
         for part in (page.get_by_test_id("mask-sheet"), heads(page), page.get_by_test_id("mask-whole")):
             box = part.bounding_box()
