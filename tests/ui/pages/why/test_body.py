@@ -423,10 +423,3 @@ def test_a_first_layers_score_has_its_split_other_words_and_no_controls_for_head
     assert pair["score"] == pytest.approx(number["total"], abs=1e-5)
     assert pair["wrote"] == pytest.approx(sum(map(sum, number["map"])), abs=1e-3)
     assert number["pair"] == [5, 2, 7]
-
-
-def test_a_model_of_masked_words_opens_on_a_score_where_none_is_masked() -> None:
-    screen = Screen().open("/why?model=coreference")
-    assert not screen.alerts and screen.picker("Which number").value == "pair"
-    asked = Screen().open("/why?model=coreference&why=word")
-    assert "predicts only masked words" in "".join(asked.alerts)
