@@ -85,7 +85,8 @@ def _names(
     named = list[int]()
     for place in dict.fromkeys([*own, *apart]):
         # A name over another couldn't be read.
-        if len(named) < _NAMED and all((numpy.abs(points[place] - points[one]) >= room).any() for one in named):
+        beside = numpy.abs(points[named] - points[place]) >= room
+        if len(named) < _NAMED and bool(beside.any(axis=1).all()):
             named.append(place)
     return [f"{layer}·{head}" if place in named else "" for place, (layer, head) in enumerate(heads)]
 

@@ -57,7 +57,8 @@ def test_no_name_lies_over_another_and_the_chosen_head_keeps_its_own() -> None:
     far = (random.normal(where, 0.1, (20, 2)) for where in (9, -9))
     places = numpy.concatenate([random.normal(0, 1, (230, 2)), *far])
     heads = pandas.MultiIndex.from_tuples([divmod(at, 9) for at in range(270)], names=["layer", "head"])
-    points = heads_as_points(pandas.DataFrame(index=heads), *places.T.tolist(), (29, 8), palette("light")).data[0]
+    across, up = places.T.tolist()
+    points = heads_as_points(pandas.DataFrame(index=heads), across, up, (29, 8), palette("light")).data[0]
     named = [at for at, name in enumerate(points.text) if name]
     assert 1 < len(named) <= 10 and points.text[269] == "29·8"
     room = numpy.ptp(places, axis=0) * (0.06, 0.05)
