@@ -6,7 +6,7 @@ import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
 import {claimOf, pointedClaim} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
-import {readsTheSame} from "./rules.js";
+import {BATCHED, readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
@@ -168,7 +168,7 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   parts.locked.hidden = locked === "";
   parts.elsewhere.hidden = elsewhere === "";
   parts.elsewhere.textContent = `Mask the ${elsewhere}`;
-  parts.hint.textContent = locked ? "" : PAINT_HINT;
+  parts.hint.textContent = locked || BATCHED.includes(mask) ? "" : PAINT_HINT;
 }
 
 /** @param {MaskChoice} choice @param {Ground} ground */
