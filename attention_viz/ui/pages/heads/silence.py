@@ -48,7 +48,7 @@ _OF_LAYER = ["Ablate layer’s mixer", "Restore layer’s mixer"]
 _WORDS, _SENTENCES = 4, 3
 _UNCHANGED = "Headline, roles, patterns and metrics stay those of the whole model."
 # Beyond so many tokens in all runs together, all heads are tested only on request.
-_MOST_TOKENS = 30_000
+MOST_TOKENS = 30_000
 # Smaller changes count as none: two digits don't show them.
 _SAME = 0.005
 # On varied topics, some close to the app's own examples.
@@ -188,7 +188,7 @@ def show_tested(atlas: Atlas, run: Run, state: State) -> Callable[[], object]:
         except AttentionVizError as error:
             place.info(as_sentence(str(error)))
 
-    if count * length <= _MOST_TOKENS:
+    if count * length <= MOST_TOKENS:
         return test
     st.caption(f"Ablating each head takes {count:,} runs of {length:,} tokens.")
     before = run_request(state.request)

@@ -111,7 +111,7 @@ def test_the_view_of_ablated_heads_runs_by_itself_and_stays() -> None:
 
 
 def test_many_runs_of_a_long_text_wait_for_a_press(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "_MOST_TOKENS", 50)
+    monkeypatch.setattr(silence, "MOST_TOKENS", 50)
     screen = Screen().open(INDUCTION + "&view=silenced")
     assert screen.channel("heads-grid", "effects")["effects"] == [None] * 8
     assert "Ablating each head takes 8 runs of 7 tokens." in screen.words
