@@ -1,6 +1,7 @@
 // The map of all heads by how far each is from its counterpart.
 
 import {HeadGrid, axesOf} from "../heads/cells.js";
+import {mostHeads} from "../heads/layout.js";
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
 import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
@@ -14,7 +15,7 @@ import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 
 // How high the map may be, how cells may grow in it, and from how wide a cell its number is written, in pixels.
 const [MAP_HEIGHT, WRITES] = [300, 34];
-const NUMBERED = {broadest: 12, largest: 240};
+const [NUMBERED, MOST_ROW] = [{broadest: 12, largest: 240}, 52];
 
 /** @param {(layer: number, head: number) => void} choose */
 export function createDistances(choose) {
@@ -34,7 +35,8 @@ export function createDistances(choose) {
   let packed = null;
   const paint = () => {
     if (!packed || !node.isConnected || !node.clientWidth) return;
-    const layout = grid.lay({width: node.clientWidth, height: MAP_HEIGHT, ...NUMBERED});
+    const height = Math.min(MAP_HEIGHT, mostHeads(packed.layers) * MOST_ROW);
+    const layout = grid.lay({width: node.clientWidth, height, ...NUMBERED});
     const {ramp} = readStyle(node).colours;
     const full = Math.max(1e-9, ...packed.bits.flat().map((one) => one ?? 0));
     for (const {node: cell, row, head, number} of grid.cells.values()) {
