@@ -79,7 +79,7 @@ def _names(
         spread = points[known].std(axis=0)
         steps = (points[known] - numpy.median(points[known], axis=0)) / numpy.where(spread > 0, spread, 1)
         far[known] = numpy.linalg.norm(steps, axis=1)
-    own = [place for place, head in enumerate(heads) if head == chosen and known[place]]
+    own = [place for place, head in enumerate(heads) if head == chosen and not numpy.isnan(points[place]).any()]
     apart = [int(place) for place in numpy.argsort(-far, kind="stable") if far[place] > _APART]
     room = numpy.ptp(points[known], axis=0) * _LABEL if known.any() else numpy.ones(2)
     named = list[int]()

@@ -107,7 +107,7 @@ def test_what_is_said_is_about_the_pair_that_was_chosen_elsewhere_where_it_is_cu
     expect(claim(page)).to_have_text(f"“river” looks at “bank”: {row[2]:.2f}; with the mask {kept:.2f}")
     for _ in range(4):
         page.keyboard.press("ArrowRight")
-    expect(claim(page)).to_contain_text(f"“river” loses “was” ({row[6]:.2f}) and turns to ")
+    expect(claim(page)).to_contain_text(f"“river” loses “was” ({row[6]:.2f}) and looks more at “bank” (")
     page.keyboard.press("Tab")
     expect(claim(page)).to_contain_text("“bank” loses “river” (0.58)")
 
