@@ -55,7 +55,7 @@ def pack_compare(
     """Pack the rows at these places with their sentences; equal inputs give equal bytes."""
     packet = Packet()
     planes = [packet.add_numbers(_rows(comparison, which, rows)) for which in (0, 1)]
-    queries, keys = (_names(comparison, role) for role in ("query", "key"))
+    queries, keys = (paired_names(comparison, role) for role in ("query", "key"))
     one = comparison.one
     mixes = one.mixes or comparison.other.mixes
     header = {
@@ -97,10 +97,10 @@ def _rows(comparison: "Comparison", which: int, rows: Sequence[int]) -> Float[nu
     return numpy.where(blocked_cells(comparison, which), numpy.float32(numpy.inf), weights)[list(rows)]
 
 
-def _names(comparison: "Comparison", role: str) -> list[list[str | None]]:
+def paired_names(comparison: "Comparison", role: str) -> list[list[str | None]]:
     """Return each place's token in both texts, None if missing, repeated ones numbered."""
     axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
-    names = [_numbered(_tokens(side, role)) for side in (comparison.one, comparison.other)]
+    names = [numbered(_tokens(side, role)) for side in (comparison.one, comparison.other)]
     found = list[list[str | None]]()
     for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
         named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
@@ -115,7 +115,8 @@ def _tokens(side: "Side", role: str) -> "Tokens":
     return side.trace.query_tokens(side.stream) if role == "query" else side.trace.key_tokens(side.stream)
 
 
-def _numbered(tokens: "Tokens") -> list[str]:
+def numbered(tokens: "Tokens") -> list[str]:
+    """Return tokens as labels, repeated ones numbered."""
     return [set_apart(name.removeprefix("·") or name) for name in number_repeats(tokens.said)]
 
 

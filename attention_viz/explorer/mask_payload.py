@@ -133,7 +133,7 @@ def run_of(
         "outputs": moved.outputs,
         "said": list(said.written),
         "cosine": moved.cosine,
-        "likelier": [[one.token, round(one.before, 6), round(one.after, 6)] for one in likelier],
+        "likelier": [[one.token, *(float(f"{number:.6g}") for number in (one.before, one.after))] for one in likelier],
     }
 
 

@@ -209,9 +209,11 @@ def _groups(
 
 def _group(kind: str, towards: str, parts: Sequence[tuple[str, float, list[int] | None]]) -> dict[str, Any]:
     ordered = sorted(parts, key=lambda part: -abs(part[1]))
-    lines = [{"label": label, "number": _rounded(one), "head": head} for label, one, head in ordered[:_LINES]]
-    if others := ordered[_LINES:]:
-        lines.append({"label": f"{len(others)} more", "number": _rounded(sum(one[1] for one in others)), "head": None})
+    shown = _shown(len(ordered), _LINES)
+    lines = [{"label": label, "number": _rounded(one), "head": head} for label, one, head in ordered[:shown]]
+    if others := ordered[shown:]:
+        total = _rounded(sum(one[1] for one in others))
+        lines.append({"label": f"{len(others)} others", "number": total, "head": None})
     return {
         "kind": kind,
         "towards": towards,
@@ -220,10 +222,16 @@ def _group(kind: str, towards: str, parts: Sequence[tuple[str, float, list[int] 
     }
 
 
+def _shown(count: int, most: int) -> int:
+    """Return how many lines have a name: all, if the line for the others would stand for one."""
+    return count if count == most + 1 else most
+
+
 def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     sums = _sums((row["source"], row["contribution"]) for row in taken)
     ordered = sorted(sums.items(), key=lambda one: -abs(one[1]))
-    lines: list[dict[str, Any]] = [{"at": at, "number": _rounded(one)} for at, one in ordered[: _LINES + 2]]
+    shown = ordered[: _shown(len(ordered), _LINES + 2)]
+    lines: list[dict[str, Any]] = [{"at": at, "number": _rounded(one)} for at, one in shown]
     if rest := ordered[len(lines) :]:
         lines.append({"at": None, "count": len(rest), "number": _rounded(sum(one for _, one in rest))})
     return lines

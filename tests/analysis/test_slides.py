@@ -20,7 +20,7 @@ from attention_viz.analysis.slides import (
 )
 from attention_viz.analysis.slides.found import link_slide
 from attention_viz.analysis.slides.heads import Wrote
-from attention_viz.analysis.slides.slide import named
+from attention_viz.analysis.slides.slide import named, picture_of
 from attention_viz.trace.trace import Trace
 from tests.analysis.planted import tokens_of
 from tests.shipped import shipped
@@ -287,3 +287,15 @@ def test_equal_words_and_pieces_are_counted_in_any_case_as_on_the_page() -> None
     # A piece is counted among all tokens, a word among words.
     assert named(tokens, 3, "key") == (("the third ", ""), ("“THE”", "key"))
     assert named(tokens, 5, "key") == (("the third ", ""), ("“the”", "key"))
+
+
+def test_bars_leave_room_for_the_signs_between_them() -> None:
+    """Nine bars with a sign between most would lie over each other."""
+    tokens = av.scratch(" ".join(f"word{at}" for at in range(30))).key_tokens()
+    values = torch.full((30,), 0.001)
+    values[torch.arange(0, 27, 3)] = torch.linspace(0.02, 0.3, 9)
+    picture = picture_of("bars", tokens, values, None, 12)
+    assert len(picture.tokens) + len(picture.cuts) <= 11 and picture.tokens[picture.key or 0] == "word12"
+    kept = [int(token.removeprefix("word")) for token in picture.tokens]
+    left_out = [float(values[at]) for at in range(30) if at not in kept]
+    assert min(float(values[at]) for at in kept if at != 12) >= max(left_out) and len(kept) >= 4

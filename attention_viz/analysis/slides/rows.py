@@ -44,7 +44,10 @@ def changed_slides(
 def compared_slides(
     comparison: Comparison, pair: tuple[int, int] | None = None, *, called: str = "in the second"
 ) -> tuple[Slide, ...]:
-    """Show a chosen pair and the largest difference between words of both texts; `called` is the second side."""
+    """Show a chosen pair and the largest difference between words of both texts; `called` is the second side.
+
+    Heads without a softmax are compared in shares of size, from `in_shares`.
+    """
     side = comparison.other
     tokens = side.trace.key_tokens(side.stream)
     rows, columns = _words(comparison.queries, side.trace.query_tokens(side.stream)), _words(comparison.keys, tokens)
@@ -71,16 +74,24 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     seen = named(tokens, keys.other[key] or 0, "key")
     asking = named(before.trace.query_tokens(before.stream), queries.one[query] or 0, "query")
     asked = named(before.trace.key_tokens(before.stream), keys.one[key] or 0, "key")
-    first, second = (f"{float(one[query, key]):.2f}" for one in (comparison.weights, comparison.other_weights))
-    ask = begun((*asking, (" gives ", ""), (first, "number"), (" to ", ""), *asked, (f". And {called}?", "")))
-    parts = (*looking, (" gives ", ""), (second, "number"), (" to ", ""), *seen)
-    tell = begun(((f"{called}, ", ""), *parts))
-    picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was, asked=firsts)
+    numbers = (float(one[query, key]) for one in (comparison.weights, comparison.other_weights))
+    first, second = (f"{number:.2f}".replace("-", "−") for number in numbers)
+    mixes = before.mixes or side.mixes
+    ask = begun((*_gives(asking, asked, first, mixes=mixes), (f". And {called}?", "")))
+    tell = begun(((f"{called}, ", ""), *_gives(looking, seen, second, mixes=mixes)))
+    unit = "share of size" if mixes else "weight"
+    picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was, unit=unit, asked=firsts)
     slide = Slide(ask, tell, picture, _source(before, side, picture))
     place = queries.other[query]
     if place is None or len(theirs) != len(tokens):
         return slide
     return with_picture(slide, side.trace, side.stream, now, place, theirs.index(key))
+
+
+def _gives(query: tuple[Part, ...], key: tuple[Part, ...], number: str, *, mixes: bool) -> tuple[Part, ...]:
+    if mixes:
+        return (*query, (" receives ", ""), *key, (", share of size ", ""), (number, "number"))
+    return (*query, (" gives ", ""), (number, "number"), (" to ", ""), *key)
 
 
 def _words(axis: AlignedAxis, tokens: Tokens) -> list[int]:

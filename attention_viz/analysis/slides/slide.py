@@ -22,6 +22,8 @@ from attention_viz.trace.trace import Trace
 # a box takes; and bars below each other.
 _LETTERS, _AROUND, _LEAST = 62, 2, 4
 _BARS = 9
+# So many rows of bars and of signs fit in a column; so many bars stay in any case.
+_ROWS, _LEAST_BARS = 11, 4
 _LONGEST_TOKEN = 16
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
@@ -188,9 +190,9 @@ def picture_of(
     if form == "line":
         kept = around(tokens, needed)
     else:
-        kept = heaviest(torch.maximum(values.nan_to_num(), (values if before is None else before).nan_to_num()), [key])
-    ends, said = [*kept, len(tokens)], tokens.said
-    cuts = [place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0)]
+        sizes = [one.nan_to_num().abs() for one in (values, values if before is None else before)]
+        kept = _uncrowded(torch.maximum(*sizes), [key])
+    cuts, said = _cuts(kept, len(tokens)), tokens.said
     return SlidePicture(
         form,
         tuple(short_token(said[place]) for place in kept),
@@ -198,11 +200,26 @@ def picture_of(
         _numbers(values, kept),
         kept.index(query) if query in kept else None,
         kept.index(key),
-        tuple(cuts),
+        cuts,
         () if before is None else _numbers(before, kept),
         unit,
         asked=tuple(short_token(asked[place]) for place in kept) if asked else (),
     )
+
+
+def _uncrowded(values: Float[Tensor, " key"], places: Sequence[int]) -> tuple[int, ...]:
+    """Return the heaviest positions that fit in a column with the signs for words left out between them."""
+    kept = heaviest(values, places)
+    while len(kept) + len(_cuts(kept, len(values))) > _ROWS and len(kept) > _LEAST_BARS:
+        lightest = min((at for at in kept if at not in places), key=lambda at: float(values[at]))
+        kept = tuple(at for at in kept if at != lightest)
+    return kept
+
+
+def _cuts(kept: Sequence[int], count: int) -> tuple[int, ...]:
+    """Return the indices before which positions are left out; the number of kept ones means the end."""
+    ends = [*kept, count]
+    return tuple(place for place, here in enumerate(ends) if here != (ends[place - 1] + 1 if place else 0))
 
 
 def source_of(trace: Trace, where: str, picture: SlidePicture | None) -> str:

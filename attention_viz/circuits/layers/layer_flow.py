@@ -31,8 +31,10 @@ from attention_viz.recording.wiring import entering, hooked, rows
 from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 
-# So many layers of a run are remembered, and so many additions to the stream are looked for in one layer.
-_MOST, _MOST_PARTS = 4, 4
+# What a run's remembered layers may take together, in bytes; the last one always stays.
+_ROOM = 16_000_000
+# So many additions to the stream are looked for in one layer.
+_MOST_PARTS = 4
 _EXPERTS = ("expert", "moe", "router", "mixture")
 
 
@@ -163,11 +165,19 @@ def layer_flow(trace: Trace, layer: int, stream: str | None = None) -> LayerFlow
         with _lock:
             known = _known.setdefault(trace, OrderedDict())
             known[stream, layer] = found
-            while len(known) > _MOST:
+            while len(known) > 1 and sum(map(_size, known.values())) > _ROOM:
                 known.popitem(last=False)
     if isinstance(found, str):
         raise UnsupportedModel(f"this model's layer isn't read here: {found}")
     return found
+
+
+def _size(flow: LayerFlow | str) -> int:
+    """Return a flow's bytes; tensors that two parts share count twice."""
+    if isinstance(flow, str):
+        return 0
+    tensors = [flow.entered, flow.left, *(one for part in flow.parts for one in (part.added, part.total, part.left))]
+    return sum(one.nbytes for one in tensors)
 
 
 def _flow(run: ModelRun, trace: Trace, layer: int, stream: str) -> LayerFlow | str:

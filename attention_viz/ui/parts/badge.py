@@ -57,14 +57,18 @@ def _compared(trace: "Trace", from_file: bool, switched: bool) -> tuple[Literal[
     if _evicted(trace):
         state = "Verified" if fidelity.ok else "Not verified"
         return "orange" if fidelity.ok else "red", f"{state} to {far}; not the model's own"
-    when = f" before the {_edit(trace)}" if _unedited(trace) else " before the switches" if switched else ""
+    when = _before(trace) if _unedited(trace) else " before switches" if switched else ""
     if fidelity.ok and fidelity.largest_error == 0:
         return "green", f"Verified{when}: no difference"
     if fidelity.ok:
         rounding = "" if fidelity.within_bound else ", rounding"
-        return "green", f"Verified{when}, to {far}{rounding}" if when else f"Verified to {far}{rounding}"
+        return "green", f"Verified{when}: {far}{rounding}" if when else f"Verified to {far}{rounding}"
     fault = "a fault, " if fidelity.is_fault else ""
     return "red", f"Not verified{when}: {fault}{far} off the model's own result"
+
+
+def _before(trace: "Trace") -> str:
+    return " unmasked" if _edit(trace) == "mask" else " before change"
 
 
 def _unedited(trace: "Trace") -> bool:

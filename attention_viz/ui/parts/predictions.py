@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.slides.slide import named
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import effect_written, words_written
@@ -23,7 +24,7 @@ _LONGEST = 256
 _HELP = (
     "How much this head's output adds to each word's logit, relative to the mean over all words: the largest gains and "
     "losses. This is the direct effect in this text, with norms and patterns held fixed. Weights alone don't show "
-    "which heads copy: in SmolLM2, the two have a correlation of 0.15."
+    "which heads copy: in SmolLM2, the two have a correlation of 0.15. A token such as ⟨95⟩ is a byte of a character."
 )
 
 
@@ -96,10 +97,12 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
     effect = effect_written(run, state.request, stream, head, position) if stream == "decoder" else None
     if effect is not None:
         on = f"“{set_apart(shortened(effect.word))}” over “{set_apart(shortened(effect.rival))}”"
-        lines.insert(0, f"On {on}: {with_minus(f'{effect.number:+.2f}')}. Largest effects on all words:")
+        after = "".join(text for text, _ in named(run.trace.query_tokens(stream), position, ""))
+        number = with_minus(f"{effect.number:+.2f}")
+        lines.insert(0, f"After {after}, on {on}: {number}. Largest effects on all words:")
     place.caption("  \n".join(map(plain, lines)), help=_HELP)
 
 
 def _listed(words: Iterable[str]) -> str:
-    """Join words without reordering right-to-left ones."""
-    return ", ".join(map(set_apart, words))
+    """Quote and join words; right-to-left ones keep their order."""
+    return ", ".join(f"“{set_apart(word)}”" for word in words)

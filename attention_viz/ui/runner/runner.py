@@ -147,7 +147,8 @@ def _show(parts: Parts, slots: Slots, tools: _Tools | None) -> None:
             with slot:
                 later = part.draw()
         except AttentionVizError as error:
-            show_problem(error, slot)
+            # One element replaces the whole slot; a container would keep its progress below the error.
+            show_problem(error, slots.picture.place if part.slot == "picture" else slot)
             continue
         if callable(later):
             last.append(cast(Callable[[], object], later))

@@ -31,6 +31,8 @@ __all__ = ["head_map", "head_scatter", "heads_as_points", "metric_in", "metrics_
 MIXERS_ONLY = "row_sum"
 # At most so many heads are named, which lie this many standard deviations from the median at least.
 _NAMED, _APART = 10, 2.0
+# A name takes so much of the figure's width and height.
+_LABEL = numpy.array([0.06, 0.05])
 # So many tokens of a side are named beside their points; so many links are drawn, of this weight at least.
 _TOKENS, _LINKS, _LEAST = 24, 16, 0.1
 
@@ -77,11 +79,16 @@ def _names(
         spread = points[known].std(axis=0)
         steps = (points[known] - numpy.median(points[known], axis=0)) / numpy.where(spread > 0, spread, 1)
         far[known] = numpy.linalg.norm(steps, axis=1)
-    apart = {int(place) for place in numpy.argsort(-far, kind="stable")[:_NAMED] if far[place] > _APART}
-    return [
-        f"{layer}·{head}" if place in apart or (layer, head) == chosen else ""
-        for place, (layer, head) in enumerate(heads)
-    ]
+    own = [place for place, head in enumerate(heads) if head == chosen and not numpy.isnan(points[place]).any()]
+    apart = [int(place) for place in numpy.argsort(-far, kind="stable") if far[place] > _APART]
+    room = numpy.ptp(points[known], axis=0) * _LABEL if known.any() else numpy.ones(2)
+    named = list[int]()
+    for place in dict.fromkeys([*own, *apart]):
+        # A name over another couldn't be read.
+        beside = numpy.abs(points[named] - points[place]) >= room
+        if len(named) < _NAMED and bool(beside.any(axis=1).all()):
+            named.append(place)
+    return [f"{layer}·{head}" if place in named else "" for place, (layer, head) in enumerate(heads)]
 
 
 def metrics_text(table: "pandas.DataFrame", layer: int, head: int) -> str:

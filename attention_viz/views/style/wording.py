@@ -44,12 +44,22 @@ def escaped(text: str) -> str:
 
 def readable(labels: Sequence[str]) -> list[str]:
     """Write `written` tokens for figures, cut, without markup or invisible characters."""
-    return [escaped(_seen(label[:_LONGEST_READ]) + "…" * (len(label) > _LONGEST_READ)) for label in labels]
+    return [escaped(one) for one in _cut(labels)]
 
 
 def token_names(tokens: "Tokens") -> list[str]:
     """Write an axis's tokens for figures, repeated ones numbered: "the₂"."""
     return readable(number_repeats(tokens.written))
+
+
+def drawn_names(tokens: "Tokens") -> list[str]:
+    """Write an axis's tokens for a canvas, which has no markup: repeated ones numbered, patches and frames by place."""
+    names = _cut(number_repeats(tokens.written))
+    return [tokens.placed_at(at) or set_apart(name) for at, name in enumerate(names)]
+
+
+def _cut(labels: Sequence[str]) -> list[str]:
+    return [_seen(label[:_LONGEST_READ]) + "…" * (len(label) > _LONGEST_READ) for label in labels]
 
 
 def _seen(label: str) -> str:

@@ -20,25 +20,29 @@ def told(position: int) -> tuple[list[str], list[str]]:
     return words[:3], words[:2:-1]
 
 
+def written(promoted: list[str], suppressed: list[str]) -> str:
+    one, other = (", ".join(f"“{word}”" for word in words) for words in (promoted, suppressed))
+    return f"Promotes: {one}  \nSuppresses: {other}"
+
+
 def lines(screen: Screen) -> str:
     (line,) = [caption.value for caption in screen.app.caption if "Promotes" in caption.value]
     return line.replace("\\", "")
 
 
 def test_explore_and_heads_tell_which_words_the_chosen_head_writes_for() -> None:
-    promoted, suppressed = told(-1)
-    words = f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}"
+    words = written(*told(-1))
     # The same number as in a finding of that head.
     known = next_word_effects(shipped("induction").trace("moon cheese frog ring moon"), 5)
     assert known is not None
     effect = f"{known.heads['decoder', 1, 1]:+.2f}".replace("-", "−")
-    expected = f"On “{known.word}” over “{known.rival}”: {effect}. Largest effects on all words:  \n{words}"
+    on = f"After the second “moon”, on “{known.word}” over “{known.rival}”"
+    expected = f"{on}: {effect}. Largest effects on all words:  \n{words}"
     assert lines(Screen().open(f"/?{TOY}")) == expected
     pair = "query=5&key=2"
     assert lines(Screen().open(f"/heads?{TOY}&{pair}")) == expected
-    promoted, suppressed = told(3)
     there = lines(Screen().open(f"/heads?{TOY}&query=3&key=2"))
-    assert there.endswith(f"Promotes: {', '.join(promoted)}  \nSuppresses: {', '.join(suppressed)}")
+    assert there.startswith("After “frog”, on ") and there.endswith(written(*told(3)))
 
 
 def test_why_tells_them_of_the_next_word_and_not_of_a_score() -> None:

@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_viz.trace.spelling import visible
-from attention_viz.views.style.wording import escaped, one_line, readable, share_text, shortened, weight_text
+from attention_viz.views.style.wording import (
+    drawn_names,
+    escaped,
+    one_line,
+    readable,
+    share_text,
+    shortened,
+    weight_text,
+)
+from tests.shipped import shipped
 
 
 @pytest.mark.parametrize("label", ["<|startoftranscript|>", "a<b>&\"c'" * 4, "&&&&&&&&&&&&&&&&&&&&&&"])
@@ -84,3 +93,8 @@ def test_a_share_is_written_in_percent_as_short_as_it_can_be() -> None:
         1.3: "130 %",
     }
     assert {share: share_text(share) for share in wanted} == wanted
+
+
+def test_names_for_a_canvas_have_no_markup_to_escape_and_repeated_ones_a_number() -> None:
+    tokens = shipped("recall").trace("anna red , anna ?").key_tokens()
+    assert drawn_names(tokens) == ["<s>", "anna₁", "red", ",", "anna₂", "?"]

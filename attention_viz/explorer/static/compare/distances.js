@@ -1,6 +1,7 @@
 // The map of all heads by how far each is from its counterpart.
 
-import {HeadGrid} from "../heads/cells.js";
+import {HeadGrid, axesOf} from "../heads/cells.js";
+import {mostHeads} from "../heads/layout.js";
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
 import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
@@ -12,12 +13,15 @@ import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 /** @typedef {ReturnType<typeof createDistances>} Distances */
 /** @typedef {HeadCell & {number: HTMLElement}} DistanceCell */
 
-// How high the map may be, and from how wide a cell its number is written in it, in pixels.
+// How high the map may be, how cells may grow in it, and from how wide a cell its number is written, in pixels.
 const [MAP_HEIGHT, WRITES] = [300, 34];
+const [NUMBERED, MOST_ROW] = [{broadest: 12, largest: 240}, 52];
 
 /** @param {(layer: number, head: number) => void} choose */
 export function createDistances(choose) {
   const title = element("h2", {});
+  const name = element("span", {});
+  title.append(name, " ", element("span", {class: "av-axes"}, axesOf()));
   const legend = element("span", {class: "av-quiet"});
   /** @type {HeadGrid<DistanceCell>} */
   const grid = new HeadGrid("Heads by how much they differ", {press: ({layer, head}) => choose(layer, head)});
@@ -31,7 +35,8 @@ export function createDistances(choose) {
   let packed = null;
   const paint = () => {
     if (!packed || !node.isConnected || !node.clientWidth) return;
-    const layout = grid.lay({width: node.clientWidth, height: MAP_HEIGHT});
+    const height = Math.min(MAP_HEIGHT, mostHeads(packed.layers) * MOST_ROW);
+    const layout = grid.lay({width: node.clientWidth, height, ...NUMBERED});
     const {ramp} = readStyle(node).colours;
     const full = Math.max(1e-9, ...packed.bits.flat().map((one) => one ?? 0));
     for (const {node: cell, row, head, number} of grid.cells.values()) {
@@ -48,7 +53,7 @@ export function createDistances(choose) {
       packed = taken;
       node.hidden = !taken;
       if (!taken) return;
-      title.textContent = taken.title;
+      name.textContent = taken.title;
       const most = Math.max(0, ...taken.bits.flat().map((one) => one ?? 0));
       legend.textContent = `bits, 0 to ${weightText(most)}: 0 same, 1 nothing in common`;
       grid.build(taken.layers, (cell) => {

@@ -64,8 +64,9 @@ export class PairStrip {
   }
 
   /** @param {CompareHeader} header */
-  build({queries, keys, turned}) {
+  build({queries, keys, turned, signed}) {
     this.turned = turned;
+    this.node.classList.toggle("av-signed", signed);
     this.strip.dir = this.line.dir = turned ? "rtl" : "ltr";
     this.columns = keys.map((pair, place) => pairColumn(pair, queries ? null : place));
     this.strip.replaceChildren(sideNames(), ...this.columns.map(({node}) => node));
@@ -137,8 +138,8 @@ function drawPair({node, change, sides}, place, {one, other, keys}, full) {
   weights.forEach((weight, side) => {
     const {bar, number} = sides[side];
     const there = Number.isFinite(weight);
-    bar.style.height = there ? `${(Math.abs(weight) / full) * 100}%` : "0";
-    bar.classList.toggle("av-minus", weight < 0);
+    bar.parentElement?.style.setProperty("--av-length", String(there ? Math.abs(weight) / full : 0));
+    bar.parentElement?.classList.toggle("av-below", weight < 0);
     bar.classList.toggle("av-named", keys[side] === place);
     number.textContent = there ? weightText(weight) : "";
     number.title = there ? String(weight) : "";

@@ -5,9 +5,9 @@ import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from ".
 import {leaveSheet} from "./leaving.js";
 import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
-import {claimOf} from "./telling.js";
+import {claimOf, pointedClaim} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
-import {readsTheSame} from "./rules.js";
+import {BATCHED, readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
@@ -92,7 +92,13 @@ function drawMatrix(stage, colours) {
   if (!ground || !message) return;
   const matrices = matricesOf(ground, stage);
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
-  const said = claimOf(ground, mine, stage.run, stage.choice.mask === "none", chosenPair(stage));
+  const [none, cell] = [
+    stage.choice.mask === "none",
+    stage.painting || stage.peek ? null : (stage.cursor ?? stage.over),
+  ];
+  const said = cell
+    ? pointedClaim(ground, mine, stage.run, none, cell)
+    : claimOf(ground, mine, stage.run, none, chosenPair(stage));
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf() - stage.parts.locked.offsetHeight);
   const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
@@ -166,7 +172,7 @@ function drawTools({presets, stepper, sizer, switches, choice, ...stage}, ground
   parts.locked.hidden = locked === "";
   parts.elsewhere.hidden = elsewhere === "";
   parts.elsewhere.textContent = `Mask the ${elsewhere}`;
-  parts.hint.textContent = locked ? "" : PAINT_HINT;
+  parts.hint.textContent = locked || BATCHED.includes(mask) ? "" : PAINT_HINT;
 }
 
 /** @param {MaskChoice} choice @param {Ground} ground */

@@ -9,6 +9,8 @@ import {tokenParts} from "../claim/placed.js";
 
 /** @import {BoardAxis, Ground, Matrices, Run} from "./board.js" */
 
+// A smaller weight is none: it is written as less than 0.01.
+const LEAST_CUT = 0.005;
 // A prediction that changed by so much is told instead of an output.
 const DRAMA = 0.2;
 
@@ -28,9 +30,33 @@ export function claimOf(ground, matrices, run, none, pair = null) {
   if (!cut) return ["The blocked cells had no weight."];
   const moved = after ? (nextParts(run) ?? outputParts(ground, run, cut.query)) : ["."];
   if (header.mixed) return [...lostParts(ground, cut), ...moved];
-  if (isOfFillUp(ground, matrices))
-    return ["Your text is unaffected: only padding tokens attended to the blocked cells."];
+  const most = mostOfWords(ground, matrices);
+  if (header.queries.padding.length && most < LEAST_CUT) return fillUpParts(ground, run, most);
   return [...cutParts(ground, matrices, cut), ...moved];
+}
+
+/** What is said of the cell that is pointed at: what was cut there, or its weight as it was and with the mask.
+ * @param {Ground} ground @param {Matrices} matrices @param {Run | null} run @param {boolean} none
+ * @param {{query: number, key: number}} cell @returns {(Node | string)[]} */
+export function pointedClaim(ground, matrices, run, none, cell) {
+  const {header, columns} = ground;
+  const {own, open, before, after} = matrices;
+  const at = cell.query * columns + cell.key;
+  if (own[at] && !open[at] && before[at] !== 0) return claimOf(ground, matrices, run, none, cell);
+  const [query, key] = [token(header.queries, cell.query, "av-query"), token(header.keys, cell.key, "av-keys")];
+  const [one, other] = header.mixed ? [key, query] : [query, key];
+  const [does, can] =
+    header.mixed === "arrived"
+      ? ["arrives at", "arrive at"]
+      : header.mixed
+        ? ["reaches", "reach"]
+        : ["looks at", "look at"];
+  if (!own[at]) return [...capital(one), ` can\u2019t ${can} `, ...other, ": the model blocks it."];
+  const written = header.mixed ? significant : weightText;
+  const [was, is] = [before, after].map((matrix) => (matrix ? written(matrix[at]) : null));
+  const amount = (/** @type {string | null} */ text) => element("strong", {class: "av-claim-number"}, text ?? "");
+  const then = none || is === was ? [] : is === null ? ["; with the mask \u2026"] : ["; with the mask ", amount(is)];
+  return [...capital(one), ` ${does} `, ...other, ": ", amount(was), ...then];
 }
 
 /** The chosen link with what was cut of it; null where nothing was.
@@ -41,11 +67,27 @@ function chosenCut({columns}, {before, open}, pair) {
   return !open[at] && before[at] !== 0 ? {...pair, weight: before[at]} : null;
 }
 
-/** Whether every weight that was cut is of a token that only fills up the row.
+/** The largest weight that a word lost; of the tokens that only fill up the row, none counts.
  * @param {Ground} ground @param {Matrices} matrices */
-function isOfFillUp({header: {queries}, columns}, {before, open}) {
+function mostOfWords({header: {queries}, columns}, {before, open}) {
   const padding = new Set(queries.padding);
-  return before.every((weight, at) => open[at] || !weight || padding.has(Math.floor(at / columns)));
+  const lost = before.map((weight, at) => (open[at] || padding.has(Math.floor(at / columns)) ? 0 : Math.abs(weight)));
+  return lost.reduce((most, weight) => Math.max(most, weight), 0);
+}
+
+/** What is left to be said where words lost next to nothing in this head: other heads may move them.
+ * @param {Ground} ground @param {Run | null} run @param {number} lost  at most by a word */
+function fillUpParts({header}, run, lost) {
+  const here = lost
+    ? "words gave each blocked cell less than 0.01"
+    : "only padding tokens attended to the blocked cells";
+  if (!run) return [`In this head ${here}; running the model for the others \u2026`];
+  const padding = new Set(header.queries.padding);
+  const words = run.outputs.map((moved, at) => (padding.has(at) ? 0 : moved));
+  const most = Math.max(...words);
+  if (most === 0) return [`This sentence is unaffected: ${here}.`];
+  const said = token(header.queries, words.indexOf(most), "av-query");
+  return [`In this head ${here}; the output moves most at `, ...said, ", by ", ...distance(most), "."];
 }
 
 /** @param {Ground} ground @param {Matrices} matrices @param {{query: number, key: number, weight: number}} cut */

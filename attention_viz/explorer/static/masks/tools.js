@@ -55,10 +55,19 @@ export function drawPresets(buttons, ground, choice, {added, drawn}, colours) {
     if (!square) drawPicture(canvas, 1, Uint8Array.of(mask === "none" ? OPEN : TAKEN), colours);
     else if (open) drawPicture(canvas, ground.rows, kindsOf(open, ground.own), colours);
     else if (BATCHED.includes(mask)) drawPicture(canvas, SKETCHED, sketch(mask, looksBack(ground)), colours);
-    const idle = square && open !== null && mask !== "none" && mask !== "drawn" && takesNothing(open, ground.own);
+    const idle = square && isIdle(mask, open, ground);
     button.classList.toggle("av-idle", idle);
-    button.title = idle ? `${MEANINGS[mask]}; the model already blocks these cells` : MEANINGS[mask];
+    const why =
+      mask === "both" ? "no more than padding, as the model never looks ahead" : "the model already blocks these cells";
+    button.title = idle ? `${MEANINGS[mask]}; ${why}` : MEANINGS[mask];
   }
+}
+
+/** Whether a mask takes nothing away here, or nothing that another one doesn't.
+ * @param {string} mask @param {Cells | null} open @param {Ground} ground */
+function isIdle(mask, open, ground) {
+  if (mask === "both") return looksBack(ground);
+  return open !== null && mask !== "none" && mask !== "drawn" && takesNothing(open, ground.own);
 }
 
 /** What each cell is to a mask. @param {Cells} open @param {Cells} own */

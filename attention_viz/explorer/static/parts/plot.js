@@ -18,7 +18,7 @@ import {inkOn, rgb} from "../data/scale.js";
 
 /** @typedef {"row" | "column"} Side */
 
-const MOST_LABEL = {row: 92, column: 66};
+const MOST_LABEL = {row: 92, column: 78};
 // How high a line of labels is.
 export const LABEL_LINE = 12;
 // The least a cell needs for a number in small figures; larger ones from `roomy`, and from `large`.

@@ -92,7 +92,7 @@ function actionOf(header, place, [at, weight]) {
  * @param {[string[], string[]] | undefined} writes */
 function wordsOf(writes) {
   if (!writes?.[0].length) return [];
-  const [promoted, suppressed] = writes.map((words) => words.join(", "));
+  const [promoted, suppressed] = writes.map((words) => words.map((word) => `\u201c${word}\u201d`).join(", "));
   return [
     element(
       "p",

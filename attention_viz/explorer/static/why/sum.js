@@ -109,7 +109,7 @@ function wordRows(header, open, toggle) {
       element(
         "span",
         {class: "av-named"},
-        at === null ? `${count} more` : wordAt(header, "key", at).replace(/^the /, ""),
+        at === null ? `${count} others` : wordAt(header, "key", at).replace(/^the /, ""),
       ),
       smallBar(number, header.words),
       amount(number),

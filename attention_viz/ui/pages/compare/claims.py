@@ -159,15 +159,16 @@ class RowClaims:
             return [*start, (". It can’t differ: both texts begin alike", "")], (first, first)
         if first != second and change[second] >= TELLING:
             key = self._key(second, 1)
-            # The sentence names the new word just before.
-            key = [("that word", "key")] if self._with == f"With {key[-1][0]}" else key
+            # A word is named once in a sentence.
+            where = "In the second text" if self._with == f"With {key[-1][0]}" else self._with
             stays = abs(_or_0(other[first])) > abs(other[second])
-            turns = " also to " if stays and not self._mixes else self._turns
-            end = [(f". {self._with}{turns}", ""), *key, (": ", ""), self._number(other[second])]
+            turns = " also at " if stays and not self._mixes else self._turns
+            end = [(f". {where}{turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
         if abs(change[first]) < TELLING <= abs(change[most]):
             if math.isnan(one[most]):
-                end = [(f". {self._with} also to ", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
+                also = " also receives " if self._mixes else " also at "
+                end = [(f". {self._with}{also}", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
                 return [*start, *end], (first, most)
             first, start = most, self._start(query, most, one[most])
         if first in self.comparison.keys.substituted and first in (second, most):

@@ -49,9 +49,15 @@ def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> _
     return found
 
 
+def seeks_head(choice: CompareChoice, selection: Selection) -> bool:
+    """Return whether two sentences wait for the head that differs most: no person or link chose one."""
+    state = selection.shared
+    return choice.what == "sentences" and selection.head_is_free and state.query is None and is_raw(state)
+
+
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:
-    """Select the head that differs most, unless a person or a link chose one."""
-    if not _is_open(selection, first):
+    """Select the head that differs most; of a long text, keep the chosen one."""
+    if len(first.run.trace.query_tokens(first.stream)) > _LONGEST:
         return selection
     try:
         apart = _apart_of(compared(choice, first, second))
@@ -62,9 +68,3 @@ def follow_difference(selection: Selection, choice: CompareChoice, first: ShownS
     if apart[row, head] <= 0 or (layer, head) == (selection.shared.layer, selection.shared.head):
         return selection
     return update(selection, Filled(SHARED, {"layer": layer, "head": head}))
-
-
-def _is_open(selection: Selection, first: ShownSide) -> bool:
-    state = selection.shared
-    short = len(first.run.trace.query_tokens(first.stream)) <= _LONGEST
-    return short and selection.head_is_free and state.query is None and is_raw(state)

@@ -8,10 +8,9 @@ import streamlit as st
 from jaxtyping import Bool, Float
 
 from attention_viz.analysis.blocks import MOST_CELLS, matrix_blocks
-from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.explorer.chart_payload import Grid
-from attention_viz.explorer.compare_payload import blocked_cells
+from attention_viz.explorer.compare_payload import blocked_cells, numbered, paired_names
 from attention_viz.ui.controls.chart import show_grid
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.sides import ShownSide, can_choose, pair_at
@@ -58,7 +57,7 @@ def _show_part(choice: CompareChoice, first: ShownSide, second: ShownSide, compa
         title,
         _KEYS[part],
         (values.detach().float().cpu().numpy(), blocked),
-        (_labels(queries), _labels(keys)),
+        (_labels(comparison, "query", sides), _labels(comparison, "key", sides)),
         signed=is_signed,
         marked=(marked[0], marked[1]),
         on_click=functools.partial(_take_cell, comparison, first) if can_choose(comparison, first) else None,
@@ -72,7 +71,7 @@ def show_alone(choice: CompareChoice, side: ShownSide, part: str) -> None:
     with st.container():
         title = side_words(choice, side.state, side.stream, second=part == "other", where=side.where)
         matrix = one.weights.detach().float().cpu().numpy(), one.blocked.cpu().numpy()
-        _show_matrix(title, _KEYS[part], matrix, (tokens[0].said, tokens[1].said), signed=one.mixes)
+        _show_matrix(title, _KEYS[part], matrix, (numbered(tokens[0]), numbered(tokens[1])), signed=one.mixes)
 
 
 def _show_matrix(
@@ -103,10 +102,16 @@ def _show_matrix(
     show_grid(grid, key, on_click)
 
 
-def _labels(axis: AlignedAxis) -> list[str]:
-    """Label tokens, with "−" or "+" if only one text has them; replacements show both."""
-    signs = dict.fromkeys(axis.removed, "− ") | dict.fromkeys(axis.inserted, "+ ")
-    return [signs.get(place, "") + (axis.placed[place] or name) for place, name in enumerate(axis.names)]
+def _labels(comparison: Comparison, role: str, sides: Sequence[int]) -> list[str]:
+    """Label a side's own tokens; of both sides, those of one with "−" or "+", and replacements with both."""
+    return [_label(pair, sides) for pair in paired_names(comparison, role)]
+
+
+def _label(pair: Sequence[str | None], sides: Sequence[int]) -> str:
+    one, other = (pair[which] for which in (sides[0], sides[-1]))
+    if one is None or other is None:
+        return (f"− {one}" if one else f"+ {other}") if len(sides) > 1 else "–"
+    return one if one == other else f"{one}→{other}"
 
 
 def _take_cell(comparison: Comparison, first: ShownSide, cell: tuple[int, int]) -> None:

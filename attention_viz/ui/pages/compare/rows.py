@@ -36,6 +36,11 @@ class _Sent:
     packed: bytes = b""
 
 
+def has_shown() -> bool:
+    """Return whether this visit has seen two heads here, which stay until others are ready."""
+    return bool(visit.memory(_Sent).packed)
+
+
 def _heads_of(comparison: Comparison) -> tuple[object, ...]:
     return tuple((ref(one.trace), one.stream, one.layer, one.head) for one in (comparison.one, comparison.other))
 
@@ -128,19 +133,16 @@ def show_next_words(comparison: Comparison, first: ShownSide, second: ShownSide)
 
 
 def next_words(one: tuple[str, float] | None, other: tuple[str, float] | None) -> Phrase:
-    """Write both next words with their probabilities; the second only if it is another."""
-    if one is None and other is None:
-        return []
-    phrase: Phrase = [("next word: ", "")]
-    for which, word in enumerate((one, other)):
-        phrase += [(" → ", "")] * which
-        if word is None:
-            phrase.append(("none", ""))
-            continue
-        if not which or one is None or word[0] != one[0]:
-            phrase += [(word[0], "next"), (" ", "")]
-        phrase.append((weight_text(word[1]), "number"))
-    return phrase
+    """Write both next words with their probabilities, the second only if it is another; or the one that there is."""
+    known = {which: word for which, word in ((1, one), (2, other)) if word is not None}
+    phrase: Phrase = []
+    for word, probability in known.values():
+        phrase += [(" → ", "")] * bool(phrase)
+        if not phrase or one is None or word != one[0]:
+            phrase += [(word, "next"), (" ", "")]
+        phrase.append((weight_text(probability), "number"))
+    where = "" if len(known) > 1 else "".join(f" in {which}" for which in known)
+    return [(f"next word{where}: ", ""), *phrase] if phrase else []
 
 
 def _next_word(side: ShownSide) -> tuple[str, float] | None:

@@ -14,12 +14,12 @@ from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
 from attention_viz.ui.controls.sight import in_sight
-from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice
+from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice, sides
 from attention_viz.ui.pages.compare.claims import RowClaims
-from attention_viz.ui.pages.compare.heads import follow_difference
+from attention_viz.ui.pages.compare.heads import follow_difference, seeks_head
 from attention_viz.ui.pages.compare.matrices import show_all_rows, show_alone
 from attention_viz.ui.pages.compare.page import HEIGHT
-from attention_viz.ui.pages.compare.rows import show_next_words, show_rows
+from attention_viz.ui.pages.compare.rows import has_shown, show_next_words, show_rows
 from attention_viz.ui.pages.compare.sides import (
     ShownSide,
     compared,
@@ -33,7 +33,7 @@ from attention_viz.ui.pages.compare.words import (
     called_words,
 )
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES
-from attention_viz.ui.parts.drawing import arrive
+from attention_viz.ui.parts.drawing import arrive, hold
 from attention_viz.ui.parts.exports import show_figure_exports, show_link
 from attention_viz.ui.parts.readings import show_reading
 from attention_viz.ui.presenting.host import present_comparison
@@ -58,6 +58,8 @@ def load(state: State, slots: Slots) -> CompareStudy:
     begin_edits()
     arrive(visit.shared())
     choice = visit.chosen(COMPARE_CHOICES)
+    if seeks_head(choice, visit.here().selection) and not has_shown():
+        hold(sides(choice, state)[1], slots["other"], HEIGHT, "Finding the head that differs most …")
     first = run_first(choice, state, slots["one"], HEIGHT)
     if choice.what == "edit" and first is not None and not first.from_file:
         begin_with_change(first.run, state)
@@ -67,7 +69,7 @@ def load(state: State, slots: Slots) -> CompareStudy:
 def settle(selection: Selection, study: CompareStudy) -> Selection:
     """Select the head that differs most, unless one was chosen."""
     choice = selection.of(COMPARE_CHOICES)
-    if choice.what != "sentences" or study.first is None or study.second is None:
+    if not seeks_head(choice, selection) or study.first is None or study.second is None:
         return selection
     return follow_difference(selection, choice, study.first, study.second)
 
@@ -101,12 +103,10 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
     if not (comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
     parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
-    slides = functools.partial(_present, choice, state, comparison, first)
     return Parts(
         parts,
         exports=functools.partial(_show_exports, choice, comparison),
-        # Slides speak of softmax weights.
-        slides=None if comparison.one.mixes or comparison.other.mixes else slides,
+        slides=functools.partial(_present, choice, state, in_shares(comparison), first),
         runs=_badged(first, second),
     )
 

@@ -14,7 +14,7 @@ from attention_viz.trace.spelling import set_apart
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
-from attention_viz.views.style.wording import shortened, weight_text, with_minus
+from attention_viz.views.style.wording import shortened, weight_text
 
 # Smaller changes can't be seen.
 _NOTHING = 0.005
@@ -59,7 +59,7 @@ def far_words(comparison: Comparison) -> str:
     """Return the difference's title, with its number."""
     if math.isnan(comparison.mean):
         return "No row can differ" if comparison.shared else "No token in common"
-    return f"{comparison.mean:.3f} bits apart: second − first"
+    return f"Second − first, {weight_text(comparison.mean)} bits apart"
 
 
 def apart_words(comparison: Comparison) -> str:
@@ -75,7 +75,7 @@ def apart_words(comparison: Comparison) -> str:
     rows = f"the {len(compared)} rows" if len(compared) > 1 else "the one row"
     which = "that can differ" if shared else f"that both {'have' if len(compared) > 1 else 'texts have'}"
     sentence = (
-        f"Mean Jensen–Shannon divergence of {rows} {which}: {comparison.mean:.3f} bits "
+        f"Mean Jensen–Shannon divergence of {rows} {which}: {weight_text(comparison.mean)} bits "
         "(0: equal, 1: nothing in common)."
     )
     if _mixes(comparison):
@@ -88,7 +88,7 @@ def apart_words(comparison: Comparison) -> str:
     if float(comparison.divergence[most]) < _NOTHING:
         return sentence
     name = _name(comparison.queries, most)
-    return f"{sentence} The largest is {float(comparison.divergence[most]):.3f}, for {name}."
+    return f"{sentence} The largest is {weight_text(float(comparison.divergence[most]))}, for {name}."
 
 
 def _mixes(comparison: Comparison) -> bool:
@@ -149,7 +149,7 @@ def rank_words(
     """Say how much the chosen head differs, and return the head that differs most, if it is another.
 
     Args:
-        beside: the first side's head if all are compared with that one.
+        beside: the first side's head if all are compared with that one; the nearer half then counts from the nearest.
     """
     found = {(layers[row], head): float(apart[row, head]) for row, head in _cells(apart)}
     known = [value for value in found.values() if not math.isnan(value)]
@@ -161,7 +161,9 @@ def rank_words(
     rank, bits = sum(value > found[chosen] for value in known) + 1, weight_text(found[chosen])
     place = "differs most" if rank == 1 else f"the {_counted(rank)} most different"
     if beside:
-        place = f"farthest from {beside}" if rank == 1 else f"the {_counted(rank)} farthest from {beside}"
+        nearest = sum(value < found[chosen] for value in known) + 1
+        way, number = ("nearest to", nearest) if nearest < rank else ("farthest from", rank)
+        place = f"{way} {beside}" if number == 1 else f"the {_counted(number)} {way} {beside}"
     largest = max(found, key=lambda head: -1.0 if math.isnan(found[head]) else found[head])
     sentence = f"{name}, {place} of {len(known)}: {bits} bits (0 same, 1 nothing in common)"
     return sentence, None if rank == 1 else largest
@@ -185,7 +187,7 @@ def _cells(apart: Float[Tensor, "layer head"]) -> list[tuple[int, int]]:
 
 def _from(comparison: Comparison, query: int, key: int) -> str:
     numbers = [float(matrix[query, key]) for matrix in (comparison.weights, comparison.other_weights)]
-    return " → ".join("absent" if math.isnan(one) else with_minus(f"{round(one, 3) + 0:.3f}") for one in numbers)
+    return " → ".join("absent" if math.isnan(one) else weight_text(one) for one in numbers)
 
 
 def _name(axis: AlignedAxis, place: int) -> str:

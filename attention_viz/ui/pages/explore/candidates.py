@@ -10,7 +10,7 @@ from attention_viz import views
 from attention_viz.explorer import is_long
 from attention_viz.explorer.chart_payload import Bars
 from attention_viz.serving.runs import Run, candidates, reads_on
-from attention_viz.trace.spelling import SPACE, number_repeats, set_apart
+from attention_viz.trace.spelling import SPACE, set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
@@ -24,6 +24,7 @@ from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.predictions import hold_writes
 from attention_viz.ui.parts.selection import show_why
 from attention_viz.ui.selection import SHARED
+from attention_viz.views.style.wording import drawn_names
 
 _COUNT = 6
 # The most predictions shown for a text with many masks; Python has the others.
@@ -187,7 +188,7 @@ def _show_row(trace: Trace, place: tuple[int, int], position: int) -> None:
     last = set_apart(trace.query_tokens(stream).written[position])
     row = trace.attention(layer, stream).head(head).rows([position]).weights[0].detach().float().cpu()
     heaviest = [int(key) for key in row.topk(min(_COUNT, len(row))).indices if row[key] > 0]
-    names = number_repeats(trace.key_tokens(stream).written)
+    names = drawn_names(trace.key_tokens(stream))
     title = f"“{last}” attends to, in head {layer}·{head}"
     labels, weights = [names[key] for key in heaviest], [float(row[key]) for key in heaviest]
     show_bars(Bars(labels, weights, largest=1, colour="key", title=title), f"candidates-row-{position}")
@@ -198,7 +199,7 @@ def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
     words = [word for word in dict.fromkeys(words) if word]
     if not words:
         return
-    pressed = st.pills("One or two words", words, selection_mode="multi", key="asked-words")
+    pressed = st.pills("Compare next tokens", words, selection_mode="multi", key="asked-words")
     first, *others = [*pressed[:2]] or words[:1]
     beside = f" and not “{others[0]}”" if others else ""
     if st.button(plain(f"Why “{first}”{beside}?"), key="why-word"):

@@ -30,7 +30,7 @@ from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.blocks import block_note, spans
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import ThemeName
-from attention_viz.views.style.wording import readable, token_names, weight_text
+from attention_viz.views.style.wording import drawn_names, readable, weight_text
 
 MATRIX_HEIGHT = 350
 # Up to this many tokens, hovering over a cell of a Plotly matrix names them.
@@ -65,10 +65,8 @@ def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
     trace, stream, raw = shown.trace, atlas.stream, readings.is_raw(state)
     blocks = call_blocks(trace.attention(state.layer, stream).head(readings.head(state)))
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
-    rows, columns = (
-        _numbered(one) if blocks.whole else spans(blocks, axis, readable(one.written))
-        for axis, one in enumerate(tokens)
-    )
+    names = [drawn_names(one) for one in tokens]
+    rows, columns = (one if blocks.whole else spans(blocks, axis, one) for axis, one in enumerate(names))
     (down, across), values = (_heard(trace, one) if blocks.whole else None for one in tokens), blocks.values
     smallest, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     largest = full_colour(values, max(blocks.shape)) if smallest >= 0 else max(most, -smallest)
@@ -96,11 +94,6 @@ def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
 
 def _take_cell(cell: tuple[int, int]) -> None:
     take_pair(*cell)
-
-
-def _numbered(tokens: Tokens) -> list[str]:
-    """Return the tokens' labels, repeated ones numbered; of patches and frames, where they are."""
-    return [tokens.placed_at(at) or name for at, name in enumerate(token_names(tokens))]
 
 
 def _heard(trace: Trace, tokens: Tokens) -> int | None:

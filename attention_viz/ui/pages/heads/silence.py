@@ -1,7 +1,6 @@
 """Head ablation and its effect on the output."""
 
 import functools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,13 +16,22 @@ from attention_viz.edits.changes import to_edits
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import effect_source
+from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.runs import Run, ask, run_request
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, HeadsChoice
 from attention_viz.ui.pages.heads.headlines import tested_words
-from attention_viz.ui.pages.heads.numbers import Head, changed_head, effects_of, heads_of, known_effects, made_once
+from attention_viz.ui.pages.heads.numbers import (
+    Head,
+    changed_head,
+    effects_of,
+    heads_of,
+    known_effects,
+    made_once,
+    offer_all,
+)
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import named
 from attention_viz.ui.parts.explorer import show_channel
@@ -38,6 +46,9 @@ _OF_HEAD = ["Ablate head", "Restore head"]
 _OF_LAYER = ["Ablate layer’s mixer", "Restore layer’s mixer"]
 # Rows shown: of words, and of sentences, which are longer.
 _WORDS, _SENTENCES = 4, 3
+_UNCHANGED = "Headline, roles, patterns and metrics stay those of the whole model."
+# Beyond so many tokens in all runs together, all heads are tested only on request.
+MOST_TOKENS = 30_000
 # Smaller changes count as none: two digits don't show them.
 _SAME = 0.005
 # On varied topics, some close to the app's own examples.
@@ -56,11 +67,9 @@ SENTENCES = (
     "Two friends met in a small shop.",
 )
 
-# Models whose sentence vectors are cached.
-_MOST = 4
-_read = dict[object, Float[Tensor, "sentence width"]]()
-_reading = threading.Lock()
-
+# What all models' sentence vectors may take together, in bytes.
+_ROOM = 2_000_000
+_read = SharedCache[tuple[str, str | None, str], Float[Tensor, "sentence width"]](_ROOM, lambda one: one.nbytes)
 
 _effect = widgets.component("effect", *effect_source())
 
@@ -160,7 +169,8 @@ def show_tested(atlas: Atlas, run: Run, state: State) -> Callable[[], object]:
     if run.fit is None:
         st.caption("A trace from a file can't be run again. Close it to ablate heads.")
         return lambda: None
-    state, place = replace(state, more=0), st.empty()
+    state, place, count = replace(state, more=0), st.empty(), sum(map(len, heads.values()))
+    length = max(len(run.trace.query_tokens(stream)) for stream in heads)
 
     def tell(before: Run, name: str, done: int | None = None) -> None:
         known = {stream: known_effects(before, _ZERO, stream) for stream in heads}
@@ -178,7 +188,12 @@ def show_tested(atlas: Atlas, run: Run, state: State) -> Callable[[], object]:
         except AttentionVizError as error:
             place.info(as_sentence(str(error)))
 
-    return test
+    if count * length <= MOST_TOKENS:
+        return test
+    st.caption(f"Ablating each head takes {count:,} runs of {length:,} tokens.")
+    before = run_request(state.request)
+    offer_all(before, state, _ZERO, heads, f"Ablate all {count:,} heads", "heads-tested")
+    return functools.partial(tell, before, "effects")
 
 
 def _in_order(
@@ -197,7 +212,9 @@ def _effect_of(atlas: Atlas, run: Run, state: State, *, name: str, silent: bool)
     after = run_request(state.request, edits=to_edits(changed_head(_ZERO, before, stream, place), before.trace))
     effect, made = _told(before, after, state, name, silent=True), ("changed", name, tuple(atlas.parts))
     changed = made_once(run.drawn, made, lambda: _changed(atlas, before, after, (state.layer, state.head)))
-    return replace(effect, changed=changed, note=" ".join(filter(None, (_changed_words(atlas, changed), effect.note))))
+    return replace(
+        effect, changed=changed, note=" ".join(filter(None, (_changed_words(atlas, changed), effect.note, _UNCHANGED)))
+    )
 
 
 def _changed(atlas: Atlas, before: Run, after: Run, ablated: Head) -> list[float | None]:
@@ -318,16 +335,9 @@ def _nearness(before: Run, after: Run, state: State) -> tuple[list[float], list[
 def _sentences(run: Run, state: State) -> Float[Tensor, "sentence width"]:
     origin = run.trace.provenance
     of = (origin.model, origin.sha256, origin.dtype)
-    with _reading:
-        known = _read.get(of)
-    if known is not None:
-        return known
-    made = torch.stack(ask(state.request, lambda model: [_mean(model.trace(one)) for one in SENTENCES]))
-    with _reading:
-        while len(_read) >= _MOST:
-            del _read[next(iter(_read))]
-        _read[of] = made
-    return made
+    return _read.get(
+        of, lambda: torch.stack(ask(state.request, lambda model: [_mean(model.trace(one)) for one in SENTENCES]))
+    )
 
 
 def _mean(trace: Trace) -> Float[Tensor, " width"]:

@@ -39,7 +39,7 @@ from attention_viz.ui.parts.selection import pair_of, ran
 from attention_viz.ui.presenting.host import present_change
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
-from attention_viz.ui.selection import Selection, resolve
+from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
 # By the masked run: the compared run, the stream and the effect.
 _kept: "WeakKeyDictionary[Trace, tuple[ref[Trace], str, MaskEffect]]" = WeakKeyDictionary()
@@ -131,7 +131,21 @@ def settle(selection: Selection, study: MasksStudy) -> Selection:
     facts, stream = ran(study.before), selection.shared.stream
     if "cross" in facts.counts and stream != "cross":
         facts = replace(facts, best=lambda: next((one for one in study.before.findings if one.stream == stream), None))
-    return resolve(selection, facts)
+    selection = resolve(selection, facts)
+    return _most_moved(selection, study) if study.choice.batched and selection.head_is_free else selection
+
+
+def _most_moved(selection: Selection, study: MasksStudy) -> Selection:
+    """Select the head that padding's mask moves most: findings are of words, which may give padding nothing."""
+    stream = study.before.stream(selection.shared.stream)
+    heads = moved(study.before.drawn, study.after.drawn, stream).heads
+    numbers = study.before.drawn.layer_numbers(stream)
+    places = [(layer, head) for layer, row in zip(numbers, heads, strict=True) for head in range(len(row))]
+    sizes = [one or 0.0 for row in heads for one in row]
+    if not any(sizes):
+        return selection
+    layer, head = places[sizes.index(max(sizes))]
+    return update(selection, Filled(SHARED, {"layer": layer, "head": head, "query": None, "key": None}))
 
 
 def view(study: MasksStudy, selection: Selection) -> Parts:

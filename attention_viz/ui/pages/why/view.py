@@ -20,7 +20,7 @@ from attention_viz.explorer.why_payload import (
     streams_beside,
 )
 from attention_viz.serving.first_layer import Exchanged, exchange, is_first, prepared, split
-from attention_viz.serving.runs import Run
+from attention_viz.serving.runs import Run, candidates
 from attention_viz.serving.why import Patched, WrittenNumber, words_written, written
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -113,10 +113,17 @@ def _asks_word(run: Run, state: State, choice: WhyChoice) -> bool:
     return run.fit is not None and state.facts.predicts and (choice.why == "word" or not scores)
 
 
+def _predicts_here(run: Run, state: State) -> bool:
+    """Return whether the text has a next or a masked word."""
+    return state.facts.is_encoder_decoder or bool(candidates(replace(state, more=0).request, run.trace, 1))
+
+
 def settle(selection: Selection, run: Run) -> Selection:
     """Select a head: a next word's strongest writer, or the finding that other heads wrote most of."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
+    if word and not selection.part(WHY_CHOICES).chosen & {"why", "token"} and not _predicts_here(run, state):
+        selection, word = update(selection, Filled(WHY_CHOICES, {"why": "pair"})), False
     facts = first = ran(run, own_head=word)
     if not word and not why_not(run, state):
         request = replace(state, more=0).request
@@ -232,7 +239,7 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     exports = functools.partial(show_downloads, run.trace, run.stream(state.stream), state.layer, state.head)
     slides = functools.partial(present_written, run, state, None)
     if reason := why_not(run, state):
-        parts.append(Part("picture", functools.partial(_say_why_not, reason, run)))
+        parts.append(Part("board", functools.partial(_say_why_not, reason, run)))
         return Parts(parts, exports=exports, slides=slides, runs=[("", run)])
     parts.append(Part("asked", functools.partial(_show_pickers, study, state)))
     first = isinstance(study.number, ShownNumber) and study.number.is_first
@@ -246,7 +253,7 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
         show = functools.partial(_show_number, study, number, state, choice)
         parts.append(Part("board", show))
     elif study.number is not None:
-        parts.append(Part("picture", functools.partial(raise_again, study.number)))
+        parts.append(Part("board", functools.partial(raise_again, study.number)))
     parts.append(Part("beneath", lambda: functools.partial(_show_beneath, study, state)))
     if first:
         parts.append(Part("board", lambda: functools.partial(_explain_first, study, state)))

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import numpy
 import pytest
@@ -91,7 +91,7 @@ def test_a_change_runs_in_the_model_and_stands_beside_the_run_without(screen: Sc
     model = av.load("all-MiniLM-L6-v2")
     before, after = model.trace(RIVER), model.trace(RIVER, edits=[av.Temperature(0.5, 0, 4)])
     expect_numbers(screen, av.compare(before, after, 0, 4))
-    assert "Verified before the change" in screen.words
+    assert "Verified before change: " in screen.words
     assert screen.address["edits"] == "temp:0.5@0.4"
 
 
@@ -196,3 +196,14 @@ def test_the_first_slide_is_about_the_headlines_words(screen: Screen) -> None:
         f"/compare?{BANK}&other={RIVER.replace(' ', '+').replace('river', 'city')}&layer=5&head=2&query=8&key=3"
     )
     assert "".join(text for text, _ in screen.slides[0]["ask"]) != asked
+
+
+def test_slides_of_layers_without_a_softmax_speak_of_shares_of_size() -> None:
+    text = "anna red , ben blue . ben ?"
+    row = av.load("recall").trace(text).weights(0, 1, "mixer")[7].double()
+    share = f"{float(row[4] / row.abs().sum()):.2f}".replace("-", "−")
+    address = f"/compare?model=recall&stream=mixer&layer=0&head=1&query=7&key=4&text={quote(text)}"
+    slide = Screen().open(f"{address}&other=anna+red+,+ben+green+.+ben+%3F").slides[0]
+    told = "".join(part for part, _ in slide["ask"])
+    assert f"“ben” receives the first “ben”, share of size {share}. And in the second sentence?" in told
+    assert slide["picture"]["unit"] == "share of size"

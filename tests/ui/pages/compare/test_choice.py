@@ -139,8 +139,8 @@ def test_the_words_say_what_changed_most_and_what_only_one_text_has() -> None:
     }
     query, key = max(change, key=lambda cell: change[cell])
     assert moved_words(found).startswith(f"Most changed: “{found.queries.names[query]}” at “{found.keys.names[key]}” ")
-    assert f"{found.mean:.3f} bits" in apart_words(found) and "3 rows that both have" in apart_words(found)
-    assert far_words(found) == f"{found.mean:.3f} bits apart: second − first"
+    assert f"{found.mean:.2f} bits" in apart_words(found) and "3 rows that both have" in apart_words(found)
+    assert far_words(found) == f"Second − first, {found.mean:.2f} bits apart"
     same = av.compare(one, one, 0, 1)
     assert token_words(same) == "" and moved_words(same).startswith("No weight differs")
     nothing = av.compare(one, av.scratch("boat", d_model=12, heads=3), 0, 1)

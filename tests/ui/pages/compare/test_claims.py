@@ -49,8 +49,8 @@ def test_a_row_says_what_it_turned_to_by_name_and_number() -> None:
     ("one", "other", "layer", "head", "query", "told"),
     [
         # The new word itself.
-        (RIVER, CITY, 5, 2, 2, "“bank” looks at [CLS]: 0.48. With “city” also to that word: 0.27"),
-        (RIVER, CITY, 5, 2, 3, "“of” looks at [CLS]: 0.28. With “city” it turns to that word: 0.38"),
+        (RIVER, CITY, 5, 2, 2, "“bank” looks at [CLS]: 0.48. In the second text also at “city”: 0.27"),
+        (RIVER, CITY, 5, 2, 3, "“of” looks at [CLS]: 0.28. In the second text it turns to “city”: 0.38"),
         # The word in the key's place; the same; a row of another word; one text's own row.
         (RIVER, CITY, 0, 4, 7, "“flooded” looks at “river”: 0.29. The word in its place, “city”, gets 0.01"),
         (RIVER, CITY, 0, 4, 0, "[CLS] looks at [CLS] in both: 0.61"),
@@ -134,7 +134,9 @@ def test_the_heads_rank_is_said_with_the_way_to_the_largest() -> None:
         "layer 1, head 1, differs most of 3: 0.50 bits (0 same, 1 nothing in common)",
         None,
     )
-    assert rank_words(apart, (1, 0), (1, 3), "0·4")[0].startswith("layer 1, head 0, the 3rd farthest from 0·4 of 3")
+    # From one head, the nearer half is counted from the nearest.
+    for head, told in (((1, 1), "farthest from"), ((3, 1), "the 2nd farthest from"), ((1, 0), "nearest to")):
+        assert f", {told} 0·4 of 3: " in rank_words(apart, head, (1, 3), "0·4")[0]
     assert "can’t be compared" in rank_words(apart, (3, 0), (1, 3))[0]
     assert rank_words(torch.zeros(2, 2, dtype=torch.float64), (0, 1), (0, 1)) == (
         "layer 0, head 1; no head differs",
@@ -148,5 +150,6 @@ def test_the_next_word_is_written_once_if_it_stays() -> None:
 
     assert said(("Mary", 0.917), ("John", 0.749)) == "next word: Mary 0.92 → John 0.75"
     assert said(("Mary", 0.917), ("Mary", 0.5)) == "next word: Mary 0.92 → 0.50"
-    assert said(None, ("with", 0.3)) == "next word: none → with 0.30"
+    assert said(None, ("with", 0.3)) == "next word in 2: with 0.30"
+    assert said(("with", 0.3), None) == "next word in 1: with 0.30"
     assert said(None, None) == ""

@@ -12,6 +12,7 @@ import attention_viz as av
 from attention_viz.analysis.likeness import head_distances
 from attention_viz.edits.effects import moved_output
 from attention_viz.explorer.packet import read_packet
+from attention_viz.ui.pages.heads import silence
 from attention_viz.ui.pages.heads.choice import VIEWS
 from attention_viz.ui.pages.heads.silence import SENTENCES
 from attention_viz.views.style.wording import share_text
@@ -107,6 +108,15 @@ def test_the_view_of_ablated_heads_runs_by_itself_and_stays() -> None:
         f"### Without {layer}·{head}, the output moves by {share_text(max(tried))}: the most of 8 heads."
         in screen.words
     )
+
+
+def test_many_runs_of_a_long_text_wait_for_a_press(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "MOST_TOKENS", 50)
+    screen = Screen().open(INDUCTION + "&view=silenced")
+    assert screen.channel("heads-grid", "effects")["effects"] == [None] * 8
+    assert "Ablating each head takes 8 runs of 7 tokens." in screen.words
+    screen.press("Ablate all 8 heads")
+    assert None not in screen.channel("heads-grid", "effects")["effects"]
 
 
 @pytest.mark.parametrize("view", VIEWS)

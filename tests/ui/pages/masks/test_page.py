@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from attention_viz.ui.address.cells import from_code
 from tests.conftest import OpenPage, Recolour
 from tests.pages import exported
+from tests.shipped import shipped
 
 Idle = Callable[[Page], None]
 OWN = "/masks?mask=none&model=scratch&head=0&text=The+cat+sat+on+mat"
@@ -79,7 +80,7 @@ def test_the_first_screen_shows_a_mask_and_what_it_did_in_light_and_dark(
     page = open_page("/masks")
     for dark in (False, True):
         recolour(page, dark)
-        expect(page.get_by_text(re.compile("^Verified before the mask"))).to_be_visible()
+        expect(page.get_by_text(re.compile("^Verified unmasked: "))).to_be_visible()
         expect(claim(page)).to_contain_text(re.compile("loses .* its output moves by"))
         for part in (page.get_by_test_id("mask-sheet"), heads(page), page.get_by_test_id("mask-whole")):
             box = part.bounding_box()
@@ -99,6 +100,16 @@ def test_what_is_said_is_about_the_pair_that_was_chosen_elsewhere_where_it_is_cu
     # What the mask leaves open isn't lost: the heaviest link that is cut is told of.
     page = stay("/masks?mask=causal&layer=0&head=4&query=5&key=2")
     expect(claim(page)).to_contain_text("“bank” loses “river” (0.58)")
+    # The cell that is walked to has the sentence meanwhile: of what stays, and of what was cut.
+    row = shipped("all-MiniLM-L6-v2").trace("The bank of the river was flooded").weights(0, 4)[5]
+    page.get_by_role("application", name=re.compile("^Mask: ")).press("ArrowUp")
+    kept = float(row[2] / row[:6].sum())
+    expect(claim(page)).to_have_text(f"“river” looks at “bank”: {row[2]:.2f}; with the mask {kept:.2f}")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(claim(page)).to_contain_text(f"“river” loses “was” ({row[6]:.2f}) and looks more at “bank” (")
+    page.keyboard.press("Tab")
+    expect(claim(page)).to_contain_text("“bank” loses “river” (0.58)")
 
 
 def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(board: Page, idle: Idle) -> None:
@@ -113,6 +124,7 @@ def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(boa
     # A stroke chooses no pair for the other pages.
     assert not {"query", "key"} & parameters(board).keys()
     board.mouse.move(*over(board, 3, 0))
+    expect(claim(board)).to_contain_text(re.compile(r"^“on” looks at .*: 0\.\d\d$"))
     board.mouse.down()
     board.mouse.move(*over(board, 3, 3), steps=2)
     # In the middle of a stroke nothing is told of the run before it.

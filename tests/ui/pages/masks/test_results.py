@@ -5,6 +5,7 @@ import pytest
 import attention_viz as av
 from attention_viz.scratch.model import Scratch
 from attention_viz.ui.pages.masks import view
+from tests.ui.screens import Screen
 
 
 def test_what_a_mask_did_is_worked_out_once_for_the_same_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +26,12 @@ def test_what_a_mask_did_is_worked_out_once_for_the_same_runs(monkeypatch: pytes
     assert second.outputs[3] > 0 and second.outputs[2] == 0
     # Against another run it isn't the same.
     assert not any(view.moved(after, after, "encoder").outputs) and len(made) == 3
+
+
+def test_padding_opens_on_the_head_that_it_moves_most() -> None:
+    told = Screen().open("/masks?mask=padding&batch=A+boat+drifted+by").channel("masks-board")
+    heads = told["run"]["heads"]
+    assert heads[told["layer"]][told["head"]] == max(one for row in heads for one in row) > 0
+    # A head that a link names stays.
+    kept = Screen().open("/masks?mask=padding&batch=A+boat+drifted+by&layer=0&head=2").channel("masks-board")
+    assert (kept["layer"], kept["head"]) == (0, 2)

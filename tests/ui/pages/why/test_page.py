@@ -6,6 +6,7 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 
 from tests.pages import OpenPage
+from tests.ui.screens import Screen
 
 Idle = Callable[[Page], None]
 
@@ -98,3 +99,10 @@ def test_two_words_that_may_come_next_are_pressed_on_explore_and_told_apart(stay
     page.get_by_role("button", name=f"Why “{names[1]}” and not “{names[0]}”?").click()
     question = page.get_by_test_id("why").locator(".av-question")
     expect(question).to_contain_text(f"Why “{names[1]}” and not “{names[0]}”?")
+
+
+def test_a_model_of_masked_words_opens_on_a_score_where_none_is_masked() -> None:
+    screen = Screen().open("/why?model=coreference")
+    assert not screen.alerts and screen.picker("Which number").value == "pair"
+    asked = Screen().open("/why?model=coreference&why=word")
+    assert "predicts only masked words" in "".join(asked.alerts)
