@@ -50,13 +50,21 @@ export function createClaim(view) {
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
       how.textContent = `How was ${weight || number} computed?`;
       const previewing = view.store.state.preview !== null;
-      // A count, such as how many patches attend there, is no number of a head.
-      how.hidden = previewing || !/[.<]/u.test(number);
+      how.hidden = previewing || !isOfPair(view.now, weight || number);
       // A reading's shares aren't made of one head's scores.
       why.hidden = how.hidden || Boolean(view.recording.header.reading) || Boolean(view.now.stream.signed);
       hint.hidden = !previewing;
     },
   };
+}
+
+/** Whether a number is the chosen pair's: a count, a sum over a region and a mean over rows aren't.
+ * @param {ClaimView["now"]} now @param {string} number */
+function isOfPair({head, pair}, number) {
+  if (!/[.<]/u.test(number)) return false;
+  if (!head || !pair || head instanceof MixedHead) return true;
+  const weight = head.at(pair.query, pair.key);
+  return !(number.startsWith("<") ? weight >= 0.01 : Math.abs(weight - Number(number)) >= 0.01);
 }
 
 /** Lift the pair's weight off its cell, or off the sentence if the cell is out of sight.

@@ -46,19 +46,19 @@ export function within(event, selector) {
 }
 
 // Where the pointer was last, on the screen: in the page, since the script that saw it may be another component's.
-const POINTED = Symbol.for("attention_viz.pointed");
+const LAST_POINTED = Symbol.for("attention_viz.pointed");
 const onPage = /** @type {Record<symbol, string | undefined>} */ (/** @type {unknown} */ (globalThis));
 const placeOnScreen = (/** @type {MouseEvent} */ {screenX, screenY}) => `${screenX} ${screenY}`;
 for (const name of ["pointermove", "pointerover"])
   globalThis.addEventListener?.(name, (event) => {
-    onPage[POINTED] = placeOnScreen(/** @type {PointerEvent} */ (event));
+    onPage[LAST_POINTED] = placeOnScreen(/** @type {PointerEvent} */ (event));
   });
 
 /** Whether a pointer points here: a finger presses, and what the page moves under a mouse at rest isn't pointed at.
  * @param {Event} event */
 export function isPointing(event) {
   return (
-    !(event instanceof PointerEvent) || (event.pointerType !== "touch" && placeOnScreen(event) !== onPage[POINTED])
+    !(event instanceof PointerEvent) || (event.pointerType !== "touch" && placeOnScreen(event) !== onPage[LAST_POINTED])
   );
 }
 
