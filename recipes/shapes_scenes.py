@@ -1,5 +1,6 @@
 """What the shapes model reads: images of one to four shapes, questions about them, and captions."""
 
+import functools
 import random
 import zlib
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ __all__ = [
     "names",
     "pixels",
     "questions",
+    "spoken",
 ]
 
 PATCH = 8
@@ -34,6 +36,7 @@ PLACES = list(product(ROWS, COLUMNS))
 # What a patch must have of a shape to be one of its patches.
 SHARE = 0.05
 WORDS = [*COLOURS, *SHAPES, *ROWS, *COLUMNS, *"what colour is the where a nothing nowhere none caption ? , : .".split()]
+_CONTENT = {*COLOURS, *SHAPES, *ROWS, *COLUMNS}
 KINDS = ("colour", "shape", "place", "there", "caption")
 
 # What each patch shows, by class; 0 is the ground.
@@ -78,7 +81,7 @@ def draw(chance: random.Random, *, unseen: bool, most: int = MOST) -> Scene:
 
 
 def _varied(chance: random.Random, colour: str, shape: str, row: str, column: str) -> Shape:
-    shift = (chance.uniform(-2, 2), chance.uniform(-2, 2))
+    shift = (chance.uniform(-1.5, 1.5), chance.uniform(-1.5, 1.5))
     return Shape(colour, shape, row, column, chance.uniform(7, 9), shift)
 
 
@@ -128,10 +131,20 @@ def pixels(scene: Scene) -> Tensor:
     return torch.tensor(draw_shapes(scene.shapes).pixels).permute(2, 0, 1).float() / 127.5 - 1
 
 
+@functools.lru_cache(maxsize=1_000)
 def covered(shape: Shape) -> Tensor:
     """Return the share of each patch that a shape covers, (patch,), row by row."""
     side = SIDE // PATCH
     return torch.from_numpy(coverage(shape).reshape(side, PATCH, side, PATCH).mean((1, 3))).flatten()
+
+
+def spoken(scene: Scene, turn: Turn) -> list[Shape | None]:
+    """Return for each word of an answer the shape whose colour, shape or place it is; None for the other words."""
+    if turn.kind == "caption":
+        owners = [one for one in scene.shapes for _ in range(6)]
+    else:
+        owners = [turn.about] * len(turn.answer.split())
+    return [one if word in _CONTENT else None for word, one in zip(turn.answer.split(), owners, strict=True)]
 
 
 def names(scene: Scene) -> Tensor:

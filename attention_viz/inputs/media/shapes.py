@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from attention_viz.inputs.media.picture import Picture
 
-__all__ = ["COLOURS", "COLUMNS", "ROWS", "SHAPES", "SIDE", "Shape", "coverage", "draw_shapes"]
+__all__ = ["COLOURS", "COLUMNS", "DRAWN", "ROWS", "SHAPES", "SIDE", "Shape", "coverage", "draw_shapes"]
 
 # Width and height of an image, in pixels.
 SIDE = 64
@@ -25,7 +25,7 @@ ROWS = ("top", "middle", "bottom")
 COLUMNS = ("left", "centre", "right")
 _GROUND = (240, 240, 236)
 # The centres of three rows or columns, in pixels.
-_CENTRES = (11.0, 32.0, 53.0)
+_CENTRES = (10.5, 32.0, 53.5)
 # Each pixel's coverage is the mean of this many points along each axis.
 _POINTS = 4
 
@@ -36,7 +36,7 @@ class Shape:
 
     Attributes:
         radius: half its width, in pixels; at most 9 keeps it apart from the next place.
-        shift: how far its centre is from the middle of its place, right and down, in pixels; at most 2 each.
+        shift: how far its centre is from the middle of its place, right and down, in pixels; at most 1.5 each.
     """
 
     colour: str
@@ -56,9 +56,9 @@ class Shape:
         ):
             if name not in allowed:
                 raise ValueError(f"unknown {what} {name!r}; choose {', '.join(allowed)}")
-        if not (0 < self.radius <= 9 and all(abs(one) <= 2 for one in self.shift)):
+        if not (0 < self.radius <= 9 and all(abs(one) <= 1.5 for one in self.shift)):
             raise ValueError(
-                f"radius must be above 0 and at most 9, and shift from −2 to 2; got {self.radius} and {self.shift}"
+                f"radius must be above 0 and at most 9, shift from −1.5 to 1.5; got {self.radius} and {self.shift}"
             )
 
     @property
@@ -70,6 +70,29 @@ class Shape:
     def words(self) -> str:
         """Its colour and shape, such as "red circle"."""
         return f"{self.colour} {self.shape}"
+
+
+# The samples that ship, by name.
+DRAWN = {
+    "shapes-two": (Shape("red", "circle", "top", "left"), Shape("blue", "square", "bottom", "right")),
+    "shapes-three": (
+        Shape("yellow", "triangle", "top", "centre"),
+        Shape("green", "ring", "middle", "left"),
+        Shape("purple", "cross", "bottom", "right"),
+    ),
+    "shapes-alike": (
+        Shape("orange", "diamond", "top", "right"),
+        Shape("orange", "square", "middle", "left"),
+        Shape("blue", "diamond", "bottom", "centre"),
+    ),
+    "shapes-four": (
+        Shape("green", "square", "top", "left"),
+        Shape("red", "ring", "top", "right"),
+        Shape("yellow", "circle", "middle", "centre"),
+        Shape("purple", "triangle", "bottom", "left"),
+    ),
+    "shapes-one": (Shape("blue", "cross", "middle", "right"),),
+}
 
 
 def draw_shapes(shapes: Iterable[Shape], name: str = "shapes") -> Picture:
