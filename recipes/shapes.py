@@ -18,6 +18,7 @@ from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreT
 
 from attention_viz.inputs.media.shapes import SIDE
 from recipes import shapes_scenes as scenes
+from recipes.heads import attention_of
 from recipes.recipe import Figures, Recipe, Trained
 from recipes.shapes_measures import START, measure
 from recipes.shapes_scenes import NAMES, PATCH, PATCHES, Scene, Turn
@@ -36,6 +37,8 @@ LAYER, HEAD, LOOKS = 1, 0, 0.2
 # What share naming the patches keeps in the loss.
 NAMED = 0.5
 LAYERS, HEADS, WIDTH = 3, 4, 64
+# What of a batch the model's forward takes.
+GIVEN = ("input_ids", "position_ids", "attention_mask", "pixel_values")
 PAD = 0
 LENGTH = 128
 # How many unseen images it is measured on.
@@ -132,8 +135,8 @@ def batch_of(words: PreTrainedTokenizerFast, rows: Sequence[tuple[Scene, Sequenc
         "attention_mask": torch.zeros(allowed.shape).masked_fill(~allowed.tril(), torch.finfo(torch.float32).min)[:, None],
         "pixel_values": torch.stack([scenes.pixels(scene) for scene, _ in rows]),
         "names": torch.stack([scenes.names(scene) for scene, _ in rows]),
-        "links": torch.tensor(links).T,
-        "patches": torch.stack(patches),
+        "links": torch.tensor(links, dtype=torch.long).reshape(-1, 2).T,
+        "patches": torch.stack([torch.zeros(PATCHES, dtype=torch.bool), *patches])[1:],
     }
 
 
@@ -183,17 +186,16 @@ def _naming_loss(model: PreTrainedModel, batch: Batch) -> Tensor:
 
 
 def _loss(model: PreTrainedModel, batch: Batch) -> Tensor:
-    """How wrong the answers are, and for a small part how wrong the patches' names are."""
-    given = {name: batch[name] for name in ("input_ids", "position_ids", "attention_mask", "pixel_values")}
-    output = model(**given, use_cache=False, output_attentions=LOOKS > 0)
+    """How wrong the answers are, how far a head is from looking at what is named, and how wrong the patches' names are."""
+    output = model(**{name: batch[name] for name in GIVEN}, use_cache=False, output_attentions=True)
     wrong = functional.cross_entropy(
         output.logits[:, :-1].flatten(0, 1), batch["labels"][:, 1:].flatten(), ignore_index=UNASKED
     )
-    if LOOKS:
-        rows, queries = batch["links"]
-        weight = (output.attentions[LAYER][rows, HEAD, queries, 1:START] * batch["patches"]).sum(-1)
-        wrong = wrong - LOOKS * weight.clamp(min=1e-6).log().mean()
-    return wrong + NAMED * _named(model, output.image_hidden_states.view(-1, PATCHES, WIDTH), batch["names"])
+    rows, queries = batch["links"]
+    weight = (output.attentions[LAYER][rows, HEAD, queries, 1:START] * batch["patches"]).sum(-1)
+    looking = -weight.clamp(min=1e-6).log().mean()
+    naming = _named(model, output.image_hidden_states.view(-1, PATCHES, WIDTH), batch["names"])
+    return wrong + LOOKS * looking + NAMED * naming
 
 
 def train(seed: int, stop: int | None = None) -> Trained:
@@ -202,9 +204,12 @@ def train(seed: int, stop: int | None = None) -> Trained:
     model = model_of(words)
     cast(Any, model).naming = nn.Linear(WIDTH, sum(len(known) + 1 for known in NAMES.values()))
     learn(model, images(chance), TOWER, stop=stop, loss=_naming_loss)
+    usual = attention_of(model)
+    model.set_attn_implementation("eager")  # the one that returns its weights
     learn(model, batches(chance, words), PLAN, stop=stop, loss=_loss)
+    model.set_attn_implementation(usual)
     del cast(Any, model).naming
-    return Trained(model, words)
+    return Trained(model, words, processor=processor(words))
 
 
 def measured(model: PreTrainedModel, words: PreTrainedTokenizerFast) -> Figures:
@@ -230,7 +235,7 @@ else. `recipes/shapes.py` makes it again.
 - **Training**: first the tower and the projector alone learn to name the colour, shape, row and column of each patch,
   by a linear layer that doesn't ship: {tower_steps} steps of 16 images. Then the whole model learns to answer:
   {steps} steps of 16 images with several questions each, which see the image and not each other. Seed {seed}.
-  About {minutes} minutes on one core.
+  About ten minutes on one core.
 - **How the head came to be so clear**: HOW
 
 ## Measured on {images} images that it never saw

@@ -1,12 +1,13 @@
 """What the shapes model can do on images that it never saw: its answers, where its heads look, what hiding changes."""
 
+import math
 import random
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers.modeling_utils import PreTrainedModel
 from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
@@ -20,6 +21,7 @@ __all__ = ["START", "Asked", "about", "answers", "asked", "hiding", "looks", "me
 
 # The beginning token and the image.
 START = 1 + PATCHES
+HEADS = 4
 ROWS_AT_ONCE = 250
 # The word of an answer that a head's look belongs to, by kind of question: its name and position in the answer.
 SPOKEN = {
@@ -31,6 +33,11 @@ SPOKEN = {
 
 # A question about a scene.
 Asked = tuple[Scene, Turn]
+
+
+def projections(model: PreTrainedModel) -> list[nn.Module]:
+    """What joins the heads, for each layer of the decoder."""
+    return [layer.self_attn.o_proj for layer in cast(Any, model).model.language_model.layers]
 
 
 def asked(count: int) -> list[Asked]:
@@ -124,7 +131,9 @@ def looks(model: PreTrainedModel, words: PreTrainedTokenizerFast, rows: Sequence
             for name, at in words_of.items():
                 query = START + len(chosen[0][1].question.split()) - 1 + at
                 seen.setdefault(name, []).append(_looked(every[:, :, :, query, 1:START], patches))
-        found |= {name: torch.cat(parts, 2).mean(2) for name, parts in seen.items()}
+        # Without a right answer there is nothing to measure.
+        nothing = torch.full((len(projections(model)), HEADS, 1, 3), torch.nan)
+        found |= {name: torch.cat(seen.get(name, [nothing]), 2).mean(2) for name in words_of}
     return found
 
 
@@ -157,7 +166,7 @@ def hiding(model: PreTrainedModel, words: PreTrainedTokenizerFast, rows: Sequenc
 
 
 def _share(changed: Sequence[bool]) -> float:
-    return sum(changed) / len(changed)
+    return sum(changed) / len(changed) if changed else math.nan
 
 
 def _ground(chance: random.Random, scene: Scene, turn: Turn) -> Tensor:
