@@ -37,6 +37,7 @@ LAYER, HEAD, LOOKS = 1, 0, 0.2
 # What share naming the patches keeps in the loss.
 NAMED = 0.5
 LAYERS, HEADS, WIDTH = 3, 4, 64
+LOWEST = torch.finfo(torch.float32).min
 # What of a batch the model's forward takes.
 GIVEN = ("input_ids", "position_ids", "attention_mask", "pixel_values")
 PAD = 0
@@ -132,7 +133,9 @@ def batch_of(words: PreTrainedTokenizerFast, rows: Sequence[tuple[Scene, Sequenc
         "labels": labels,
         "position_ids": places,
         # As numbers to add: plain attention would add a mask of truth values as 0 and 1.
-        "attention_mask": torch.zeros(allowed.shape).masked_fill(~allowed.tril(), torch.finfo(torch.float32).min)[:, None],
+        "attention_mask": torch.zeros(allowed.shape).masked_fill(~allowed.tril(), torch.finfo(torch.float32).min)[
+            :, None
+        ],
         "pixel_values": torch.stack([scenes.pixels(scene) for scene, _ in rows]),
         "names": torch.stack([scenes.names(scene) for scene, _ in rows]),
         "links": torch.tensor(links, dtype=torch.long).reshape(-1, 2).T,
@@ -186,7 +189,7 @@ def _naming_loss(model: PreTrainedModel, batch: Batch) -> Tensor:
 
 
 def _loss(model: PreTrainedModel, batch: Batch) -> Tensor:
-    """How wrong the answers are, how far a head is from looking at what is named, and how wrong the patches' names are."""
+    """How wrong answers and the patches' names are, and how far the head is from looking at what a word names."""
     output = model(**{name: batch[name] for name in GIVEN}, use_cache=False, output_attentions=True)
     wrong = functional.cross_entropy(
         output.logits[:, :-1].flatten(0, 1), batch["labels"][:, 1:].flatten(), ignore_index=UNASKED
@@ -251,12 +254,12 @@ twentieth of it. "Times its area": the share of the head's weight on the image o
 
 | word | head | strongest patch is the shape's | weight on its patches | times its area |
 |---|---|---|---|---|
-| colour, "what colour is the circle ?" | {colour_layer}·{colour_head} | {colour_on_shape} | {colour_weight} | {colour_times} |
-| shape, "what is red ?" | {shape_layer}·{shape_head} | {shape_on_shape} | {shape_weight} | {shape_times} |
-| colour, "what is top left ?" | {there_colour_layer}·{there_colour_head} | {there_colour_on_shape} | {there_colour_weight} | {there_colour_times} |
-| shape, "what is top left ?" | {there_shape_layer}·{there_shape_head} | {there_shape_on_shape} | {there_shape_weight} | {there_shape_times} |
-| row, "where is the circle ?" | {row_layer}·{row_head} | {row_on_shape} | {row_weight} | {row_times} |
-| column, "where is the circle ?" | {column_layer}·{column_head} | {column_on_shape} | {column_weight} | {column_times} |
+| colour, "what colour is …" | {colour_layer}·{colour_head} | {colour_on} | {colour_weight} | {colour_times} |
+| shape, "what is red ?" | {shape_layer}·{shape_head} | {shape_on} | {shape_weight} | {shape_times} |
+| colour, "what is top …" | {a_colour_layer}·{a_colour_head} | {a_colour_on} | {a_colour_weight} | {a_colour_times} |
+| shape, "what is top …" | {a_shape_layer}·{a_shape_head} | {a_shape_on} | {a_shape_weight} | {a_shape_times} |
+| row, "where is …" | {row_layer}·{row_head} | {row_on} | {row_weight} | {row_times} |
+| column, "where is …" | {column_layer}·{column_head} | {column_on} | {column_weight} | {column_times} |
 
 Hiding the shape's patches from all words, in every layer of the decoder, changes this share of right answers: colour
 {hidden_colour}, shape {hidden_shape}, place {hidden_place}, what is there {hidden_there}. Hiding as many patches of the

@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 250
 SPOKEN = {
     "colour": {"colour": 0},
     "shape": {"shape": 1},
-    "there": {"there_colour": 1, "there_shape": 2},
+    "there": {"a_colour": 1, "a_shape": 2},
     "place": {"row": 0, "column": 1},
 }
 
@@ -217,6 +217,6 @@ def measure(model: PreTrainedModel, words: PreTrainedTokenizerFast, count: int) 
     for name, seen in looks(model, words, known).items():
         layer, head = divmod(int(seen[..., 0].argmax()), seen.shape[1])
         figures |= {f"{name}_layer": layer, f"{name}_head": head}
-        on_shape, weight, times = seen[layer, head].tolist()
-        figures |= {f"{name}_on_shape": on_shape, f"{name}_weight": weight, f"{name}_times": times}
+        on, weight, times = seen[layer, head].tolist()
+        figures |= {f"{name}_on": on, f"{name}_weight": weight, f"{name}_times": times}
     return figures | hiding(model, words, known)
