@@ -14,11 +14,11 @@ __all__ = ["COLOURS", "COLUMNS", "DRAWN", "ROWS", "SHAPES", "SIDE", "Shape", "co
 SIDE = 64
 COLOURS = {
     "red": (214, 40, 40),
-    "orange": (247, 140, 20),
     "yellow": (246, 212, 44),
     "green": (46, 148, 68),
     "blue": (38, 92, 208),
     "purple": (142, 58, 178),
+    "black": (34, 34, 34),
 }
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 ROWS = ("top", "middle", "bottom")
@@ -81,8 +81,8 @@ DRAWN = {
         Shape("purple", "cross", "bottom", "right"),
     ),
     "shapes-alike": (
-        Shape("orange", "diamond", "top", "right"),
-        Shape("orange", "square", "middle", "left"),
+        Shape("black", "diamond", "top", "right"),
+        Shape("black", "square", "middle", "left"),
         Shape("blue", "diamond", "bottom", "centre"),
     ),
     "shapes-four": (
