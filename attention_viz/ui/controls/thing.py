@@ -11,6 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
@@ -69,6 +70,12 @@ def show_thing(state: State, kind: InputKind) -> None:
         st.caption(KEPT)
 
 
+def shown_models(chosen: str) -> list[str]:
+    """Return the catalogue's models whose input some page shows, and the chosen one."""
+    kinds = (InputKind.TEXT, *SHOWN_ON)
+    return [name for name, entry in CATALOGUE.items() if entry.reads in kinds or name == chosen]
+
+
 def is_shown_on(page: str, kind: InputKind) -> bool:
     """Return whether a page supports the input."""
     return kind == InputKind.TEXT or page in SHOWN_ON.get(kind, ())
@@ -82,7 +89,7 @@ def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
         return
     opened = opening.opened() is not None
     reads = f"the open trace is of {kind.one}" if opened else f"{allowed.display_name(state.model)} reads {kind.plural}"
-    others = listed(SHOWN_ON.get(kind, ("no page",)))
+    others = listed(SHOWN_ON.get(kind, ("No page",)))
     st.info(
         plain(
             f"{page} can't show {kind.plural}, and {reads}. {others} can. To stay here, choose a model that reads text."
