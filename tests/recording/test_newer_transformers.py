@@ -13,7 +13,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording.implementation import IMPLEMENTATION
-from attention_viz.recording.recorder import OURS
+from attention_viz.recording.interface import OURS
 from tests.models.families import build, ids
 
 OUR_ATTENTION: Any = ALL_ATTENTION_FUNCTIONS[OURS]

@@ -1,0 +1,40 @@
+"""Hooks on a model's modules during a block."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Generator, Iterable
+
+from torch import nn
+
+# Nobody may hook or unhook while a model is being copied. Held for microseconds, or as long as a copy of it takes.
+HOOKS = threading.Lock()
+
+
+@contextlib.contextmanager
+def hooked(
+    modules: Iterable[nn.Module],
+    hear: Callable[..., object],
+    enter: Callable[..., None] | None = None,
+    *,
+    first: bool = False,
+    named: bool = False,
+) -> Generator[None]:
+    """Hook modules during the block.
+
+    Args:
+        hear: gets module, inputs, named inputs and output, and may return a new output.
+        enter: gets module and inputs.
+        first: whether `hear` comes before others' hooks.
+        named: whether `enter` gets the named inputs, too.
+    """
+    modules = list(modules)
+    with HOOKS:
+        handles = [module.register_forward_hook(hear, prepend=first, with_kwargs=True) for module in modules]
+        if enter is not None:
+            handles += [module.register_forward_pre_hook(enter, with_kwargs=named) for module in modules]
+    try:
+        yield
+    finally:
+        with HOOKS:
+            for handle in handles:
+                handle.remove()
