@@ -187,7 +187,11 @@ class Recorder:
         """Close the module's call; return the turn's new output if an edit changed joined chunks, else None."""
         if self.again is not None or not self._open or self._open[-1].module is not module:
             return None
-        output, changed = None, self._close()
+        output, self.computing = None, True
+        try:
+            changed = self._close()
+        finally:
+            self.computing = False
         if changed:
             self.again, self._outputs = 0, changed
             try:

@@ -14,8 +14,8 @@ import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.recording.fidelity import compare
-from attention_viz.recording.runner import Pass, Runner
-from tests.recording.chunks.cases import CASES, TWO, Case, inputs_of, tiny
+from attention_viz.recording.runner import Runner
+from tests.recording.chunks.cases import CASES, Case, inputs_of, tiny
 
 NEAR = 1e-5
 
@@ -128,34 +128,85 @@ def test_other_lengths_of_chunks_are_refused() -> None:
         compare(replace(recorded, chunks=((32, 16), *recorded.chunks[1:])), runner, inputs)
 
 
-def tower_modules(model: Any) -> list[Any]:
-    return [one for name, one in model.named_modules() if name.endswith(".attn") and "visual" in name]
+class Turned(TorchFunctionMode):
+    """Joins outputs of chunks in the other order, as a module could that isn't like the others."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.cat and len(args[0]) == 2 and args[0][0].ndim == 4:
+            args = (args[0][::-1], *args[1:])
+        return func(*args, **(kwargs or {}))
 
 
-def test_chunks_that_the_model_puts_together_in_another_order_are_found_out() -> None:
-    model, inputs = tiny("qwen2_vl"), inputs_of(tiny("qwen2_vl"), TWO)
-    for module in tower_modules(model):
-        # As a model that changes the order of its chunks behind its attention would.
-        inner = module.proj.forward
-        module.proj = _Turned(module.proj)
-        assert inner is not None
-    runner = Runner.of(model)
-    recorded = runner.record(inputs)
-    found = compare(recorded, runner, inputs)
-    assert found.ok  # a module behind the joined outputs may do with them what it likes
-    for module in tower_modules(model):
-        module.proj.before = module
-    assert recorded.chunks[0] == (16, 32)
+def with_tower(change: Callable[[Any], None]) -> tuple[Runner, dict[str, Tensor]]:
+    """A model of two frames whose modules of attention are changed."""
+    model = tiny("qwen2_vl")
+    for module in [one for name, one in model.named_modules() if "visual" in name and name.endswith(".attn")]:
+        change(module)
+    return Runner.of(model), inputs_of(model, CASES[0].grid)
 
 
-class _Turned(nn.Module):
-    def __init__(self, inside: nn.Module) -> None:
-        super().__init__()
-        self.inside = inside
+def test_chunks_that_a_module_joins_in_another_order_are_found_out() -> None:
+    def turn(module: Any) -> None:
+        own = module.forward
 
-    def forward(self, states: Tensor) -> Tensor:
-        return self.inside(states.roll(16, 0))
+        def forward(*args: Any, **named: Any) -> Tensor:
+            with Turned():
+                return own(*args, **named)
+
+        module.forward = forward
+
+    runner, inputs = with_tower(turn)
+    found = compare(runner.record(inputs), runner, inputs)
+    assert found.output_error is not None and found.output_error <= NEAR
+    assert not found.ok
 
 
-def recorded_as(model: Any, inputs: dict[str, Tensor]) -> Pass:
-    return Runner.of(model).record(inputs)
+def test_chunks_that_no_module_takes_are_refused() -> None:
+    def take(module: Any) -> None:
+        weight, bias = module.proj.weight, module.proj.bias
+        del module.proj
+        module.proj = lambda states: nn.functional.linear(states, weight, bias)
+
+    runner, inputs = with_tower(take)
+    with pytest.raises(UnsupportedModel, match="no module in it takes their joined outputs"):
+        compare(runner.record(inputs), runner, inputs)
+
+
+def test_several_calls_in_one_turn_that_are_no_chunks_are_refused() -> None:
+    def copy_queries(module: Any) -> None:
+        own = module.forward
+
+        def forward(*args: Any, **named: Any) -> Tensor:
+            with Copied():
+                return own(*args, **named)
+
+        module.forward = forward
+
+    runner, inputs = with_tower(copy_queries)
+    with pytest.raises(UnsupportedModel, match="several times in one turn"):
+        av.wrap(runner.model, inputs=inputs)
+
+
+class Copied(TorchFunctionMode):
+    """Copies chunks, so that they are no longer parts of one tensor."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        return [one.clone() for one in result] if func is torch.split else result
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda one: {**one, "image_grid_thw": torch.tensor([[1, 4, 4]])}, "Qwen2VL"),
+        (lambda one: {**one, "image_grid_thw": torch.tensor([[1, 4, 4], [1, 0, 0]])}, "Qwen2VL"),
+        (lambda one: {**one, "input_ids": one["input_ids"].repeat(2, 1)}, "one row"),
+        (lambda one: {name: part for name, part in one.items() if name != "image_grid_thw"}, "image_grid_thw"),
+    ],
+    ids=["too few pictures", "an empty picture", "two texts", "no grid"],
+)
+def test_bad_pictures_are_refused_by_name(change: Callable[[Any], Any], message: str) -> None:
+    model, inputs = made(CASES[1])
+    wrapped = av.wrap(model, inputs=inputs)
+    with pytest.raises(UnsupportedModel, match=message):
+        wrapped.trace(change(inputs))
