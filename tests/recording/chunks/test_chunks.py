@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
+from attention_viz.recording import fidelity
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.runner import Runner
 from tests.recording.chunks.cases import CASES, Case, inputs_of, tiny
@@ -118,6 +119,20 @@ def test_a_spoilt_record_is_found_out(case: Case, spoil: Callable[[Attention], A
     first, *others = recorded.calls
     spoilt = replace(recorded, calls=(replace(first, attention=spoil(first.attention)), *others))
     assert not compare(spoilt, runner, inputs).ok
+
+
+def test_rows_of_long_inputs_are_compared_chunk_by_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fidelity, "MOST_WHOLE", 8)
+    model, inputs = made(CASES[1])
+    runner = Runner.of(model)
+    recorded = runner.record(inputs)
+    found = compare(recorded, runner, inputs)
+    assert found.ok and found.rows == fidelity.FEWEST_ROWS
+    monkeypatch.setattr(fidelity, "_AFFORDABLE", 0)
+    first, *others = recorded.calls
+    for spoil in (scale_queries, shift_windows, swap_keys, swap_values):
+        spoilt = replace(recorded, calls=(replace(first, attention=spoil(first.attention)), *others))
+        assert not compare(spoilt, runner, inputs).ok
 
 
 def test_other_lengths_of_chunks_are_refused() -> None:
