@@ -75,8 +75,8 @@ def patch(
     mine, yours = (model.trace(one) if isinstance(one, str) else one for one in (text, other))
     if "picture" in mine.streams and len(mine.streams) > 1:
         raise UnsupportedModel(
-            f"patch takes one text, but {model.name} reads a text with images in several streams; use effects(…) on its "
-            "decoder, or edits"
+            f"patch takes one text, but {model.name} reads a text with images in several streams; use effects(…), "
+            "or edits"
         )
     made = Patching.begin(model, mine, yours, of, direction=direction, parts=parts, by=by, aligned=aligned)
     return table_of(made, _confirmed(made, confirm, report))
