@@ -7,7 +7,7 @@ from itertools import islice
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.region import Region
+from attention_viz.trace.seen import Region
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 

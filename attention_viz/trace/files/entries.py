@@ -12,7 +12,7 @@ from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, numbers_of
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.region import Region
+from attention_viz.trace.seen import Region
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
 
