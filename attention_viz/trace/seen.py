@@ -1,6 +1,6 @@
-"""The images or audio as the model read them, and rectangles of images."""
+"""The images or audio as the model read them."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, UInt8
@@ -51,35 +51,3 @@ class Seen:
 
 
 NOTHING = Seen()
-
-
-@dataclass(frozen=True)
-class Region:
-    """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
-
-    Attributes:
-        picture: the image's number, from 0.
-        top: its upper edge.
-        left: its left edge.
-        bottom: its lower edge.
-        right: its right edge.
-        thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
-    """
-
-    picture: int
-    top: float
-    left: float
-    bottom: float
-    right: float
-    thumbnail: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a rectangle outside the image, or without an area."""
-        inside = 0 <= self.top < self.bottom <= 1 and 0 <= self.left < self.right <= 1
-        if self.picture < 0 or not inside:
-            raise TraceError(f"a region needs an image's number and edges in order, from 0 to 1; got {astuple(self)}")
-
-    @property
-    def area(self) -> float:
-        """Its share of the image."""
-        return (self.bottom - self.top) * (self.right - self.left)

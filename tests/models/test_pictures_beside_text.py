@@ -12,7 +12,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace.seen import Region
+from attention_viz.trace.tokens import Region
 from tests.models.picture_families import IMAGE, PIXELS, TEMPLATE, WHOLE, WORDS, tensors_of, text_of, tiny_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

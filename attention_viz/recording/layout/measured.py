@@ -17,7 +17,7 @@ from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
-from attention_viz.trace.seen import Region
+from attention_viz.trace.tokens import Region
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,8 +10,7 @@ from cachetools import LRUCache
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.layout.measured import measured
-from attention_viz.trace.seen import Region
-from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.tokens import Region, Tokens
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
