@@ -43,6 +43,8 @@ def test_two_images_have_their_places_by_number(tmp_path: Path) -> None:
     assert not tokens.placed
     assert [tuple(one.shape) for one in trace.seen.pictures] == [(64, 96, 3), (64, 64, 3)]
     assert trace.fidelity.ok
+    named = " ".join(one.text for one in av.findings(trace, 20) if one.stream == "decoder")
+    assert "1:" not in named and "2:" not in named
     trace.save(tmp_path / "two.safetensors")
     again = av.Trace.load(tmp_path / "two.safetensors")
     assert again.query_tokens("decoder") == tokens
