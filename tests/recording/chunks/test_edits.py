@@ -149,7 +149,9 @@ def test_an_edit_has_to_fit_the_joined_layer(edit: Any) -> None:
 def test_gradients_of_a_joined_layer_are_those_of_plain_code() -> None:
     model, inputs, wrapped = made()
     trace = wrapped.trace(inputs, edits=(av.Temperature(3.0, **PLACE),))
-    found = behind(trace).differentiate(None).layers["picture"]
+    differentiate = behind(trace).differentiate
+    assert differentiate is not None
+    found = differentiate(None).layers["picture"]
     kept = list[Tensor]()
 
     def change(logits: Tensor, value: Tensor) -> Tensor:
