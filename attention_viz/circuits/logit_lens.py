@@ -17,10 +17,11 @@ from attention_viz.inputs.vocabulary import token_of
 from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder
 from attention_viz.recording.twin import Twin
-from attention_viz.recording.wiring import entering, hooked
+from attention_viz.recording.wiring import entering
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder
 from attention_viz.recording.twin import Twin
-from attention_viz.recording.wiring import entering, hooked, rows
+from attention_viz.recording.wiring import entering, rows
 
 
 @dataclass(frozen=True, eq=False)

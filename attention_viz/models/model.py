@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor
 
@@ -16,14 +16,12 @@ from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
 from attention_viz.inputs.vocabulary import candidates, probability
 from attention_viz.models import media, texts
+from attention_viz.models.continued_beside import continue_beside, extend_beside
+from attention_viz.models.described import DescribedModel
 from attention_viz.models.parts import ModelParts
 from attention_viz.operation.modules import Projection
-from attention_viz.protocol.facts import ModelFacts
-from attention_viz.protocol.model import Model
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.batches.batched import traces_together
-from attention_viz.recording.probe import Anatomy
-from attention_viz.recording.runner import Runner
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -37,10 +35,8 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(Model):
+class AttentionModel(DescribedModel):
     """A model whose attention can be recorded: made by `load` or `wrap`, safe to use from several threads."""
-
-    _parts: ModelParts
 
     @classmethod
     def of(
@@ -63,77 +59,6 @@ class AttentionModel(Model):
         reads = "" if self.limit is None else f", reads {self.limit:,} tokens"
         beside = f", left out: {', '.join(self.left_out)}" if self.left_out else ""
         return f"AttentionModel({self.name!r}, {sizes}{reads}{beside})"
-
-    @property
-    def name(self) -> str:
-        """The name it was loaded by."""
-        return self._parts.name
-
-    @property
-    def limit(self) -> int | None:
-        """Largest number of tokens per input; None if unknown."""
-        return self._parts.inputs.limit
-
-    @property
-    def facts(self) -> ModelFacts:
-        """The model's properties and abilities."""
-        return self._parts.facts
-
-    @property
-    def hf_model(self) -> "PreTrainedModel":
-        """The Transformers model itself."""
-        return self._parts.inputs.model
-
-    @property
-    def tokenizer(self) -> "PreTrainedTokenizerBase | None":
-        """The tokenizer; None if there is none."""
-        return self._parts.tokenizer
-
-    @property
-    def reader(self) -> Reader | None:
-        """Turns an image or audio into tensors; None for a text model."""
-        return self._parts.reader
-
-    @property
-    def why_alone(self) -> str:
-        """Why it can't read an image beside the text; empty if nothing prevents it."""
-        return self._parts.why_alone
-
-    @property
-    def origin(self) -> Provenance:
-        """The provenance of its traces, without a text."""
-        return self._parts.provenance
-
-    @property
-    def anatomy(self) -> Anatomy:
-        """The structure that a trial run found during wrapping."""
-        return self._parts.tracer.anatomy
-
-    @property
-    def runner(self) -> Runner:
-        """Runs every forward pass."""
-        return self._parts.tracer.runner
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its parameters and buffers in memory."""
-        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-    @property
-    def mask_id(self) -> int | None:
-        """The mask token's id; None if it has none."""
-        return getattr(self.tokenizer, "mask_token_id", None)
-
-    @property
-    def heads(self) -> Mapping[str, tuple[int, ...]]:
-        """The number of heads per attention layer for each stream, in the order of `layer_numbers`."""
-        return self.facts.heads
-
-    @property
-    def fills_up(self) -> bool:
-        """Whether texts of different length can run in one pass: the model has one stream and takes a mask."""
-        return len(self.anatomy.layers) == 1 and "attention_mask" in self.runner.named
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
         """Return one layer's learned matrices by "query", "key", "value" and "output".
@@ -169,7 +94,7 @@ class AttentionModel(Model):
 
     def trace(
         self,
-        text: str | media.Thing,
+        text: "str | media.Messages | media.Thing",
         second_text: str | None = None,
         *,
         target: str | None = None,
@@ -178,6 +103,7 @@ class AttentionModel(Model):
         special_tokens: bool = True,
         chat: bool = False,
         picture: Picture | None = None,
+        pictures: Sequence[Picture] | None = None,
         progress: Progress | None = None,
     ) -> Trace:
         """Run a text, an image or audio through the model and record its attention.
@@ -185,7 +111,9 @@ class AttentionModel(Model):
         If it takes over ten seconds, it prints the needed memory and time first, then its progress.
 
         Args:
-            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such.
+            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model that reads
+                text with images, also a chat's messages, {"role": …, "content": …}, where a content is a text or a list
+                of {"type": "text", "text": …} and {"type": "image", "image": a Picture}.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should generate. By default it is the model's own output without
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
@@ -194,6 +122,7 @@ class AttentionModel(Model):
             special_tokens: whether the tokenizer adds its special tokens, such as [CLS].
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
             picture: the image beside the text, for a model that reads both.
+            pictures: several images beside the text, in the order of their placeholders.
             progress: called after each layer with the finished share of the run, from 0 to 1, instead of printing to
                 standard error; if it raises, the run stops.
 
@@ -206,8 +135,9 @@ class AttentionModel(Model):
                 duplicates or names a missing layer.
         """
         keep = self.anatomy.calls_of(layers)
-        if picture is not None or not isinstance(text, str):
-            return media.trace_media(self._parts, text, picture, second_text, target, edits, keep)
+        if picture is not None or pictures is not None or not isinstance(text, str):
+            beside = media.one_or_several(picture, pictures)
+            return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, chat=chat)
         media.check_reads_text(self._parts)
         wording = Wording(special_tokens, chat)
         return texts.trace_text(self._parts, text, second_text, target, edits, keep, wording, progress)
@@ -219,6 +149,7 @@ class AttentionModel(Model):
         *,
         decoder_input_ids: Tensor | Sequence[int] | None = None,
         edits: Sequence[Edit] = (),
+        **tensors: Tensor,
     ) -> Trace:
         """Run token ids through the model and record its attention.
 
@@ -230,6 +161,8 @@ class AttentionModel(Model):
             decoder_input_ids: input of an encoder–decoder's decoder, (1, m) or a list of m, with its start token; None
                 for the model's own output. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
+            tensors: for a model that reads text with images, its processor's other tensors by name, such as
+                `pixel_values`: `model.trace_ids(**processor(text=…, images=…, return_tensors="pt"))`.
 
         Raises:
             ShapeError: not exactly one row, no integers, or ids and mask differ in shape.
@@ -238,6 +171,10 @@ class AttentionModel(Model):
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"{self.name} isn't an encoder–decoder; leave out decoder_input_ids")
+        if tensors:
+            return media.trace_tensors(
+                self._parts, {"input_ids": input_ids, "attention_mask": attention_mask, **tensors}, edits
+            )
         media.check_reads_text(self._parts)
         return texts.trace_ids(self._parts, input_ids, attention_mask, decoder_input_ids, edits)
 
@@ -320,32 +257,41 @@ class AttentionModel(Model):
 
     def generate(
         self,
-        text: str,
+        text: "str | media.Messages",
         tokens: int = 20,
         *,
         evict: Evict | None = None,
         special_tokens: bool = True,
         chat: bool = False,
+        picture: Picture | None = None,
+        pictures: Sequence[Picture] | None = None,
     ) -> Iterator[Trace]:
         """Continue a text by the likeliest token: yield a trace of the text, then one per new token.
 
         The text runs once; each new token runs as a step with the KV cache. If a test shows that steps differ from a
-        whole run, the whole text runs each time. Generation ends early if the model ends the text or is full.
+        whole run, the whole text runs each time. Generation ends early if the model ends the text or is full. With
+        images, the whole runs each time, and placeholders for images are never generated.
 
         Args:
-            text: the text to continue.
+            text: the text to continue; with images, also a chat's messages, as in `trace`.
             tokens: largest number of new tokens.
             evict: keys to evict from the KV cache, as an `av.Evict()`; None for none.
             special_tokens: as in `trace`.
             chat: as in `trace`.
+            picture: as in `trace`.
+            pictures: as in `trace`.
 
         Raises:
             UnsupportedModel: the model isn't a decoder with an unembedding, or its keys can't be evicted.
             UnusableText: the text is empty.
+            UnusablePicture: the model doesn't read images, or can't read this one.
             ShapeError: `tokens` is below 0.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
-        return texts.continue_text(self._parts, text, tokens, evict, Wording(special_tokens, chat))
+        if self._reads_beside or picture is not None or pictures is not None:
+            beside = media.one_or_several(picture, pictures)
+            return continue_beside(self._parts, text, beside, tokens, evict, chat=chat)
+        return texts.continue_text(self._parts, cast("str", text), tokens, evict, Wording(special_tokens, chat))
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Continue a trace of this decoder as `generate` does: yield one trace per new token.
@@ -363,6 +309,8 @@ class AttentionModel(Model):
             TraceError: the model has changed since the trace was made.
             ShapeError: `tokens` is below 0.
         """
+        if self._reads_beside:
+            return extend_beside(self._parts, trace, tokens, evict)
         return texts.extend_trace(self._parts, trace, tokens, evict)
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":

@@ -39,3 +39,16 @@ def between(call: Attention, start: int, stop: int) -> Attention:
         return value.narrow(-2, start, stop - start)
 
     return map_terms(call, narrow)
+
+
+def block(call: Attention, start: int, stop: int) -> Attention:
+    """View the call's queries and keys in one range, end excluded."""
+    counts = {"query": call.shape[-2], "key": call.shape[-1]}
+
+    def narrow(term: Term, value: Any) -> Any:
+        for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):
+            if name in counts and value.shape[axis] == counts[name]:
+                value = value.narrow(axis, start, stop - start)
+        return value
+
+    return map_terms(call, narrow)

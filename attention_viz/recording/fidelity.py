@@ -133,13 +133,14 @@ class _TwinCheck:
         rows = EagerRows.of(self.recorded, self.twin.original, count, self.real)
         with rows.listening():
             plain = self.twin.run(self.inputs, BY_ROWS)
-        if rows.heard != len(self.recorded.modules):
+        if not rows.complete:
             return None
         if self.twin.is_eager:
             self.own.take(plain)
         words = "for the output, and with transformers' eager attention on"
         reference = f"{self.own.words} {words} {count} rows from all over the text for the weights"
-        return self._compared(rows.error, self.own.words if count is None else reference, None, count)
+        error = max(rows.error, rows.behind.error)
+        return self._compared(error, self.own.words if count is None else reference, None, count)
 
     def _compared(
         self,

@@ -14,10 +14,11 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.operation.modules import Projection
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, recording
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.weights.matrix import matrix_of
-from attention_viz.recording.wiring import ColumnSource, Wiring, entering, hooked, rows
+from attention_viz.recording.wiring import ColumnSource, Wiring, entering, rows
 
 
 @dataclass(frozen=True, eq=False)

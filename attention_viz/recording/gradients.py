@@ -58,8 +58,10 @@ class _Tap(Recorder):
     outputs: list[list[Tensor]] = field(default_factory=list[list[Tensor]])
 
     def hear(self, call: Call) -> Tensor:
-        """Record a call; a repeated call adds the rest of its values' width."""
+        """Record a call; further pieces are the rest of its values' width, or its other chunks."""
         before = self.count
+        if self.again == 0:
+            self.outputs[-1] = []
         output = super().hear(call)
         if self.keep is not None and self.count - 1 not in self.keep:
             return output
@@ -91,10 +93,15 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
         _check_same(run, tap)
         remaining = iter(slopes)
         layers = [
-            _raised(layer.attention, torch.cat([next(remaining) for _ in pieces], dim=-1)[0])
+            _raised(layer.attention, _whole([next(remaining) for _ in pieces], layer.attention.shape[-2]))
             for layer, pieces in zip(run.layers, tap.outputs, strict=True)
         ]
     return Relevance(run.anatomy.by_stream(layers, run.numbers), words)
+
+
+def _whole(slopes: Sequence[Tensor], queries: int) -> Float[Tensor, "head query d_v"]:
+    """Join the slopes of an output's pieces, each (1, head, query, d_v), along values or queries."""
+    return torch.cat(list(slopes), dim=-1 if slopes[0].shape[-2] == queries else -2)[0]
 
 
 def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:

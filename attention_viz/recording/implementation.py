@@ -11,7 +11,7 @@ from torch import nn
 
 from attention_viz.recording.as_written import COMPILER
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
-from attention_viz.recording.recorder import OURS
+from attention_viz.recording.interface import OURS
 from attention_viz.sources.huggingface import PreTrainedConfig, PreTrainedModel
 
 FLEX = "flex_attention"

@@ -1,4 +1,4 @@
-"""Registers our attention function with transformers, and records its calls.
+"""Records attention calls.
 
 A context variable has the recorder, so threads can share a model.
 """
@@ -13,14 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit, edited
-from attention_viz.errors import UnsupportedModel
-from attention_viz.operation.attention import Attention, attend, fused, fusible
-from attention_viz.operation.masks import causal
+from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
-from attention_viz.recording.as_written import refuse_own_autocast
-from attention_viz.sources.huggingface import ALL_MASK_ATTENTION_FUNCTIONS as _MASKS
-from attention_viz.sources.huggingface import AttentionInterface, AttentionMaskInterface
+from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
+from attention_viz.recording.hooks import hooked
 from attention_viz.trace.memory import RestingFile
 
 # Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
@@ -28,15 +26,6 @@ from attention_viz.trace.memory import RestingFile
 BLOCKED_BELOW = -9e3
 
 Split = tuple[Tensor | None, Tensor | None]
-OURS = "attention_viz"
-
-# Keywords that change nothing in the result: what they stand for is already in the tensors, or concerns caching,
-# reporting or other kernels. Anything not named here or in the function's signature is refused.
-_HARMLESS = frozenset(
-    "position_ids use_cache cache_position encoder_hidden_states sliding_window deterministic is_causal "
-    "output_attentions output_hidden_states output_router_logits input_ids grid_thw cu_seq_lens_q cu_seq_lens_k "
-    "max_length_q max_length_k past_key_values past_key_value return_dict num_items_in_batch logits_to_keep".split()
-)
 
 
 def split_mask(mask: Tensor) -> Split:
@@ -46,30 +35,6 @@ def split_mask(mask: Tensor) -> Split:
     allowed = mask > BLOCKED_BELOW
     bias = None if torch.equal(allowed, mask == 0) else mask.masked_fill(~allowed, 0)
     return (None if bool(allowed.all()) else allowed), bias
-
-
-def unrecorded_mask(module: nn.Module, query: Tensor, key: Tensor, mask: Tensor | None, closed: object) -> Split:
-    """Return the mask of an unrecorded pass, while another thread has switched the model.
-
-    Under torch's fused kernel, where it may have begun, no mask may mean causal.
-    """
-    if mask is not None:
-        return split_mask(mask)
-    closed = getattr(module, "is_causal", True) if closed is None else closed
-    queries, keys = query.shape[-2], key.shape[-2]
-    if closed and queries > 1:
-        return torch.ones(queries, keys, dtype=torch.bool, device=query.device).tril(), None
-    return None, None
-
-
-def chosen_keys(indices: Tensor, keys: int) -> Tensor:
-    """Turn chosen keys, (batch, query, top-k), into a mask (batch, 1, query, key); −1 chooses none.
-
-    Models make this mask only for implementations they know. Source: DeepSeek-AI 2025, "DeepSeek-V3.2", section 2.1.
-    """
-    counts = torch.zeros(*indices.shape[:-1], keys, dtype=torch.int32, device=indices.device)
-    counts.scatter_add_(-1, indices.long().clamp_min(0), (indices >= 0).int())
-    return (counts > 0)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +69,19 @@ class Call:
 class Recorder:
     """Records one pass's attention calls in order, and applies its edits.
 
-    It does little during the pass, between matrices that fill the caches.
+    It does little during the pass, between matrices that fill the caches. What a module computes chunk by chunk in one
+    turn is one call; see `call_chunks`. Edits see it whole: once its chunks are known, the turn runs again with the
+    edited output.
 
     Attributes:
         keep: the calls to keep; None for all.
         rest: file for a long text's terms; None for memory.
         progress: called with the number of calls; raises to end the pass.
+        last: the call after which the pass ends.
         computing: whether our own function is running.
+        ending: modules whose turns are heard to end.
+        again: in a turn that runs again, the next chunk's number.
+        parted: modules that attended several times in one turn, but not over chunks.
     """
 
     edits: Sequence[Edit] = ()
@@ -120,11 +91,21 @@ class Recorder:
     progress: Callable[[int], object] | None = None
     last: int | None = None
     computing: bool = False
+    ending: frozenset[nn.Module] = frozenset()
+    again: int | None = None
+    parted: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
+    _chunks: dict[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
     _last: Call | None = None
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
     _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
+    _turns: TurnCounter = field(default_factory=TurnCounter)
+    _turn: int = 0
+    _open: list[Call] = field(default_factory=list[Call])
+    _late: AttentionVizError | None = None
+    _outputs: Sequence[Tensor] = ()
+    _blocks: dict[tuple[int, ...], Tensor] = field(default_factory=dict[tuple[int, ...], Tensor])
 
     @property
     def count(self) -> int:
@@ -141,8 +122,20 @@ class Recorder:
         """The kept calls' numbers."""
         return tuple(self._calls)
 
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """Each call's chunks by length; empty for a call of one."""
+        self._close()
+        return tuple(self._chunks.get(number, ()) for number in range(self.count))
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the last call has several chunks so far."""
+        return len(self._open) > 1
+
     def calls(self) -> tuple[Call, ...]:
         """Return the kept calls, head first."""
+        self._close()
         return tuple(call.of_row() for call in self._calls.values())
 
     def compute(self, call: Call) -> Tensor:
@@ -161,29 +154,110 @@ class Recorder:
                 f"{type(call.module).__name__} splits one text into {rows} rows; use a model that keeps a text in one "
                 "row"
             )
+        if self.again is not None:
+            self.again += 1
+            return self._outputs[self.again - 1]
         again = self._last is not None and self._last.again(call)
         self._last = call
-        if self.edits:
-            call = self._edited(call, self.count - again)
         if not again:
+            if self._is_chunk(call):
+                self._open.append(call)
+                return self._output(call)
+            self._close()
+            self._open = [call]
             self._modules.append(call.module)
         number = self.count - 1
+        if self.edits:
+            call = self._edited(call, number)
         if self.keep is None or number in self.keep:
-            kept = self._calls[number].beside(call) if again else call
-            self._calls[number] = kept if self.rest is None else replace(kept, attention=self.rest.take(kept.attention))
+            self._keep(number, self._calls[number].beside(call) if again else call)
         output = self._output(call)
         asked.get()()
         if self.progress is not None:
             self.progress(self.count)
-        if number == self.last:
+        if number == self.last and call.module not in self.ending:
             raise RunEnded
         return output
 
-    def _edited(self, call: Call, number: int) -> Call:
+    def begin_turn(self, module: nn.Module, _inputs: object = None) -> None:
+        """Count a module's turn."""
+        self._turns.begin(module)
+
+    def end_turn(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> object:
+        """Close the module's call; return the turn's new output if an edit changed joined chunks, else None."""
+        if self.again is not None or not self._open or self._open[-1].module is not module:
+            return None
+        output, self.computing = None, True
+        try:
+            changed = self._close()
+        finally:
+            self.computing = False
+        if changed:
+            self.again, self._outputs = 0, changed
+            try:
+                output = module.forward(*inputs, **named)
+            finally:
+                self.again, self._outputs = None, ()
+        if self.last == self.count - 1:
+            raise RunEnded
+        return output
+
+    def unhook(self) -> None:
+        """Remove the run's own hooks."""
+        self._turns.unhook()
+
+    def _is_chunk(self, call: Call) -> bool:
+        """Return whether a call continues the last one in the same turn of its module."""
+
+        def begin(module: nn.Module, _inputs: object) -> None:
+            if recording.get() is self:
+                self.begin_turn(module)
+
+        before, self._turn = self._turn, self._turns.of(call.module, begin)
+        if not self._open or self._open[-1].module is not call.module or self._turn != before:
+            return False
+        if continues(self._open[-1].attention, call.attention):
+            return True
+        self.parted[call.module] = None
+        return False
+
+    def _close(self) -> Sequence[Tensor]:
+        """Join the last call's chunks; return their outputs if an edit changed them."""
+        chunks, self._open = self._open, []
+        late, self._late = self._late, None
+        if len(chunks) < 2:
+            if late is not None:
+                raise late
+            return ()
+        number, module, attentions = self.count - 1, chunks[0].module, [one.attention for one in chunks]
+        lengths = self._chunks[number] = tuple(one.shape[-1] for one in attentions)
+        if lengths not in self._blocks:
+            self._blocks[lengths] = blocks(lengths, attentions[0].query.device)
+        call = whole = Call(module, joined(attentions, self._blocks[lengths]))
+        if self.edits:
+            call = self._edited(whole, number, whole=True)
+        if self.keep is None or number in self.keep:
+            self._keep(number, call)
+        if call is whole:
+            return ()
+        if module not in self.ending:
+            raise UnsupportedModel(f"can't edit {type(module).__name__} here, which attends in {len(chunks)} chunks")
+        return self._output(call).split(lengths, dim=-2)
+
+    def _keep(self, number: int, call: Call) -> None:
+        self._calls[number] = call if self.rest is None else replace(call, attention=self.rest.take(call.attention))
+
+    def _edited(self, call: Call, number: int, *, whole: bool = False) -> Call:
         if number >= len(self.places):
             raise UnsupportedModel(f"this run made an attention call, {number}, that the probe's run didn't make")
         own = call.of_row()
-        attention = edited(self.edits, self.places[number], own.attention)
+        try:
+            attention = edited(self.edits, self.places[number], own.attention)
+        except AttentionVizError as error:
+            # An edit may not fit a chunk, though it fits what its turn computes.
+            if whole or call.module not in self.ending:
+                raise
+            self._late, attention = error, own.attention
         return call if attention is own.attention else Call(call.module, attention).in_a_batch()
 
     def _output(self, call: Call) -> Tensor:
@@ -250,84 +324,24 @@ class RunEnded(BaseException):
 
 
 @contextlib.contextmanager
-def heard_by(recorder: Recorder) -> Generator[None]:
-    """Record the calls inside."""
-    token = recording.set(recorder)
+def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generator[None]:
+    """Record the calls inside; of `modules`, the ends of turns too."""
+
+    def begin(module: nn.Module, _inputs: object) -> None:
+        if recording.get() is recorder:
+            recorder.begin_turn(module)
+
+    def end(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _output: object) -> object:
+        return recorder.end_turn(module, inputs, named) if recording.get() is recorder else None
+
+    recorder.ending, token = frozenset(modules), recording.set(recorder)
     try:
-        yield
+        with hooked(modules, end, begin, first=True):
+            yield
     finally:
         recording.reset(token)
+        recorder.unhook()
 
 
 # Called at each attention call while a model is loaded; what it raises ends the load.
 asked: ContextVar[Callable[[], object]] = ContextVar("asked", default=lambda: None)
-
-
-def _attention(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None = None,
-    scaling: float | None = None,
-    dropout: float = 0.0,
-    softcap: float | None = None,
-    position_bias: Tensor | None = None,
-    s_aux: Tensor | None = None,
-    indices: Tensor | None = None,
-    **others: object,
-) -> tuple[Tensor, Tensor | None]:
-    """Compute attention for transformers: (batch, head, position, width) in, position first out."""
-    recorder = recording.get()
-    if recorder is None:
-        allowed, bias = unrecorded_mask(module, query, key, attention_mask, others.get("is_causal"))
-    else:
-        _refuse_unknown(module, dropout, others)
-        refuse_own_autocast(module, query, key, value)
-        allowed, bias = recorder.split(attention_mask)
-    if position_bias is not None:
-        bias = position_bias if bias is None else bias + position_bias
-    if indices is not None:
-        chosen = chosen_keys(indices, key.shape[-2])
-        allowed = chosen if allowed is None else allowed & chosen
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
-    if recorder is not None:
-        return recorder.compute(Call(module, attention)).transpose(1, 2).contiguous(), None
-    # Another caller's pass, which may need the weights of the model's own attention.
-    return attention.output.transpose(1, 2).contiguous(), attention.weights
-
-
-def _refuse_unknown(module: nn.Module, dropout: float, others: dict[str, object]) -> None:
-    """Refuse arguments that we would wrongly ignore."""
-    if not others.keys() <= _HARMLESS and (unknown := _unknown(others)):
-        raise UnsupportedModel(
-            f"{type(module).__name__} passes {', '.join(unknown)} to attention, which attention_viz.attend doesn't "
-            "know; without that term, weights could be wrong"
-        )
-    if dropout and module.training:
-        raise UnsupportedModel(f"{type(module).__name__} drops weights at random ({dropout}) even in evaluation mode")
-
-
-def _unknown(others: dict[str, object]) -> list[str]:
-    return sorted(name for name, value in others.items() if value is not None and name not in _HARMLESS)
-
-
-def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **options: Any) -> Tensor | None:
-    """Return eager attention's mask, quickly if causal, and let the recorder learn it."""
-    recorder = recording.get()
-    if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
-        return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)
-    allowed = _MASKS["sdpa"](batch_size, q_length, kv_length, *places, **options)
-    closed = allowed is None
-    if closed:
-        allowed = causal(q_length).to(options.get("device"))[None, None]
-    dtype = options.get("dtype", torch.float32)
-    mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
-    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
-    return mask
-
-
-AttentionInterface.register(OURS, _attention)
-# Decoders build their mask only for implementations that are named here; without it they would run unmasked.
-AttentionMaskInterface.register(OURS, _mask)

@@ -20,6 +20,8 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
+from attention_viz.recording.call_chunks import CallPart, chunks_of
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.implementation import Switch
 from attention_viz.recording.mixers.listening import edited_mixers, heard_mixers
 from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
@@ -29,7 +31,7 @@ from attention_viz.recording.outputs.returned import Returned, named_output_of, 
 from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
-from attention_viz.recording.wiring import Listener, Wiring, hooked
+from attention_viz.recording.wiring import Listener, Wiring
 from attention_viz.sources.huggingface import PreTrainedModel
 from attention_viz.trace.memory import LateOutput, RestingFile
 
@@ -48,6 +50,8 @@ class Pass:
         seconds: 0 if not measured.
         mixers: the kept calls of layers without a softmax.
         mixing: all of those calls' modules.
+        chunks: each call's chunks by length; empty for a call of one.
+        parted: modules that attended several times in one turn, but not over chunks.
     """
 
     output: Tensor | LateOutput
@@ -58,11 +62,19 @@ class Pass:
     seconds: float = 0.0
     mixers: tuple[MixerCall, ...] = ()
     mixing: tuple[nn.Module, ...] = ()
+    chunks: tuple[tuple[int, ...], ...] = ()
+    parted: tuple[nn.Module, ...] = ()
+
+    @property
+    def parts(self) -> list[CallPart]:
+        """All calls' chunks, in the model's order."""
+        return chunks_of(self.chunks or [()] * len(self.modules))
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
         """Combine a recorder's calls and an output."""
-        return cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
+        found = cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
+        return replace(found, chunks=recorder.chunks, parted=tuple(recorder.parted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +92,8 @@ class Runner:
     named: frozenset[str]
     door: AbstractContextManager[object] = field(default_factory=AsWritten)
     mixing: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
+    # The modules that attended so far, whose turns are heard to end.
+    _attending: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
     # Whether the output can be made row by row, once that was tried.
     _tried: list[bool] = field(default_factory=list[bool])
 
@@ -167,7 +181,8 @@ class Runner:
             return None
         rest = recorder.rest
         late = readout.late(hidden if rest is None else rest.put(hidden), rest)
-        return Pass(late, recorder.calls(), recorder.modules, recorder.numbers, name)
+        calls = recorder.calls()
+        return Pass(late, calls, recorder.modules, recorder.numbers, name, chunks=recorder.chunks)
 
     def _reads_out(self, inputs: Mapping[str, Tensor]) -> bool:
         """Return whether output rows follow from the body's states; tried once."""
@@ -244,10 +259,14 @@ class Runner:
     @contextlib.contextmanager
     def hearing(self, recorder: Recorder, *, slopes: bool = False) -> Generator[None]:
         """Run with our attention and a recorder; keep gradients only if `slopes`."""
-        with heard_by(recorder), self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
+        heard = heard_by(recorder, tuple(self._attending))
+        with heard, self.door, torch.inference_mode(False) if slopes else contextlib.nullcontext():
             mixing = edited_mixers(self.mixing, recorder.edits, recorder.places)
             with torch.set_grad_enabled(slopes), self.switch.ours(), mixing:
-                yield
+                try:
+                    yield
+                finally:
+                    self._attending.update(dict.fromkeys(recorder.modules))
 
     def run_open(self, recorder: Recorder, inputs: Mapping[str, Tensor]) -> Tensor:
         """Run with a recorder and gradients."""

@@ -14,15 +14,16 @@ from torch import Tensor, nn
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, first_line
 from attention_viz.recording.copied import copied
+from attention_viz.recording.hooks import HOOKS, hooked
 from attention_viz.recording.implementation import IMPLEMENTATION, Switch, configurations
 from attention_viz.recording.interception.following import FollowedCall, Following, Soften
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan, parameters_of
+from attention_viz.recording.interface import OURS
 from attention_viz.recording.mixers.listening import edited_mixers
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import output_of
-from attention_viz.recording.recorder import OURS, Recorder, heard_by
+from attention_viz.recording.recorder import Recorder, heard_by
 from attention_viz.recording.towers import mixer_labels
-from attention_viz.recording.wiring import HOOKS, hooked
 from attention_viz.sources.huggingface import PreTrainedModel
 
 # How many numbers of an output are made at a time, where nobody needs it whole: 16 MiB in float32.

@@ -1,19 +1,16 @@
 """The modules around an attention call."""
 
 import contextlib
-import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
 from attention_viz.operation.modules import Projection
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Recorder, recording
 from attention_viz.recording.weights.matrix import Projections, matrix_of
 from attention_viz.trace.trace import Layer
-
-# Nobody may hook or unhook while a model is being copied. Held for microseconds, or as long as a copy of it takes.
-HOOKS = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +124,8 @@ class Listener:
             if wiring.value is not None and module is wiring.value.module:
                 self._keep(number, "entered", entering(inputs, named))
         if number and module is self._wirings[number - 1].output:
+            if self._recorder.again is not None:  # the turn's second run counts
+                self._heard.pop((number - 1, "joined"), None)
             self._keep(number - 1, "joined", output)
 
     def _keep(self, number: int, what: str, tensor: Tensor | None) -> None:
@@ -144,24 +143,6 @@ class Listener:
         if source is None or not source.rotated or left is None:
             return None
         return source.read(left, after.shape[0])
-
-
-@contextlib.contextmanager
-def hooked(
-    modules: Iterable[nn.Module], hear: Callable[..., object], enter: Callable[..., None] | None = None
-) -> Generator[None]:
-    """Hook modules during the block; `hear` may return a new output, and gets module, inputs, named inputs, output."""
-    modules = list(modules)
-    with HOOKS:
-        handles = [module.register_forward_hook(hear, with_kwargs=True) for module in modules]
-        if enter is not None:
-            handles += [module.register_forward_pre_hook(enter) for module in modules]
-    try:
-        yield
-    finally:
-        with HOOKS:
-            for handle in handles:
-                handle.remove()
 
 
 def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor | None:

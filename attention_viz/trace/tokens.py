@@ -1,7 +1,7 @@
 """The tokens along an attention matrix's axes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
@@ -10,7 +10,7 @@ from attention_viz.trace.once import once
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
-__all__ = ["PADDING", "Tokens", "check_text"]
+__all__ = ["PADDING", "Region", "Tokens", "check_text"]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
@@ -43,6 +43,38 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Region:
+    """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
+
+    Attributes:
+        picture: the image's number, from 0.
+        top: its upper edge.
+        left: its left edge.
+        bottom: its lower edge.
+        right: its right edge.
+        thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
+    """
+
+    picture: int
+    top: float
+    left: float
+    bottom: float
+    right: float
+    thumbnail: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a rectangle outside the image, or without an area."""
+        inside = 0 <= self.top < self.bottom <= 1 and 0 <= self.left < self.right <= 1
+        if self.picture < 0 or not inside:
+            raise TraceError(f"a region needs an image's number and edges in order, from 0 to 1; got {astuple(self)}")
+
+    @property
+    def area(self) -> float:
+        """Its share of the image."""
+        return (self.bottom - self.top) * (self.right - self.left)
+
+
 @dataclass(frozen=True, repr=False)
 class Tokens:
     """A row of tokens from a tokenizer; every field has one entry per position.
@@ -58,6 +90,8 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
+        regions: for a text with images, the rectangle that each placeholder reads, measured inside the model; None for
+            words, and for placeholders that no pixel moves, such as ends of lines.
     """
 
     labels: tuple[str, ...]
@@ -68,6 +102,7 @@ class Tokens:
     sentence: tuple[int | None, ...] = field(default=())
     spelling: tuple[str, ...] = field(default=())
     place: tuple[tuple[float, ...] | None, ...] = field(default=())
+    regions: tuple[Region | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
         """Fill in missing rows and refuse unequal lengths."""
@@ -78,6 +113,7 @@ class Tokens:
             "sentence": (None,) * len(self.labels),
             "spelling": (_UNKNOWN,) * len(self.labels),
             "place": (None,) * len(self.labels),
+            "regions": (None,) * len(self.labels),
         }
         for name, default in blank.items():
             if not getattr(self, name):
@@ -210,6 +246,7 @@ class Tokens:
             padding=(*[False] * real, *[True] * filling),
             spelling=(*self.spelling[:real], *[_TEXT] * filling),
             place=(*self.place[:real], *[None] * filling),
+            regions=(*self.regions[:real], *[None] * filling),
         )
 
     @once

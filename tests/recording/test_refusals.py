@@ -17,7 +17,7 @@ from transformers.models.llama.modeling_llama import eager_attention_forward
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.recording import recorder
-from attention_viz.recording.recorder import OURS
+from attention_viz.recording.interface import OURS
 from tests.models.families import PLAIN, build, built, ids
 
 

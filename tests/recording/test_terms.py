@@ -13,7 +13,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
 
 import attention_viz as av
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.recorder import _attention  # pyright: ignore[reportPrivateUsage] -- the function itself
+from attention_viz.recording.interface import _attention  # pyright: ignore[reportPrivateUsage] -- the function itself
 from scripts.tiny import Family, tiny
 from tests.models.families import eager_twin, ids
 

@@ -24,10 +24,11 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REPEATED, close
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder, RunEnded
 from attention_viz.recording.weights.unchanged import changed
-from attention_viz.recording.wiring import entering, hooked, rows
+from attention_viz.recording.wiring import entering, rows
 from attention_viz.trace.kept import LayerNumber
 from attention_viz.trace.trace import Trace
 

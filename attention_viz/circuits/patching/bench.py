@@ -20,6 +20,7 @@ from attention_viz.operation.terms import map_terms
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.interception.plan import NO_PLAN
 from attention_viz.recording.mixers.listening import heard_mixers
 from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
@@ -27,7 +28,6 @@ from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
-from attention_viz.recording.wiring import hooked
 from attention_viz.trace.once import once
 from attention_viz.trace.tokens import Tokens
 

@@ -19,7 +19,8 @@ from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns
 from attention_viz.recording.gradients import ModelRun
-from attention_viz.recording.recorder import OURS, Call, heard_by
+from attention_viz.recording.interface import OURS
+from attention_viz.recording.recorder import Call, heard_by
 
 # So many tokens run at a time, those of all rows of a batch together.
 _TOKENS = 2048

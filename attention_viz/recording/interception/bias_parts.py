@@ -20,7 +20,8 @@ from attention_viz.recording.interception.plan import (
     computing,
     parameters_of,
 )
-from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by, split_mask
+from attention_viz.recording.interface import OURS
+from attention_viz.recording.recorder import Call, Recorder, heard_by, split_mask
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.twin import Twin
 

@@ -17,8 +17,9 @@ from attention_viz.recording.interception.bias_parts import named_parts
 from attention_viz.recording.interception.following import Softmaxes
 from attention_viz.recording.interception.plan import InterceptionPlan
 from attention_viz.recording.interception.proof import prove
+from attention_viz.recording.interface import OURS
 from attention_viz.recording.outputs.returned import outputs_of
-from attention_viz.recording.recorder import OURS, Call, Recorder, heard_by
+from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.twin import Twin
 

@@ -5,7 +5,7 @@ factor times its change, it is query · key, the factor is the scale, and the re
 only that factor proves anything. Softmax and output are then compared as in every run.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.differences import Real, weights_difference
+from attention_viz.recording.call_chunks import CallPart
+from attention_viz.recording.differences import Difference, Real, cut, kept_rows, weights_difference
 from attention_viz.recording.interception.following import FollowedCall, Following, Product
 from attention_viz.recording.interception.plan import CallSite, InterceptionPlan, computing, parameters_of
 from attention_viz.recording.recorder import BLOCKED_BELOW
@@ -150,38 +151,61 @@ def _moved(model: nn.Module, run: Callable[[], object], before: _ProofRun, which
 
 @dataclass(eq=False)
 class OwnWeights:
-    """Compares each softmax's output with the record's next call."""
+    """Compares each softmax's output with the record's next call, or its next chunk.
+
+    Attributes:
+        outputs: whether to compare the calls' outputs, too.
+        latest: the last weights, (head, query, key).
+    """
 
     recorded: "Pass"
     original: Mapping[nn.Module, nn.Module]
     real: Real
+    outputs: bool = False
     heard: int = 0
     error: float = 0.0
+    latest: Tensor | None = None
+    _parts: Sequence[CallPart] = field(init=False)
 
-    def hear(self, heard: FollowedCall) -> None:
-        """Compare one call."""
-        number, self.heard = self.heard, self.heard + 1
+    def __post_init__(self) -> None:
+        """List the chunks once."""
+        self._parts = self.recorded.parts
+
+    def hear(self, heard: FollowedCall) -> CallPart:
+        """Compare one call; return which."""
+        index, self.heard = self.heard, self.heard + 1
         modules = self.recorded.modules
-        if number >= len(modules) or self.original.get(heard.module) is not modules[number]:
+        known = index < len(self._parts)
+        if not known or self.original.get(heard.module) is not modules[self._parts[index].number]:
             raise UnsupportedModel(
                 f"can't compare {type(heard.module).__name__}, since our attention was called there by another module "
                 "or not at all"
             )
-        if number not in self.recorded.numbers:
-            return
-        call = self.recorded.calls[self.recorded.numbers.index(number)].attention
+        part, self.latest = self._parts[index], None
+        if part.number in self.recorded.numbers:
+            self._compare(part, heard)
+        return part
+
+    def _compare(self, part: CallPart, heard: FollowedCall) -> None:
+        call = part.of(self.recorded.calls[self.recorded.numbers.index(part.number)].attention)
         weights = heard.taken.left
         if weights.numel() != call.query.shape[0] * call.query.shape[1] * call.key.shape[1]:
             raise UnsupportedModel(
                 f"{type(heard.module).__name__} has weights of shape {tuple(weights.shape)}, but ours are {call.shape}"
             )
-        difference = weights_difference(call, weights.reshape(call.shape), self.real.of_call(number))
-        self.error = max(self.error, difference)
+        real = None if part.stop is not None else self.real.of_call(part.number)
+        self.latest = weights.reshape(call.shape)
+        self.error = max(self.error, weights_difference(call, self.latest, real))
+        if self.outputs:
+            rows, apart = kept_rows(real, call.shape[-2], weights.device), Difference()
+            theirs = heard.taken.value.reshape(call.output.shape)
+            apart.add(cut(call.output, rows), cut(theirs, rows))
+            self.error = max(self.error, apart.relative)
 
     def check_complete(self, softmaxes: int) -> None:
         """Refuse a run with other softmaxes after products."""
-        if not self.heard == len(self.recorded.modules) == softmaxes:
+        if not self.heard == len(self._parts) == softmaxes:
             raise UnsupportedModel(
-                f"{len(self.recorded.modules)} attention calls ran with ours, but its own code multiplies {self.heard} "
+                f"{len(self._parts)} attention calls ran with ours, but its own code multiplies {self.heard} "
                 f"of {softmaxes} softmaxes of products with values; all three must be equal"
             )

@@ -17,9 +17,9 @@ from torch.utils.hooks import RemovableHandle
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.hooks import HOOKS
 from attention_viz.recording.mixers.kernels import KERNELS, first_of, fourier, lightning, mlstm
 from attention_viz.recording.mixers.record import HEARING, Entered, MixerCall, MixerRecorder, with_first, without_first
-from attention_viz.recording.wiring import HOOKS
 
 __all__ = [
     "CONVOLUTION",

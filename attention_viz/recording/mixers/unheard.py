@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.wiring import hooked
+from attention_viz.recording.hooks import hooked
 
 __all__ = ["check_all_heard", "why_silent"]
 

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.copied import copied
+from attention_viz.recording.hooks import HOOKS
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.weights.unchanged import changed
-from attention_viz.recording.wiring import HOOKS
 from attention_viz.sources.huggingface import PreTrainedModel
 from attention_viz.trace.memory import LateOutput, RestingFile
 

@@ -18,7 +18,9 @@ from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.places import sample_of
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Real, weights_difference
+from attention_viz.recording.references.joined_outputs import JoinedOutputs
 from attention_viz.recording.runner import Pass
 from attention_viz.sources.huggingface import (
     ALL_MASK_ATTENTION_FUNCTIONS,
@@ -68,11 +70,12 @@ class EagerRows:
         count: rows per call; None for all, which then also compute the outputs.
     """
 
-    modules: Sequence[nn.Module]
+    parts: Sequence[tuple[CallPart, nn.Module]]
     calls: Mapping[int, Attention]
     original: Mapping[nn.Module, nn.Module]
     count: int | None
     real: Real
+    behind: JoinedOutputs
     heard: int = 0
     error: float = 0.0
 
@@ -80,38 +83,48 @@ class EagerRows:
     def of(cls, recorded: Pass, original: Mapping[nn.Module, nn.Module], count: int | None, real: Real) -> "EagerRows":
         """Compare with a recorded pass over the same text."""
         calls = dict(zip(recorded.numbers, (call.attention for call in recorded.calls), strict=True))
-        return cls(recorded.modules, calls, original, count, real)
+        parts = [(part, recorded.modules[part.number]) for part in recorded.parts]
+        return cls(parts, calls, original, count, real, JoinedOutputs(recorded, original))
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
         """Receive this thread's calls of twins set to `BY_ROWS`."""
         token = _listening.set(self)
         try:
-            yield
+            with self.behind.listening():
+                yield
         finally:
             _listening.reset(token)
 
+    @property
+    def complete(self) -> bool:
+        """Whether all recorded calls were heard."""
+        return self.heard == len(self.parts)
+
     def hear(self, asked: _AttentionArguments) -> Tensor:
         """Return a call's output, (batch, query, head, d_v), and compare some rows of its weights."""
-        number, self.heard = self.heard, self.heard + 1
-        if number >= len(self.modules) or self.modules[number] is not self.original.get(asked.module):
+        index, self.heard = self.heard, self.heard + 1
+        if index >= len(self.parts) or self.parts[index][1] is not self.original.get(asked.module):
             raise UnsupportedModel(f"{type(asked.module).__name__} makes a call that wasn't recorded")
+        part, kept = self.parts[index][0], self.parts[index][0].number in self.calls
+        self.behind.hear(part)
         if self.count is None:
-            cells = self.calls[number].shape[0] * asked.terms[1].shape[-2] if number in self.calls else 1
+            cells = self.calls[part.number].shape[0] * asked.terms[1].shape[-2] if kept else 1
             blocks = [torch.arange(asked.queries)[some] for some in row_slices(asked.queries, cells)]
-            return torch.cat([self._compare(number, asked, rows) for rows in blocks], dim=1)
-        if number in self.calls:
-            self._compare(number, asked, torch.tensor(sample_of(range(asked.queries), self.count)))
+            return torch.cat([self._compare(part, asked, rows) for rows in blocks], dim=1)
+        if kept:
+            self._compare(part, asked, torch.tensor(sample_of(range(asked.queries), self.count)))
         if asked.mask is None:  # where that stands for "looks everywhere", as it does in eager attention
             asked = _AttentionArguments(asked.module, asked.terms, None, {**asked.others, "is_causal": False})
         return asked.compute(sdpa_attention_forward)[0]
 
-    def _compare(self, number: int, asked: _AttentionArguments, rows: Tensor) -> Tensor:
+    def _compare(self, part: CallPart, asked: _AttentionArguments, rows: Tensor) -> Tensor:
         output, weights = asked.rows(rows.to(asked.terms[0].device)).compute(_eager(asked.module))
-        if number in self.calls:
+        if part.number in self.calls:
             if weights is None:
                 raise UnsupportedModel(f"{type(asked.module).__name__} has an eager attention without weights")
-            ours, real = self.calls[number].rows(rows.tolist()), self.real.of_call(number)
+            ours = part.of(self.calls[part.number]).rows(rows.tolist())
+            real = self.real.of_call(part.number) if part.stop is None else None
             real = None if real is None or len(real) != asked.queries else [real[row] for row in rows.tolist()]
             self.error = max(self.error, weights_difference(ours, weights[0], real))
         return output

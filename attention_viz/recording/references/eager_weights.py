@@ -1,5 +1,6 @@
 """Compares weights with those of eager attention in a run of the twin."""
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,14 +11,16 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Real, weights_difference
 from attention_viz.recording.interception.following import FollowedCall
 from attention_viz.recording.interception.proof import OwnWeights
+from attention_viz.recording.references.joined_outputs import JoinedOutputs, check_same_run
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.twin import Twin
 
-# Called with the number of a call in the record, and the weights of a run of a twin: (head, query, key).
-Take = Callable[[int, Tensor], None]
+# Called with a call in the record, or its chunk, and the weights of a run of a twin: (head, query, key).
+Take = Callable[[CallPart, Tensor], None]
 
 # Bytes of weights that are kept for a later comparison with a more exact run, at most: 64 MiB.
 _KEPT = 2**26
@@ -79,7 +82,7 @@ class EagerWeights:
         call = self.calls[position]
         self.latest = _weights_in(outputs, call.shape)
         if self.modules[position] is not module or self.latest is None:
-            raise UnsupportedModel(
+            raise _NoWeightsError(
                 f"can't verify {type(module).__name__}, which returns no attention weights of shape {call.shape}; use "
                 "an eager attention that returns them"
             )
@@ -134,7 +137,7 @@ class WeightsRun:
 
     recorded: Pass
     inputs: Mapping[str, Tensor]
-    kept: dict[int, Tensor] = field(default_factory=dict[int, Tensor])
+    kept: dict[CallPart, Tensor] = field(default_factory=dict[CallPart, Tensor])
     error: float | None = None
 
     @property
@@ -149,8 +152,8 @@ class WeightsRun:
         self.error = error if self.recorded.calls else None
         return output
 
-    def _keep(self, number: int, weights: Tensor) -> None:
-        self.kept[number] = weights.clone()
+    def _keep(self, part: CallPart, weights: Tensor) -> None:
+        self.kept[part] = weights.clone()
 
 
 def weights_bytes(call: Attention) -> int:
@@ -161,8 +164,19 @@ def weights_bytes(call: Attention) -> int:
 def run_for_weights(
     recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: Take | None = None
 ) -> tuple[Tensor, float]:
-    """Return the output of a run that exposes its weights, and our largest error."""
-    return (_by_softmaxes if twin.plan.sites else _by_eager)(recorded, twin, inputs, real, take)
+    """Return the output of a run that exposes its weights, and our largest error.
+
+    Modules return weights; those that don't, or that attend chunk by chunk, are followed from their products through
+    their softmaxes to the values.
+    """
+    if not twin.plan.sites and not any(recorded.chunks):
+        with contextlib.suppress(_NoWeightsError):
+            return _by_eager(recorded, twin, inputs, real, take)
+    return _by_softmaxes(recorded, twin, inputs, real, take)
+
+
+class _NoWeightsError(UnsupportedModel):
+    """Raised if a module doesn't return its weights."""
 
 
 def _by_eager(
@@ -174,7 +188,7 @@ def _by_eager(
         number = theirs.heard
         theirs.hear(module, outputs)
         if take is not None and theirs.heard > number and number in theirs.calls and theirs.latest is not None:
-            take(number, theirs.latest[0])
+            take(CallPart(number), theirs.latest[0])
 
     output = twin.run(inputs, "eager", hear)
     theirs.check_complete()
@@ -184,15 +198,18 @@ def _by_eager(
 def _by_softmaxes(
     recorded: Pass, twin: Twin, inputs: Mapping[str, Tensor], real: Real, take: Take | None
 ) -> tuple[Tensor, float]:
-    theirs = OwnWeights(recorded, twin.original, real)
-    calls = dict(zip(recorded.numbers, recorded.calls, strict=True))
+    calls_interface = not twin.plan.sites
+    theirs, behind = OwnWeights(recorded, twin.original, real, calls_interface), JoinedOutputs(recorded, twin.original)
 
     def hear(heard: FollowedCall) -> None:
-        number = theirs.heard
-        theirs.hear(heard)
-        if take is not None and number in calls:
-            take(number, heard.taken.left.reshape(calls[number].attention.shape))
+        part = theirs.hear(heard)
+        behind.hear(part)
+        if take is not None and theirs.latest is not None:
+            take(part, theirs.latest)
 
-    output, softmaxes = twin.run_followed(inputs, hear)
+    with behind.listening():
+        output, softmaxes = twin.run_followed(inputs, hear)
     theirs.check_complete(softmaxes)
-    return output, theirs.error
+    if calls_interface:
+        check_same_run(twin, inputs, output)
+    return output, max(theirs.error, behind.error)

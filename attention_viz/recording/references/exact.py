@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.operation.kernel import BOUNDS
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.recording.references.eager_weights import WeightsRun, run_for_weights
@@ -61,14 +62,15 @@ def _of_weights(
     theirs = dict(weights.kept)
     apart = 0.0
 
-    def keep(number: int, weights: Tensor) -> None:
-        theirs[number] = weights.clone()
+    def keep(part: CallPart, weights: Tensor) -> None:
+        theirs[part] = weights.clone()
 
-    def hold(number: int, weights: Tensor) -> None:
+    def hold(part: CallPart, weights: Tensor) -> None:
         nonlocal apart
-        rows = kept_rows(real.of_call(number), weights.shape[-2], weights.device)
+        known = real.of_call(part.number) if part.stop is None else None
+        rows = kept_rows(known, weights.shape[-2], weights.device)
         found = Difference()
-        found.add(cut(theirs.pop(number).to(dtype), rows), cut(weights, rows))
+        found.add(cut(theirs.pop(part).to(dtype), rows), cut(weights, rows))
         apart = max(apart, found.relative)
 
     if not theirs:

@@ -1,0 +1,129 @@
+"""Make a model's image tensors again from changed images, to measure each position's part of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+
+__all__ = ["Remade", "sizes_read"]
+
+Pixels = NDArray[np.uint8]
+# Images in the forward of a model, and what tells the rows and columns of their patches.
+PICTURE = "pixel_values"
+_GRIDS = ("image_grid_thw", "image_grid_hws", "image_grid_hw", "grid_thw", "spatial_shapes", "target_sizes")
+
+
+@dataclass(frozen=True, eq=False)
+class Remade:
+    """Random images of the shapes that were read, and their tensors.
+
+    Attributes:
+        tensors: those of the images that were read.
+        sizes: rows and columns of each image, in pixels.
+        patch: the side of a patch, in pixels.
+        process: returns the tensors of other images of these sizes.
+    """
+
+    tensors: Mapping[str, Tensor]
+    sizes: tuple[tuple[int, int], ...]
+    patch: int
+    process: Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What decides which position reads which part: shapes, and all numbers that aren't colours or words."""
+        found = list[object]()
+        for name, one in sorted(self.tensors.items()):
+            if not name.endswith(("_ids", "attention_mask", "labels")) or name == "aspect_ratio_ids":
+                small = not one.is_floating_point() and one.numel() <= 1000
+                found.append((name, tuple(one.shape), tuple(one.flatten().tolist()) if small else ()))
+        return (self.sizes, *found)
+
+    @property
+    def tiles(self) -> int:
+        """The number of tiles that the images were cut into; 0 if each is read as one, or as a list of patches."""
+        pixels = self.tensors[PICTURE]
+        rows = pixels.shape[:-3].numel() if pixels.ndim > 3 else 0
+        return rows if not is_packed(self.tensors) and rows > len(self.sizes) else 0
+
+    def changed(self, inside: Sequence[NDArray[np.bool_]]) -> dict[str, Tensor]:
+        """Return the tensors of random images, which are others inside the masks, (row, column) each."""
+        chance, made = np.random.default_rng(0), list[Pixels]()
+        for size, mask in zip(self.sizes, inside, strict=True):
+            dark = chance.integers(0, 100, (*size, 3), dtype=np.uint8)
+            bright = chance.integers(100, 256, (*size, 3), dtype=np.uint8)
+            made.append(np.where(mask[..., None], bright, dark))
+        return {**self.tensors, **_named(self.process(made), self.tensors)}
+
+    def with_tiles(self, numbers: Sequence[int]) -> dict[str, Tensor]:
+        """Return the tensors of random images with other numbers in some tiles."""
+        found = self.changed([np.zeros(size, np.bool_) for size in self.sizes])
+        pixels = found[PICTURE].clone()
+        several = pixels.reshape(-1, *pixels.shape[-3:])
+        several[list(numbers)] += 1 + several[list(numbers)].abs()
+        return {**found, PICTURE: several.reshape(pixels.shape)}
+
+
+def _named(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    names = {name for name in made if name in tensors and made[name].is_floating_point()}
+    if PICTURE not in names or any(made[name].shape != tensors[name].shape for name in names):
+        raise UnsupportedModel("the processor makes tensors of other shapes from images of the same size")
+    return {name: made[name] for name in names}
+
+
+def is_packed(tensors: Mapping[str, Tensor]) -> bool:
+    """Return whether images are lists of patches, with their rows and columns beside them."""
+    return any(name in tensors for name in _GRIDS)
+
+
+def sizes_read(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> list[tuple[tuple[int, int], ...]]:
+    """Return the images' possible sizes as read, rows and columns in pixels, likeliest first."""
+    grid = next((tensors[name] for name in _GRIDS if name in tensors), None)
+    if grid is not None:
+        counts: list[list[int]] = grid.reshape(-1, grid.shape[-1])[:, -2:].tolist()
+        return [tuple((rows * patch, columns * patch) for rows, columns in counts)] if len(counts) == pictures else []
+    pixels = tensors[PICTURE]
+    if pixels.ndim < 4:
+        return []
+    tiles, (height, width) = pixels.shape[:-3].numel(), pixels.shape[-2:]
+    if tiles == pictures:
+        return [((height, width),) * pictures]
+    counted = {tiles, tiles - 1} if pictures == 1 else set[int]()
+    cut = [(rows, count // rows) for count in sorted(counted) for rows in range(1, count + 1) if count % rows == 0]
+    return [((rows * height, columns * width),) for rows, columns in cut]
+
+
+def as_numbers(pictures: Sequence[Pixels], like: Tensor) -> Tensor:
+    """Return images as numbers about 0, in the shape of a model's input of one row per image."""
+    made = torch.stack([torch.from_numpy(one).movedim(-1, 0) for one in pictures]).to(like.dtype) / 64 - 2
+    return made[:, : like.shape[-3]].reshape(like.shape)
+
+
+def alike(made: Mapping[str, Any], tensors: Mapping[str, Tensor], *, numbers: bool = True) -> bool:
+    """Return whether images resized beforehand give the same tensors but for the resizing.
+
+    Args:
+        numbers: whether to compare the images' own numbers, and not just everything else.
+    """
+    for name, one in tensors.items():
+        other = made.get(name)
+        if not isinstance(other, Tensor) or other.shape != one.shape:
+            return False
+        if not one.is_floating_point() and not torch.equal(one, other):
+            return False
+    if not numbers:
+        return True
+    one, other = (of[PICTURE].double().flatten() for of in (tensors, made))
+    both = torch.stack([one - one.mean(), other - other.mean()])
+    sizes = both.norm(dim=1)
+    return bool(sizes.min() == 0) or float(both[0] @ both[1] / sizes.prod()) > _SAME
+
+
+# Resizing by another filter changes the numbers a little; cropping or filling up changes them altogether.
+_SAME = 0.8

@@ -1,0 +1,215 @@
+"""Measures the rectangle of an image that moves each placeholder of a text.
+
+The vision tower runs with every position attending to itself alone, on a random image of the same shape. Bands of the
+image are changed by the bits of their number in Gray code, each bit and its opposite, so that few runs tell all bands.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.media.remade import Remade
+from attention_viz.recording.batches.batch import whole_output
+from attention_viz.recording.hooks import hooked
+from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
+from attention_viz.trace.tokens import Region
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from attention_viz.recording.runner import Runner
+
+# A position reads a band if the band moves it by this share of the band that moves it most; in a reduced copy of the
+# picture, whose resizing spreads each pixel, by the larger share.
+_SUPPORT, _REDUCED = 0.02, 0.4
+# A position that moves less than this share of the largest move isn't moved by the picture.
+_STILL = 1e-5
+# A tile that covers more than this of each side of an image covers all of it.
+_WHOLE = 0.9
+# More bands than this along a side are joined.
+_MOST_BANDS = 128
+
+
+class Apart(Recorder):
+    """Lets each position attend to itself alone."""
+
+    def hear(self, call: Call) -> Tensor:
+        """Return each position's own value, (row, head, query, d_v)."""
+        query, key, value = (getattr(call.attention, name) for name in ("query", "key", "value"))
+        if query.shape[-2] != key.shape[-2] or query.ndim != 4:
+            return whole_output(call.attention)
+        return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
+
+
+def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
+    """Return the language model's input, (position, width), with the positions of images kept apart."""
+    body, recorder, found = language_of(runner.model), Apart(), list[Tensor]()
+
+    def enter(_module: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
+        if recording.get() is recorder:
+            if isinstance(read := named.get("inputs_embeds"), Tensor):
+                found.append(read[0].detach().double().cpu())
+            raise RunEnded
+
+    with hooked([body], lambda *_heard: None, enter, named=True):
+        with contextlib.suppress(RunEnded), runner.hearing(recorder):
+            runner.model(**(runner.settings | dict(inputs)))
+    if not found or found[0].ndim != 2:
+        raise UnsupportedModel(f"can't find the input of the language model of {type(runner.model).__name__}")
+    return found[0]
+
+
+def language_of(model: Any) -> nn.Module:
+    """Return the language model inside a model that reads images, too."""
+    with contextlib.suppress(Exception):
+        if isinstance(body := model.get_decoder(), nn.Module) and body is not model:
+            return body
+    raise UnsupportedModel(f"{type(model).__name__} has no language model of its own to put a picture into")
+
+
+class _Moves:
+    """Runs a model on changed images, and measures how far each placeholder moves."""
+
+    def __init__(self, runner: "Runner", remade: Remade, marks: Sequence[int]) -> None:
+        """Run it unchanged."""
+        self._runner, self._remade, self._marks = runner, remade, list(marks)
+        self._still = self._read(remade.changed([np.zeros(size, np.bool_) for size in remade.sizes]))
+
+    def _read(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        return embedded(self._runner, self._runner.inputs(tensors))[self._marks]
+
+    def by(self, tensors: Mapping[str, Tensor]) -> Tensor:
+        """Return each placeholder's move, (placeholder,)."""
+        return (self._read(tensors) - self._still).square().sum(dim=1).sqrt()
+
+    def coded(self, count: int, change: Callable[[Sequence[int]], Mapping[str, Tensor]]) -> Tensor:
+        """Return the moves by each bit of `count` numbers and by its opposite, (bit, 2, placeholder)."""
+        found = list[Tensor]()
+        for bit in range((count - 1).bit_length()):
+            halves = ([one for one in range(count) if _bit(one, bit) == which] for which in (0, 1))
+            found.append(torch.stack([self.by(change(half)) for half in halves]))
+        return torch.stack(found) if found else torch.zeros(0, 2, len(self._marks))
+
+    def banded(self, axis: int, count: int) -> Callable[[Sequence[int]], Mapping[str, Tensor]]:
+        """Return a function that changes some of `count` bands of every image, along its rows or columns."""
+
+        def change(numbers: Sequence[int]) -> Mapping[str, Tensor]:
+            return self._remade.changed([_bands(size, axis, count, numbers) for size in self._remade.sizes])
+
+        return change
+
+    def pictured(self, numbers: Sequence[int]) -> Mapping[str, Tensor]:
+        """Return the tensors with some images changed as a whole."""
+        sizes = enumerate(self._remade.sizes)
+        return self._remade.changed([np.full(size, one in numbers, np.bool_) for one, size in sizes])
+
+
+def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Region | None, ...]:
+    """Return the rectangle that each placeholder reads; None if no pixel moves it, or all of several tokens' image.
+
+    Args:
+        remade: the images' shapes.
+        marks: the placeholders' positions in the text.
+
+    Raises:
+        UnsupportedModel: the language model's input isn't accessible.
+    """
+    moves, sizes = _Moves(runner, remade, marks), remade.sizes
+    whole = moves.by(moves.pictured(range(len(sizes))))
+    still = whole <= _STILL * whole.max()
+    pictures = _candidates(moves.coded(len(sizes), moves.pictured), len(sizes), _SUPPORT)
+    tiles = torch.zeros(len(marks), dtype=torch.long)
+    if remade.tiles:
+        tiles = _candidates(moves.coded(remade.tiles, remade.with_tiles), remade.tiles, _SUPPORT).int().argmax(dim=1)
+    counts = [min(_MOST_BANDS, max(1, max(size[axis] for size in sizes) // remade.patch)) for axis in (0, 1)]
+    coded = [moves.coded(count, moves.banded(axis, count)) for axis, count in enumerate(counts)]
+    reduced = torch.zeros(len(marks), dtype=torch.bool)
+    if remade.tiles:
+        reduced = _reduced([_candidates(one, count, _SUPPORT) for one, count in zip(coded, counts, strict=True)], tiles)
+    spans = list[Tensor]()
+    for axis, (count, one) in enumerate(zip(counts, coded, strict=True)):
+        found = torch.where(reduced[:, None], _candidates(one, count, _REDUCED), _candidates(one, count, _SUPPORT))
+        if not _is_plain(found[~still], tiles[~still]):
+            change = moves.banded(axis, count)
+            found = _of_each(torch.stack([moves.by(change([band])) for band in range(count)], dim=1), reduced)
+        spans.append(found)
+    places = [
+        None if still[at] or int(pictures[at].sum()) != 1 else int(pictures[at].int().argmax())
+        for at in range(len(marks))
+    ]
+    rows, columns = spans
+    return tuple(
+        None if picture is None else _region(picture, places.count(picture), rows[at], columns[at], reduced[at])
+        for at, picture in enumerate(places)
+    )
+
+
+def _region(picture: int, several: int, rows: Tensor, columns: Tensor, reduced: Tensor) -> Region | None:
+    """Return a placeholder's rectangle; None if it reads the whole image, like others."""
+    edges = [
+        (int(inside.nonzero()[0]) / len(inside), (int(inside.nonzero()[-1]) + 1) / len(inside))
+        for inside in (rows, columns)
+        if bool(inside.any())
+    ]
+    if len(edges) < 2 or (several > 1 and edges == [(0, 1), (0, 1)]):
+        return None
+    (top, bottom), (left, right) = edges
+    return Region(picture, top, left, bottom, right, bool(reduced))
+
+
+def _bit(number: int, bit: int) -> int:
+    """Return a bit of a number in Gray code, whose neighbours differ by one bit."""
+    return (number ^ number >> 1) >> bit & 1
+
+
+def _bands(size: tuple[int, int], axis: int, count: int, numbers: Sequence[int]) -> "NDArray[np.bool_]":
+    """Return the pixels in some of an image's bands."""
+    band = np.arange(size[axis]) * count // size[axis]
+    inside = np.isin(band, list(numbers))
+    return np.broadcast_to(inside[:, None] if axis == 0 else inside[None], size)
+
+
+def _candidates(coded: Tensor, count: int, share: float) -> Tensor:
+    """Return which numbers may have moved each placeholder, (placeholder, number): no run denies them."""
+    moved = coded > share * coded.amax(dim=(0, 1), keepdim=True) if len(coded) else coded > 0
+    found = torch.ones(coded.shape[-1], count, dtype=torch.bool)
+    for bit, runs in enumerate(moved):
+        for number in range(count):
+            found[:, number] &= runs[_bit(number, bit)]
+    return found
+
+
+def _of_each(moves: Tensor, reduced: Tensor) -> Tensor:
+    """Return which bands moved each placeholder, from a run per band, (placeholder, band)."""
+    share = torch.where(reduced, _REDUCED, _SUPPORT)[:, None]
+    return (moves > share * moves.amax(dim=1, keepdim=True)) & (moves > 0)
+
+
+def _is_plain(found: Tensor, tiles: Tensor) -> bool:
+    """Return whether each placeholder's bands are neighbours, and each two of one tile have the same bands or none.
+
+    Only then do the codes tell its bands alone.
+    """
+    for tile in tiles.unique():
+        kinds = found[tiles == tile].unique(dim=0).int()
+        if bool((kinds.sum(dim=0) > 1).any()) or not bool(kinds.any(dim=1).all()):
+            return False
+        if bool((kinds.diff(dim=1, prepend=kinds.new_zeros(len(kinds), 1)).clamp_min(0).sum(dim=1) > 1).any()):
+            return False
+    return True
+
+
+def _reduced(spans: Sequence[Tensor], tiles: Tensor) -> Tensor:
+    """Return which placeholders are of a tile that covers the whole image, where others cover parts."""
+    covers = {
+        int(tile): min(float(span[tiles == tile].any(dim=0).float().mean()) for span in spans) > _WHOLE
+        for tile in tiles.unique()
+    }
+    if all(covers.values()):
+        return torch.zeros(len(tiles), dtype=torch.bool)
+    return torch.tensor([covers[int(tile)] for tile in tiles])

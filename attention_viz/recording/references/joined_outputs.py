@@ -1,0 +1,97 @@
+"""Compares the outputs of joined chunks with their use in the model, and a followed run with the plain one."""
+
+import contextlib
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.operation.kernel import BOUNDS
+from attention_viz.recording.call_chunks import CallPart
+from attention_viz.recording.differences import Difference
+from attention_viz.recording.hooks import hooked
+from attention_viz.recording.runner import Pass
+from attention_viz.recording.twin import Twin
+from attention_viz.recording.wiring import entering, rows
+
+
+@dataclass(eq=False)
+class JoinedOutputs:
+    """Compares the outputs of joined chunks with the input of the module behind them, which proves their order.
+
+    Attributes:
+        original: the model's module by the twin's.
+        error: the largest error relative to the largest number.
+    """
+
+    recorded: Pass
+    original: Mapping[nn.Module, nn.Module]
+    error: float = 0.0
+    _open: int | None = None
+
+    def hear(self, part: CallPart) -> None:
+        """Await the module behind a call after its last chunk."""
+        lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
+        if part.stop is not None and part.stop == sum(lengths):
+            self._open = part.number
+
+    @contextlib.contextmanager
+    def listening(self) -> Generator[None]:
+        """Hook the twin's modules that attend in chunks, and those inside them."""
+        joins = {
+            module for module, lengths in zip(self.recorded.modules, self.recorded.chunks, strict=False) if lengths
+        }
+        outer = [twin for twin, one in self.original.items() if one in joins]
+        if not outer:
+            yield
+            return
+        inner = {one: None for twin in outer for one in twin.modules() if one is not twin}
+
+        def enter(_module: nn.Module, inputs: tuple[object, ...], named: Mapping[str, object]) -> None:
+            self._take(entering(inputs, named))
+
+        def end(module: nn.Module, *_others: object) -> None:
+            if self._open is not None:
+                raise UnsupportedModel(
+                    f"can't verify {type(module).__name__}, which attends in chunks: no module in it takes their "
+                    "joined outputs"
+                )
+
+        with hooked(inner, lambda *_: None, enter, named=True), hooked(outer, end):
+            yield
+
+    def _take(self, entered: Tensor | None) -> None:
+        number, self._open = self._open, None
+        if number is None or number not in self.recorded.numbers:
+            return
+        call = self.recorded.calls[self.recorded.numbers.index(number)]
+        ours = call.attention.output.transpose(0, 1).flatten(1)
+        theirs = rows(entered, len(ours))
+        if theirs is None or theirs.shape != ours.shape:
+            got = "nothing" if entered is None else tuple(entered.shape)
+            raise UnsupportedModel(
+                f"can't verify {type(call.module).__name__}, which attends in chunks: the module behind them takes "
+                f"{got}, not their joined outputs, {tuple(ours.shape)}"
+            )
+        apart = Difference()
+        apart.add(ours, theirs)
+        self.error = max(self.error, apart.relative)
+
+
+def check_same_run(twin: Twin, inputs: Mapping[str, Tensor], followed: Tensor) -> None:
+    """Refuse a followed run that isn't the plain eager one, bit by bit, or as close as two plain runs."""
+    plain = twin.run(inputs, "eager")
+    if _same(plain, followed):
+        return
+    apart = Difference()
+    apart.add(followed, plain)
+    repeats = _same(plain, twin.run(inputs, "eager"))
+    if repeats or apart.relative > BOUNDS.get(plain.dtype, 0.0):
+        raise UnsupportedModel(
+            f"can't verify {type(twin.model).__name__}: followed, it runs differently, by {apart.relative:.1e} relative"
+        )
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and bool(((one == other) | (one.isnan() & other.isnan())).all())
