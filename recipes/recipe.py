@@ -6,6 +6,7 @@ from typing import Protocol, TypeAlias
 
 from torch import Tensor
 from transformers.modeling_utils import PreTrainedModel
+from transformers.processing_utils import ProcessorMixin
 from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 __all__ = ["Figures", "Recipe", "Snapshot", "Trained"]
@@ -25,11 +26,16 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Trained:
-    """What came of a training run."""
+    """What came of a training run.
+
+    Attributes:
+        processor: prepares a text with its image, for a model that reads both.
+    """
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerFast
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    processor: ProcessorMixin | None = None
 
 
 class Train(Protocol):

@@ -1,6 +1,6 @@
 """Every recipe by the name of its model: a new one is a module with a RECIPE, and a line here."""
 
-from recipes import coreference, induction, lists, recall, recall_mamba, translation
+from recipes import coreference, induction, lists, recall, recall_mamba, shapes, translation
 from recipes.recipe import Recipe
 
 __all__ = ["RECIPES"]
@@ -12,4 +12,5 @@ RECIPES: dict[str, Recipe] = {
     "lists": lists.RECIPE,
     "recall": recall.RECIPE,
     "recall-mamba": recall_mamba.RECIPE,
+    "shapes": shapes.RECIPE,
 }

@@ -23,6 +23,8 @@ def save(recipe: Recipe, trained: Trained, folder: Path) -> Figures:
         What was measured.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if trained.processor is not None:
+        trained.processor.save_pretrained(folder)
     _save_tokenizer(trained.tokenizer, folder)
     nn.Module.to(trained.model, torch.float16)
     trained.model.save_pretrained(folder)

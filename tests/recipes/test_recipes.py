@@ -21,6 +21,8 @@ from recipes import (
     recall,
     recall_mamba,
     repeated_words,
+    shapes,
+    shapes_scenes,
     translation,
 )
 from recipes.induction import KEPT, snapshots_to_keep
@@ -51,7 +53,10 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(recipe: Re
     assert not first.equal(weights(recipe, recipe.seed + 1))
 
 
-def test_a_model_comes_back_from_disk_as_it_was_but_for_half_precision(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_model_comes_back_from_disk_as_it_was_but_for_half_precision(
+    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shapes, "IMAGES", 5)  # an untrained model never ends its answers
     trained = recipe.train(recipe.seed, stop=1)
     before = {name: value.half().float() for name, value in trained.model.state_dict().items()}
     save(recipe, trained, tmp_path)
@@ -71,6 +76,8 @@ def test_nothing_that_is_held_out_has_run_for_training() -> None:
     assert not any(lists.is_held_out(lists.draw(chance, unseen=False)) for _ in range(300))
     assert not any(pairs.draw(chance, unseen=False, first=True).held_out for _ in range(300))
     assert all(text.held_out for text in pairs.held_out(30, first=True))
+    assert not any(shapes_scenes.draw(chance, unseen=False).held_out for _ in range(300))
+    assert all(scene.held_out for scene in shapes_scenes.held_out(30))
 
 
 def test_the_vocabulary_has_every_word_that_can_be_drawn() -> None:
@@ -80,10 +87,18 @@ def test_the_vocabulary_has_every_word_that_can_be_drawn() -> None:
         (translation.tokenizer(), lambda: (one := french_sentences.draw(chance, unseen=False)).source + one.french),
         (induction.tokenizer(), lambda: repeated_words.row(chance)),
         (pairs.tokenizer(first=True), lambda: list(pairs.draw(chance, unseen=False, first=True).words)),
+        (shapes.tokenizer(), lambda: _spoken(chance)),
         (pairs.tokenizer(first=False), lambda: list(pairs.draw(chance, unseen=False, first=False).words)),
     ):
         known = words.get_vocab()
         assert {word for _ in range(2000) for word in draw()} <= known.keys()
+
+
+def _spoken(chance: Random) -> list[str]:
+    """All questions about an image, and their answers."""
+    scene = shapes_scenes.draw(chance, unseen=False)
+    turns = [*sum(shapes_scenes.questions(scene).values(), []), shapes_scenes.caption(scene)]
+    return " ".join(f"{turn.question} {turn.answer}" for turn in turns).split()
 
 
 def test_a_question_about_pairs_has_the_answer_that_its_text_gives() -> None:

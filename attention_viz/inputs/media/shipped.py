@@ -6,6 +6,7 @@ from pathlib import Path
 from attention_viz.trace.kind import InputKind
 
 _FOLDER = Path(__file__).with_name("samples")
+_OURS = "drawn by `draw_shapes` for this; free of rights"
 
 
 @dataclass(frozen=True)
@@ -32,4 +33,9 @@ SAMPLES: dict[str, Sample] = {
         "“She opened the window and looked at the river.”",
         "spoken by espeak-ng for this; free of rights",
     ),
+    "shapes-two": Sample("shapes-two.png", InputKind.BESIDE, "a red circle and a blue square", _OURS),
+    "shapes-three": Sample("shapes-three.png", InputKind.BESIDE, "a yellow triangle and two more shapes", _OURS),
+    "shapes-alike": Sample("shapes-alike.png", InputKind.BESIDE, "three shapes, two of them orange", _OURS),
+    "shapes-four": Sample("shapes-four.png", InputKind.BESIDE, "four shapes of four colours", _OURS),
+    "shapes-one": Sample("shapes-one.png", InputKind.BESIDE, "a blue cross", _OURS),
 }

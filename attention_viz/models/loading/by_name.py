@@ -42,7 +42,7 @@ def load(
         device: "cpu", "cuda" …; "auto" uses a GPU if there is one.
         dtype: "float32", "float16" or "bfloat16"; "auto" is float32 on a CPU and the model's own dtype on a GPU.
         cancelled: called repeatedly from this thread; return True to stop. A running download finishes first.
-        alone: make a folder or hub model that reads text beside an image read text only.
+        alone: make a model that reads text beside an image read text only.
 
     Raises:
         LoadCancelled: `cancelled` returned True.
@@ -65,7 +65,7 @@ def load(
 
         return Scratch()
     if name in CATALOGUE:
-        return _load_from_catalogue(name, device, dtype, cancelled)
+        return _load_from_catalogue(name, device, dtype, cancelled, alone)
     return _load_from_folder(name, device, dtype, cancelled, alone)
 
 
@@ -96,7 +96,9 @@ def _load_from_folder(
     return load_adapter(Path(name), str(name), base, lambda: _go_on(name, cancelled))
 
 
-def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable[[], bool]) -> "AttentionModel":
+def _load_from_catalogue(
+    name: str, device: str, dtype: str, cancelled: Callable[[], bool], alone: bool
+) -> "AttentionModel":
     from attention_viz.models.loading.load_folder import load_folder
 
     entry = CATALOGUE[name]
@@ -114,7 +116,14 @@ def _load_from_catalogue(name: str, device: str, dtype: str, cancelled: Callable
     if entry.path is None:
         raise ModelNotFound(f"{name} is not on this machine; run attention-viz models --install {name}")
     return load_folder(
-        entry.path, name, device=device, dtype=dtype, sha256=entry.sha256, cancelled=cancelled, shipped=True
+        entry.path,
+        name,
+        device=device,
+        dtype=dtype,
+        sha256=entry.sha256,
+        cancelled=cancelled,
+        alone=alone,
+        shipped=True,
     )
 
 

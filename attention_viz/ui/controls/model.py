@@ -19,6 +19,7 @@ from attention_viz.sources.catalogue import how_to_install
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import DEFAULT, State, write_address
 from attention_viz.ui.address.kinds import notice, number_words
+from attention_viz.ui.controls.thing import shown_models
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import load_in_place, show_problem
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -109,7 +110,7 @@ def pick_model() -> None:
     widgets.preset("source", source.name)
     st.selectbox(
         "Model",
-        [*CATALOGUE, *allowed.other_sources(), *file],
+        [*shown_models(model), *allowed.other_sources(), *file],
         key="source",
         on_change=_take_source,
         width=widgets.fitting(source.name),

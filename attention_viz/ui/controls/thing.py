@@ -11,6 +11,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
@@ -67,6 +68,12 @@ def show_thing(state: State, kind: InputKind) -> None:
         _ask(kind)
         _window(state)
         st.caption(KEPT)
+
+
+def shown_models(chosen: str) -> list[str]:
+    """Return the catalogue's models whose input some page shows, and the chosen one."""
+    kinds = (InputKind.TEXT, *SHOWN_ON)
+    return [name for name, entry in CATALOGUE.items() if entry.reads in kinds or name == chosen]
 
 
 def is_shown_on(page: str, kind: InputKind) -> bool:

@@ -10,7 +10,7 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.controls import pickers
-from attention_viz.ui.controls.thing import choose_sample
+from attention_viz.ui.controls.thing import SHOWN_ON, choose_sample, shown_models
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.layout import follow_theme
 from attention_viz.ui.parts.markdown import plain
@@ -58,10 +58,10 @@ def show_header() -> None:
 def show_examples() -> None:
     """Draw the model's examples, then others', which also choose their model."""
     chosen = visit.shared().model
-    for model in dict.fromkeys((chosen, *CATALOGUE)):
+    for model in dict.fromkeys((chosen, *shown_models(chosen))):
         entry = CATALOGUE.get(model)
         texts = entry.examples if entry is not None else ()
-        samples = () if entry is None else entry.samples
+        samples = entry.samples if entry is not None and entry.reads in SHOWN_ON else ()
         if model == chosen and not samples:
             texts = texts or EXAMPLES
         if texts or samples:
