@@ -79,14 +79,26 @@ class Run:
         self._beginnings[count] = found
         return found
 
+    @once
+    def words(self) -> str:
+        """The stream of the text's words; the first, if there is no text."""
+        from attention_viz.analysis.measured import word_stream
+
+        return word_stream(self.trace)
+
     @property
     def tokens(self) -> int:
-        """The first stream's query count."""
-        return len(self.trace.query_tokens(self.trace.streams[0]))
+        """The number of words."""
+        return len(self.trace.query_tokens(self.words))
+
+    @property
+    def beside(self) -> bool:
+        """Whether the text stands beside an image."""
+        return self.trace.seen.picture is not None and self.words != "picture"
 
     def stream(self, name: str | None) -> str:
-        """Return the stream of that name, with a softmax or without, else the first."""
-        return name if name in self.trace.streams else self.trace.streams[0]
+        """Return the stream of that name, with a softmax or without, else the words'."""
+        return name if name in self.trace.streams else self.words
 
     def mixes(self, stream: str | None) -> bool:
         """Return whether the stream's layers have no softmax, so that their weights are signed."""

@@ -46,7 +46,7 @@ def description(page: str, state: State) -> str:
 def _thing(state: State) -> str:
     """Name the text, image or audio, in one short line."""
     entry = CATALOGUE.get(state.model)
-    if entry is None or entry.reads not in MEDIA:
+    if entry is None or entry.reads.has_text:
         return _text(state)
     sample = SAMPLES.get(state.shown)
     return "your own file" if sample is None else sample.shows

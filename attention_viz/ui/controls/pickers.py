@@ -71,9 +71,9 @@ def choose(
         show_fold(what=folded, leave_out=unused)
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
-                if kind == InputKind.TEXT:
+                if kind.has_text:
                     text_box("Sentence", "text", labelled=False)
-                else:
+                if kind.medium is not None:
                     show_thing(visit.shared(), kind)
             if other_text is not None and kind == InputKind.TEXT:
                 with st.container(key="other-text"):

@@ -58,15 +58,17 @@ def _other_way(trace: "Trace", without: Sequence[int]) -> str:
 
 def _stopped_words(trace: "Trace", state: State) -> str:
     """Explain why generation stopped early; "" if it didn't."""
+    from attention_viz.analysis.measured import word_stream
+
     asked, made = state.more, trace.provenance.generated
     edits = [edit for edit in trace.provenance.edits if not is_eviction(edit)]
     if not state.facts.continues_text or made >= asked or edits:
         return ""
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):
-        return f"{begun}it reads at most {len(trace.query_tokens())}."
+        return f"{begun}it reads at most {len(trace.query_tokens(word_stream(trace)))}."
     (likely,) = candidates(state.request, trace, 1).values()
-    return f"{begun}its next token, “{trace.query_tokens().write(likely.token[0])}”, ends the text."
+    return f"{begun}its next token, “{trace.query_tokens(word_stream(trace)).write(likely.token[0])}”, ends the text."
 
 
 def accent_words(trace: "Trace") -> str:

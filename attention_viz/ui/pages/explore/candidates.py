@@ -7,10 +7,12 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz import views
+from attention_viz.analysis.measured import word_stream
 from attention_viz.explorer import is_long
 from attention_viz.explorer.chart_payload import Bars
 from attention_viz.serving.runs import Run, candidates, reads_on
 from attention_viz.trace.spelling import SPACE, number_repeats, set_apart
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
@@ -30,6 +32,10 @@ _COUNT = 6
 _MOST_MASKS = 3
 
 
+def _words(trace: Trace) -> Tokens:
+    return trace.query_tokens(word_stream(trace))
+
+
 def _show_steps(trace: Trace, back: int) -> None:
     made = trace.provenance.generated
     if not made:
@@ -41,7 +47,7 @@ def _show_steps(trace: Trace, back: int) -> None:
 
 
 def _step_words(trace: Trace, position: int) -> str:
-    tokens = trace.query_tokens()
+    tokens = _words(trace)
     if position + 1 >= len(tokens):
         return ""
     last, following = map(set_apart, tokens.written[position : position + 2])
@@ -57,8 +63,8 @@ def row_of_step(run: Run, state: State, back: int) -> tuple[int, int] | None:
     """Return a step's row and strongest key (sinks last); None if the text is cut."""
     if not back or not _stays_whole(run, state):
         return None
-    position, keys = _position(run, back), run.trace.key_tokens()
     stream = run.stream(state.stream)
+    position, keys = _position(run, back), run.trace.key_tokens(stream)
     layer, head = run.place(stream, state.layer, state.head)
     row = run.trace.attention(layer, stream).head(head).rows([position]).weights[0].abs()
 
@@ -82,12 +88,11 @@ def _stays_whole(run: Run, state: State) -> bool:
 
 def _attending(run: Run, state: State) -> tuple[int, int] | None:
     """Return the nearest layer with a softmax, and head; None if there is none."""
-    streams = run.trace.attention_streams
-    return run.place(streams[0], state.layer, state.head) if streams else None
+    return run.place(run.words, state.layer, state.head) if run.words in run.trace.attention_streams else None
 
 
 def _position(run: Run, back: int) -> int:
-    return len(run.trace.query_tokens()) - 1 - back
+    return len(_words(run.trace)) - 1 - back
 
 
 def _show_cache(trace: Trace, place: tuple[int, int] | None, position: int) -> None:
@@ -158,17 +163,17 @@ def show_candidates(
     )
     with frame:
         for position, likely in list(found.items())[:_MOST_MASKS]:
-            mask = trace.query_tokens().written[position]
+            mask = _words(trace).written[position]
             title = CANDIDATES_TITLE if decoder else f"Prediction at {mask}"
             st.markdown(f"**{plain(title)}**")
             if decoder:
-                _show_steps(trace, len(trace.query_tokens()) - 1 - position)
+                _show_steps(trace, len(_words(trace)) - 1 - position)
                 if uncut:
                     st.caption(plain(uncut))
             st.caption(plain(_sentence(trace, position, likely, decoder=decoder)))
-            names = [trace.query_tokens().write(token) for token in likely.token]
+            names = [_words(trace).write(token) for token in likely.token]
             show_bars(Bars(names, list(likely.probability), largest=1, words=title), f"candidates-{position}")
-            if (place := _attending(run, state)) is not None:
+            if (place := _attending(run, state)) is not None and not run.beside:
                 _show_row(trace, place, position)
             if position == next(iter(found)):
                 writes = hold_writes(run, state)
@@ -176,14 +181,14 @@ def show_candidates(
                 _show_cache(trace, place, position)
                 if place is not None:
                     _show_eviction(state)
-                if place is not None and position == len(trace.query_tokens()) - 1 and not state.own:
+                if place is not None and position == len(_words(trace)) - 1 and not state.own:
                     _offer_why(trace, likely)
     return writes
 
 
 def _show_row(trace: Trace, place: tuple[int, int], position: int) -> None:
     """Show the head's largest weights of the row that the prediction comes from."""
-    (layer, head), (stream, *_) = place, trace.attention_streams
+    (layer, head), stream = place, word_stream(trace)
     last = set_apart(trace.query_tokens(stream).written[position])
     row = trace.attention(layer, stream).head(head).rows([position]).weights[0].detach().float().cpu()
     heaviest = [int(key) for key in row.topk(min(_COUNT, len(row))).indices if row[key] > 0]
@@ -194,7 +199,7 @@ def _show_row(trace: Trace, place: tuple[int, int], position: int) -> None:
 
 
 def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
-    words = [trace.query_tokens().write(token).strip(f"{SPACE} ") for token in likely.token]
+    words = [_words(trace).write(token).strip(f"{SPACE} ") for token in likely.token]
     words = [word for word in dict.fromkeys(words) if word]
     if not words:
         return
@@ -206,10 +211,10 @@ def _offer_why(trace: Trace, likely: pandas.DataFrame) -> None:
 
 
 def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder: bool) -> str:
-    best = set_apart(trace.query_tokens().write(likely.token[0]))
+    best = set_apart(_words(trace).write(likely.token[0]))
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."
-    last = set_apart(trace.query_tokens().written[-1])
+    last = set_apart(_words(trace).written[-1])
     if words := _step_words(trace, position):
         return words
     return f"Likeliest after the last row, “{last}”, from all heads together: “{best}”."
