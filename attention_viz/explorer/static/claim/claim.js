@@ -36,7 +36,7 @@ export function createClaim(view) {
   return {
     node,
     draw() {
-      rows.before(isPointing(view), JSON.stringify([view.now.stream.name, view.now.at, view.now.pair]));
+      rows.before(isPointedAt(view), JSON.stringify([view.now.stream.name, view.now.at, view.now.pair]));
       sentence.replaceChildren(...sentenceOf(view));
       const {words, weight} = besideOf(view);
       aside.textContent = words;
@@ -116,11 +116,11 @@ function rowOf({recording, now: {stream, at}}, {query, key}) {
 /** Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
  * @param {ClaimView} view */
 function atRest(view) {
-  return !isPointing(view) && !view.told?.() && !view.recording.header.reading;
+  return !isPointedAt(view) && !view.told?.() && !view.recording.header.reading;
 }
 
 /** @param {Pick<View, "store">} view */
-function isPointing({store: {state}}) {
+function isPointedAt({store: {state}}) {
   return state.overQuery !== null || state.overKey !== null || state.preview !== null;
 }
 
