@@ -12,22 +12,22 @@ from transformers.modeling_utils import PreTrainedModel
 from transformers.tokenization_utils_tokenizers import TokenizersBackend as PreTrainedTokenizerFast
 
 from recipes import shapes_scenes as scenes
-from recipes.heads import weights
+from recipes.heads import weights, without_head
 from recipes.recipe import Figures
 from recipes.shapes_scenes import KINDS, PATCHES, SHARE, Scene, Turn
 from recipes.training import pad
 
-__all__ = ["START", "Asked", "about", "answers", "asked", "hiding", "looks", "measure", "rates"]
+__all__ = ["START", "Asked", "about", "answers", "asked", "hiding", "looks", "measure", "rates", "rates_without"]
 
 # The beginning token and the image.
 START = 1 + PATCHES
 HEADS = 4
 ROWS_AT_ONCE = 250
-# The word of an answer that a head's look belongs to, by kind of question: its name and position in the answer.
+# The words of an answer that are measured, by kind of question: a name and the position in the answer.
 SPOKEN = {
     "colour": {"colour": 0},
-    "shape": {"shape": 1},
-    "there": {"there_colour": 1, "there_shape": 2},
+    "shape": {"the": 0, "shape": 1},
+    "there": {"a": 0, "a_colour": 1, "a_shape": 2},
     "place": {"row": 0, "column": 1},
 }
 
@@ -99,6 +99,17 @@ def rates(rows: Sequence[Asked], right: Sequence[bool]) -> dict[str, float]:
 
 def _is_absent(turn: Turn) -> bool:
     return turn.about is None and turn.kind != "caption"
+
+
+def rates_without(model: PreTrainedModel, words: PreTrainedTokenizerFast, layer: int, rows: Sequence[Asked]) -> Figures:
+    """Return how many answers are right without each head of a layer, by kind."""
+    figures = Figures()
+    for head in range(HEADS):
+        with without_head(projections(model)[layer], head, HEADS):
+            said = answers(model, words, rows)
+        right = [text == turn.answer for text, (_, turn) in zip(said, rows, strict=True)]
+        figures |= {f"without_{head}_{kind}": rate for kind, rate in rates(rows, right).items()}
+    return figures
 
 
 def about(rows: Sequence[Asked], right: Sequence[bool]) -> list[Asked]:
@@ -217,6 +228,6 @@ def measure(model: PreTrainedModel, words: PreTrainedTokenizerFast, count: int) 
     for name, seen in looks(model, words, known).items():
         layer, head = divmod(int(seen[..., 0].argmax()), seen.shape[1])
         figures |= {f"{name}_layer": layer, f"{name}_head": head}
-        on_shape, weight, times = seen[layer, head].tolist()
-        figures |= {f"{name}_on_shape": on_shape, f"{name}_weight": weight, f"{name}_times": times}
+        on, weight, times = seen[layer, head].tolist()
+        figures |= {f"{name}_on": on, f"{name}_weight": weight, f"{name}_times": times}
     return figures | hiding(model, words, known)

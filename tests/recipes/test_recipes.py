@@ -97,7 +97,8 @@ def test_the_vocabulary_has_every_word_that_can_be_drawn() -> None:
 def _spoken(chance: Random) -> list[str]:
     """All questions about an image, and their answers."""
     scene = shapes_scenes.draw(chance, unseen=False)
-    turns = [*sum(shapes_scenes.questions(scene).values(), []), shapes_scenes.caption(scene)]
+    questions = shapes_scenes.questions(scene).values()
+    turns = [*(turn for turns in questions for turn in turns), shapes_scenes.caption(scene)]
     return " ".join(f"{turn.question} {turn.answer}" for turn in turns).split()
 
 

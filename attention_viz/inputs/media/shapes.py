@@ -14,11 +14,11 @@ __all__ = ["COLOURS", "COLUMNS", "DRAWN", "ROWS", "SHAPES", "SIDE", "Shape", "co
 SIDE = 64
 COLOURS = {
     "red": (214, 40, 40),
-    "orange": (247, 140, 20),
     "yellow": (246, 212, 44),
     "green": (46, 148, 68),
     "blue": (38, 92, 208),
     "purple": (142, 58, 178),
+    "black": (34, 34, 34),
 }
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 ROWS = ("top", "middle", "bottom")
@@ -81,8 +81,8 @@ DRAWN = {
         Shape("purple", "cross", "bottom", "right"),
     ),
     "shapes-alike": (
-        Shape("orange", "diamond", "top", "right"),
-        Shape("orange", "square", "middle", "left"),
+        Shape("black", "diamond", "top", "right"),
+        Shape("black", "square", "middle", "left"),
         Shape("blue", "diamond", "bottom", "centre"),
     ),
     "shapes-four": (
@@ -107,10 +107,10 @@ def draw_shapes(shapes: Iterable[Shape], name: str = "shapes") -> Picture:
     shapes = list(shapes)
     if taken := [one.place for one in shapes if sum(one.place == other.place for other in shapes) > 1]:
         raise ValueError(f"{len(taken)} shapes are {taken[0]}; draw at most one per place")
-    pixels = np.broadcast_to(np.float64(_GROUND), (SIDE, SIDE, 3))
+    pixels = np.broadcast_to(np.array(_GROUND, np.float64), (SIDE, SIDE, 3))
     for shape in shapes:
         share = coverage(shape)[..., None]
-        pixels = pixels + share * (np.float64(COLOURS[shape.colour]) - pixels)
+        pixels = pixels + share * (np.array(COLOURS[shape.colour], np.float64) - pixels)
     picture = Picture(np.round(pixels).astype(np.uint8))
     picture.name = name
     return picture

@@ -35,7 +35,7 @@ SAMPLES: dict[str, Sample] = {
     ),
     "shapes-two": Sample("shapes-two.png", InputKind.BESIDE, "a red circle and a blue square", _OURS),
     "shapes-three": Sample("shapes-three.png", InputKind.BESIDE, "a yellow triangle and two more shapes", _OURS),
-    "shapes-alike": Sample("shapes-alike.png", InputKind.BESIDE, "three shapes, two of them orange", _OURS),
+    "shapes-alike": Sample("shapes-alike.png", InputKind.BESIDE, "three shapes, two of them black", _OURS),
     "shapes-four": Sample("shapes-four.png", InputKind.BESIDE, "four shapes of four colours", _OURS),
     "shapes-one": Sample("shapes-one.png", InputKind.BESIDE, "a blue cross", _OURS),
 }
