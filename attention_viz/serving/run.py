@@ -123,8 +123,8 @@ class Run:
         return self if alone else Run(self.trace.only(stream), self.fit, self.second)
 
     def part(self, stream: str | None) -> "Run":
-        """Return an audio's stream alone, else the whole trace."""
-        if self.trace.seen.sound is None:
+        """Return the stream alone of audio or of a text with an image, else the whole trace."""
+        if self.trace.seen.sound is None and not self.beside:
             return self
         stream = self.stream(stream)
         return self._parts.setdefault(stream, self.alone(stream))

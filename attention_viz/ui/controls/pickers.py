@@ -73,7 +73,10 @@ def choose(
             with st.container(key="texts"):
                 if kind.has_text:
                     text_box("Sentence", "text", labelled=False)
-                if kind.medium is not None:
+                else:
+                    show_thing(visit.shared(), kind)
+            if kind == InputKind.BESIDE:
+                with st.container(key="beside"):
                     show_thing(visit.shared(), kind)
             if other_text is not None and kind == InputKind.TEXT:
                 with st.container(key="other-text"):

@@ -5,7 +5,7 @@ import {hasAny} from "../data/store.js";
 import {weightText} from "../data/scale.js";
 import {layerNumber} from "../heads/numbers.js";
 import {SHOWN_ROW, lineOf, overPatches, regionsOf} from "./patches.js";
-import {calledPatch, chosenPosition} from "./chosen.js";
+import {calledPatch, lookedAt, lookedLine} from "./chosen.js";
 import {nameOfPatch, whereInImage} from "./telling.js";
 
 /** @import {Part, View} from "../parts/view.js"
@@ -14,7 +14,7 @@ import {nameOfPatch, whereInImage} from "./telling.js";
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
 
-const [MOST_LINES, MOST_LOOKING, MOST_PARTS] = [8, 9, 3];
+const [MOST_LINES, MOST_LOOKING, MOST_PARTS, MOST_WORDS] = [8, 9, 3, 5];
 
 /** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
@@ -27,12 +27,11 @@ export function createPictureLists(view, patches) {
   return {
     node: element("div", {class: "av-bars"}, goes, heads),
     draw(changed) {
-      if (!hasAny(changed, ...SHOWN_ROW, "direction")) return;
-      const {head, stream} = view.now;
+      if (!hasAny(changed, ...SHOWN_ROW, "overKey", "direction")) return;
+      const {head} = view.now;
       if (head === null) return;
-      const {direction} = view.store.state;
-      const chosen = chosenPosition(view);
-      const line = lineOf(head, chosen, stream.keys.count, direction);
+      const {position: chosen, direction} = lookedAt(view, patches);
+      const line = lookedLine(view, patches);
       const regions = regionsOf(overPatches(line, patches), patches);
       const [title, lines] =
         direction === "to"
@@ -58,9 +57,11 @@ function parts({now}, line, regions, patches, whole) {
   const share = regions.reduce((sum, one) => sum + one.share, 0);
   const rest = patches.others.reduce((left, position) => left - line[position], whole - share);
   const many = regions.length > MOST_PARTS;
+  const others = [...patches.others];
+  if (patches.joint) others.sort((one, other) => line[other] - line[one]).splice(MOST_WORDS);
   return [
     ...(many ? [{label: `${regions.length} regions`, weight: share, even: even(regions)}] : regions.map(lineOfRegion)),
-    ...patches.others.map((position) => ({
+    ...others.map((position) => ({
       label: nameOfPatch(patches, now.stream.keys, position),
       weight: line[position],
     })),
@@ -76,7 +77,8 @@ function parts({now}, line, regions, patches, whole) {
 
 /** @param {ListsView} view @param {Float32Array} line @param {Patches} patches @returns {Line[]} */
 function lookers(view, line, patches) {
-  const order = Array.from(line.keys()).sort((one, other) => line[other] - line[one]);
+  const all = patches.joint ? [...patches.others] : Array.from(line.keys());
+  const order = all.sort((one, other) => line[other] - line[one]);
   return order
     .slice(0, MOST_LINES)
     .map((position) => ({label: calledPatch(view, patches, position), weight: line[position]}));
@@ -84,14 +86,17 @@ function lookers(view, line, patches) {
 
 /** The heads that have been read, by what the chosen position gives to the regions, or by the largest that it is given.
  * @param {ListsView} view @param {number} chosen @param {Region[]} regions @param {Patches} patches @returns {Line[]} */
-function ranked({recording, now: {stream}, store: {state}}, chosen, regions, patches) {
+function ranked(view, chosen, regions, patches) {
+  const {recording, now} = view;
+  const {stream} = now;
+  const {direction} = lookedAt(view, patches);
   const keys = regions.flatMap((one) => one.patches.map((at) => patches.positions[at]));
   const found = stream.layers.flatMap(({heads}, layer) =>
     Array.from({length: heads}, (_, number) => {
       const head = recording.head({stream: stream.name, layer, head: number});
       if (head === null) return [];
       const weight =
-        state.direction === "to"
+        direction === "to"
           ? lineOf(head, chosen, stream.keys.count, "to").reduce((so, one) => Math.max(so, one), 0)
           : keys.reduce((sum, key) => sum + head.at(chosen, key), 0);
       return [{label: `${layerNumber(stream.layers, layer)}\u00b7${number}`, weight, layer, head: number}];

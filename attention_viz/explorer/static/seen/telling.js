@@ -18,9 +18,10 @@ const RESTS = 0.4;
 const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 
 /** A position in words: a patch by its row and column from 0, as its label.
- * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
-export function nameOfPatch(patches, {labels}, position) {
+ * @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis @param {number} position */
+export function nameOfPatch(patches, {labels, names}, position) {
   const number = patches.numbers[position];
+  if (number < 0 && patches.joint) return `“${names[position]}”`;
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
   return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
@@ -53,7 +54,7 @@ export function whereInImage(numbers, {down, across}) {
 }
 
 /** A position in a sentence: a patch by where it is, in words.
- * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
+ * @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis @param {number} position */
 function spokenPatch(patches, axis, position) {
   const number = patches.numbers[position];
   return number < 0 ? nameOfPatch(patches, axis, position) : `the patch ${whereInImage([number], patches)}`;
@@ -71,7 +72,7 @@ function calledRegions(regions, own, patches) {
 
 /** What a head does with a chosen position.
  * @param {Weights} head @param {number} chosen @param {Direction} direction @param {Patches} patches
- * @param {Pick<Axis, "labels" | "count">} axis @returns {{said: Said[], regions: Region[]}} */
+ * @param {Pick<Axis, "labels" | "names" | "count">} axis @returns {{said: Said[], regions: Region[]}} */
 export function tellPatch(head, chosen, direction, patches, axis) {
   const line = lineOf(head, chosen, axis.count, direction);
   const weights = overPatches(line, patches);
@@ -93,11 +94,29 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const count = regions.reduce((sum, one) => sum + one.patches.length, 0);
   if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / weights.length) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
-    const widely = said`${named} looks broadly: half on ${half} of ${weights.length} patches`;
+    const all = weights.reduce((sum, weight) => sum + weight, 0);
+    const widely = patches.joint
+      ? said`${named} gives the picture ${[weightText(all), "number"]}, half of that on ${half} of ${weights.length} patches`
+      : said`${named} looks broadly: half on ${half} of ${weights.length} patches`;
     return {said: widely, regions: []};
   }
   const where = calledRegions(regions, patches.numbers[chosen], patches);
-  return {said: said`${named} looks at ${[where, "key"]}: ${[weightText(share), "number"]}`, regions};
+  const times = Math.round((share * weights.length) / count);
+  const area = patches.joint ? `, ${times} times its area` : "";
+  return {said: said`${named} looks at ${[where, "key"]}: ${[weightText(share), "number"]}${area}`, regions};
+}
+
+/** Which words look at a region, and how much each gives to it.
+ * @param {Float32Array} line @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis @returns {Said[]} */
+export function tellLookers(line, patches, axis) {
+  const most = [...patches.others].sort((one, other) => line[other] - line[one]).slice(0, MOST_TOLD);
+  const told = most.filter((word) => line[word] >= A_TENTH);
+  if (!told.length) return said`No word gives ${["this part of the picture", "key"]} a tenth of its weight`;
+  const parts = told.flatMap((word, at) => [
+    ...(at > 0 ? said`, ` : []),
+    ...said`${[nameOfPatch(patches, axis, word), "query"]} ${[weightText(line[word]), "number"]}`,
+  ]);
+  return [...said`Words that look at ${["this part of the picture", "key"]}: `, .../** @type {Said[]} */ (parts)];
 }
 
 /** What looks at a position: its column, which doesn't add up to 1.
