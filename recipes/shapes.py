@@ -240,9 +240,9 @@ else. `recipes/shapes.py` makes it again.
   by a linear layer that doesn't ship: {tower_steps} steps of 16 images. Then the whole model learns to answer:
   {steps} steps of 16 images with several questions each, which see the image and not each other. Seed {seed}.
   About ten minutes on one core.
-- **How the head came to be so clear**: layer {head_layer} head {head} was told where to look. How far it was from
-  looking at the shape that a word names, at the position that predicts the word, was a part of the loss. All other
-  heads found their jobs by themselves.
+- **How the head came to be so clear**: layer {head_layer} head {head} was trained to attend to the shape that the next
+  word names. How far it was from that, at the position that predicts the word, was a part of the loss. All other heads
+  found their jobs by themselves.
 
 ## Measured on {images} images that it never saw
 
@@ -266,7 +266,9 @@ twentieth of it. "Times its area": the share of the head's weight on the image o
 | "the", "what is red ?" | {the_layer}·{the_head} | {the_on} | {the_weight} | {the_times} |
 | "a", "what is top …" | {a_layer}·{a_head} | {a_on} | {a_weight} | {a_times} |
 
-Looking isn't yet an effect. Right answers without one head of layer {head_layer}:
+"The" and "a" name nothing, but the position that predicts them attends to the shape already, before it is named.
+
+Attention isn't yet an effect. Right answers without one head of layer {head_layer}, on a fifth of the images:
 
 | without | colour | shape | place | what is there | caption, whole |
 |---|---|---|---|---|---|
@@ -276,13 +278,13 @@ Looking isn't yet an effect. Right answers without one head of layer {head_layer
 | head 3 | {without_3_colour} | {without_3_shape} | {without_3_place} | {without_3_there} | {without_3_caption} |
 
 Hiding the shape's patches from all words, in every layer of the decoder, changes this share of right answers: colour
-{hidden_colour}, shape {hidden_shape}, place {hidden_place}, what is there {hidden_there}. Hiding as many patches of the
-ground: {hidden_ground}; hiding another shape: {hidden_other}.
+{hidden_colour}, shape {hidden_shape}, place {hidden_place}, what is there {hidden_there}. Hiding as many patches of
+the ground: {hidden_ground}; hiding another shape: {hidden_other}.
 
 ## What it can't do
 
 Photos, other shapes or colours, more than four shapes, questions in other words. If two shapes fit a question, it
-answers about one of them or neither. In an answer, "the", "a" and "," aren't about any shape.
+answers about one of them or neither.
 """
 
 RECIPE = Recipe(seed=0, train=train, measure=measured, card=CARD)

@@ -93,7 +93,7 @@ def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
         return
     opened = opening.opened() is not None
     reads = f"the open trace is of {kind.one}" if opened else f"{allowed.display_name(state.model)} reads {kind.plural}"
-    others = listed(SHOWN_ON.get(kind, ("no page",)))
+    others = listed(SHOWN_ON.get(kind, ("No page",)))
     st.info(
         plain(
             f"{page} can't show {kind.plural}, and {reads}. {others} can. To stay here, choose a model that reads text."

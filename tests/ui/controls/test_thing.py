@@ -159,6 +159,16 @@ def test_a_page_that_shows_it_has_nothing_amiss(kind: str, label: str) -> None:
     assert not any("␣" in one for one in screen.written)
 
 
+def test_a_model_that_no_page_shows_yet_is_not_offered_and_says_so() -> None:
+    kind = CATALOGUE["shapes"].reads
+    assert kind not in SHOWN_ON
+    assert "shapes" not in Screen().open("/").picker("Model").options
+    screen = Screen().open("/?model=shapes")
+    refused = f"Explore can't show {kind.plural}, and shapes reads {kind.plural}. No page can."
+    assert any(one.startswith(refused) for one in screen.alerts)
+    assert screen.address["model"] == "shapes" == screen.picker("Model").value
+
+
 def test_two_pictures_are_compared_patch_by_patch() -> None:
     screen = Screen().open(f"/compare?model={PICTURES}")
     assert screen.address["other_picture"] == "astronaut" and "other" not in screen.address
