@@ -27,15 +27,19 @@ class Inputs:
     model: "PreTrainedModel"
     limit: int | None
 
-    def row(self, ids: Tensor | Sequence[int], what: str = "ids") -> Tensor:
-        """Return one row of the model's ids, (1, n); refuse anything else."""
+    def row(self, ids: Tensor | Sequence[int], what: str = "ids", *, placed: bool = False) -> Tensor:
+        """Return one row of the model's ids, (1, n); refuse anything else.
+
+        Args:
+            placed: whether placeholders for images are allowed, since these are passed, too.
+        """
         target = "target" if what == "decoder ids" else "text"
         if isinstance(ids, list | tuple):
             wrong = next((one for one in ids if type(one) is not int), None)
             if wrong is not None or not ids:
                 found = "none" if wrong is None else f"one with {type(wrong).__name__} in it"
                 raise ShapeError(f"trace_ids takes a list of {what}, 1 whole number or more; got {found}")
-            self.check_ids(ids, target)  # before they become a tensor, which holds no number of any size
+            self.check_ids(ids, target, placed=placed)  # before they become a tensor, which holds no number of any size
             return torch.tensor([ids])
         if not isinstance(ids, Tensor):
             raise ShapeError(
@@ -48,7 +52,7 @@ class Inputs:
             raise ShapeError(f"trace_ids takes one row of {what}, (1, n) with n ≥ 1; got {tuple(ids.shape)}")
         if ids.dtype not in (torch.int32, torch.int64):
             raise ShapeError(f"{what} must be whole numbers, int64 or int32; got {ids.dtype}")
-        self.check_ids(cast("list[int]", ids[0].tolist()), target)
+        self.check_ids(cast("list[int]", ids[0].tolist()), target, placed=placed)
         return ids
 
     def check_tokens(self, tokens: Tokens) -> None:
@@ -63,7 +67,7 @@ class Inputs:
             )
         self.check_ids(tokens.numbers)
 
-    def check_ids(self, ids: Sequence[int], what: str = "text") -> None:
+    def check_ids(self, ids: Sequence[int], what: str = "text", *, placed: bool = False) -> None:
         """Refuse ids that the model doesn't know, and more than it can read."""
         if self.limit is not None and len(ids) > self.limit:
             raise TextTooLong(self.name, len(ids), self.limit, what)
@@ -74,15 +78,15 @@ class Inputs:
                 f"the {what} has a token {wrong[0]}; {self.name} knows the ids 0 to {known - 1}. Use the tokenizer "
                 "that the model was trained with, or add ids with model.resize_token_embeddings"
             )
-        for number, kind in _placeholders(self.model).items():
-            if number in ids:
+        for number, kind in placeholders(self.model).items():
+            if number in ids and not (placed and kind == "an image"):
                 raise UnusableText(
                     f"token {number} of the {what} is a placeholder for {kind}, which {self.name} didn't get; remove "
                     "the placeholder"
                 )
 
 
-def _placeholders(model: "PreTrainedModel") -> dict[int, str]:
+def placeholders(model: "PreTrainedModel") -> dict[int, str]:
     """Return the ids of placeholders for images, videos and sounds, with their kinds."""
     kinds = {"image": "an image", "video": "a video", "audio": "audio", "speech": "audio"}
     found = {

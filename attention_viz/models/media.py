@@ -1,20 +1,22 @@
 """Run images and sounds through a pretrained model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusablePicture, UnusableText
 from attention_viz.inputs.labelling import tokens_of_ids
-from attention_viz.inputs.media.beside import Beside, BesideReader
+from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import CLASSES, InputField, Medium
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
+from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.recording.layout.positions import numbered
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
@@ -39,26 +41,73 @@ def check_reads_text(parts: ModelParts) -> None:
 
 def trace_media(
     parts: ModelParts,
-    shown: str | Thing,
-    picture: Picture | None,
+    shown: str | Messages | Thing,
+    pictures: "Picture | Sequence[Picture] | None",
     second_text: str | None,
     target: str | None,
     edits: Sequence[Edit],
     keep: frozenset[int] | None,
+    *,
+    chat: bool = False,
 ) -> Trace:
-    """Trace an image, a sound, or a text beside an image; see `AttentionModel.trace`."""
-    thing = shown if picture is None and not isinstance(shown, str) else Beside.of(shown, picture)
+    """Trace an image, a sound, or a text beside images; see `AttentionModel.trace`."""
+    thing = _thing(shown, pictures, chat=chat)
     if second_text is not None:
         raise UnusableText(f"{parts.name} reads {thing!r} alone; leave out the second text")
-    given = _read(parts, thing)
+    return _traced(parts, thing, _read(parts, thing), target, edits, keep)
+
+
+def trace_tensors(
+    parts: ModelParts, tensors: Mapping[str, object], edits: Sequence[Edit], keep: frozenset[int] | None = None
+) -> Trace:
+    """Trace a processor's own tensors; see `AttentionModel.trace_ids`."""
+    if not isinstance(parts.reader, BesideReader):
+        names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
+        raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
+    ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=True)
+    wrong = next((name for name, one in tensors.items() if one is not None and not isinstance(one, Tensor)), None)
+    if wrong is not None:
+        raise ShapeError(f"{wrong} must be a tensor; got {type(tensors[wrong]).__name__}")
+    named = {name: one for name, one in tensors.items() if isinstance(one, Tensor) and name != "labels"}
+    return _traced(parts, None, parts.reader.of_tensors({**named, "input_ids": ids}), None, edits, keep)
+
+
+def one_or_several(
+    picture: Picture | None, pictures: "Sequence[Picture] | None"
+) -> "Picture | Sequence[Picture] | None":
+    """Return the image or images beside a text."""
+    if picture is not None and pictures is not None:
+        raise UnusablePicture("pass picture= for one image or pictures=[…] for several, not both")
+    if pictures is not None and not isinstance(pictures, list | tuple):
+        raise UnusablePicture(f"pictures= takes a list of av.Picture(path); got {type(pictures).__name__}")
+    return picture if pictures is None else pictures
+
+
+def _thing(shown: "str | Messages | Thing", pictures: "Picture | Sequence[Picture] | None", *, chat: bool) -> Thing:
+    """Return an input, with the images beside a text."""
+    if pictures is None and not isinstance(shown, str | list | tuple):
+        return cast("Thing", shown)
+    several = isinstance(pictures, list | tuple)
+    return Beside.of(shown, None if several else pictures, pictures if several else (), chat=chat)
+
+
+def _traced(
+    parts: ModelParts,
+    thing: Thing | None,
+    given: InputField,
+    target: str | None,
+    edits: Sequence[Edit],
+    keep: frozenset[int] | None,
+) -> Trace:
+    run = _MediaRun(parts, given, parts.tracer.runner.inputs(given.tensors), _placeholders(parts, given))
     provenance = replace(
         parts.provenance,
         **given.named,
         target=target,
-        notes=(*parts.provenance.notes, *given.notes),
-        text=thing.text if isinstance(thing, Beside) else None,
+        notes=(*parts.provenance.notes, *given.notes, *run.placeholders.notes),
+        text=thing.written if isinstance(thing, Beside) else None,
+        chat=isinstance(thing, Beside) and thing.chat,
     )
-    run = _MediaRun(parts, given, parts.tracer.runner.inputs(given.tensors))
     if parts.facts.is_encoder_decoder:
         return _with_silence(parts, run.answer(target, edits, provenance, keep))
     if target is not None:
@@ -66,12 +115,23 @@ def trace_media(
     return parts.tracer.trace(run.tensors, run.axes, edits, provenance, keep, seen=given.seen)
 
 
+def _placeholders(parts: ModelParts, given: InputField) -> Placeholders:
+    """Check a text's length, and measure what its placeholders read."""
+    if not isinstance(parts.laid_out, BesideLaidOut):
+        return Placeholders()
+    count, limit = given.tensors["input_ids"].shape[1], parts.inputs.limit
+    if limit is not None and count > limit:
+        raise TextTooLong(parts.name, count, limit, "text with its images")
+    return parts.laid_out.placeholders(parts.tracer.runner, given)
+
+
 def _read(parts: ModelParts, thing: Thing) -> InputField:
     if parts.reader is not None:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):
         why = f"; {parts.why_alone}" if parts.why_alone else ""
-        raise UnusablePicture(f"{parts.name} reads only text, but got an image, {thing.picture!r}{why}")
+        got = f"an image, {thing.pictures[0]!r}" if thing.pictures else "a chat's messages; pass chat=True and a text"
+        raise UnusablePicture(f"{parts.name} reads only text, but got {got}{why}")
     if (kind := next((kind for kind, one in CLASSES.items() if isinstance(thing, one)), None)) is not None:
         raise kind.error(f"{parts.name} reads text; got {kind.one}, {thing!r}")
     raise UnusableText(f"a text must be a str; got {type(thing).__name__}")
@@ -84,6 +144,7 @@ class _MediaRun:
     parts: ModelParts
     given: InputField
     tensors: dict[str, Tensor]
+    placeholders: Placeholders = field(default_factory=Placeholders)
 
     def source(self, recorded: Pass) -> Tokens:
         """Name the positions of the image or sound, once their count is known."""
@@ -99,7 +160,7 @@ class _MediaRun:
         found = dict[str, Tokens]()
         for stream, count in self._lengths(recorded).items():
             if isinstance(laid_out, BesideLaidOut):
-                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer)
+                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders)
             elif laid_out is not None and stream == laid_out.stream:
                 found[stream] = source
             elif ids is not None and ids.shape[1] == count:

@@ -169,7 +169,7 @@ class AttentionModel(Model):
 
     def trace(
         self,
-        text: str | media.Thing,
+        text: "str | media.Messages | media.Thing",
         second_text: str | None = None,
         *,
         target: str | None = None,
@@ -178,6 +178,7 @@ class AttentionModel(Model):
         special_tokens: bool = True,
         chat: bool = False,
         picture: Picture | None = None,
+        pictures: Sequence[Picture] | None = None,
         progress: Progress | None = None,
     ) -> Trace:
         """Run a text, an image or audio through the model and record its attention.
@@ -185,7 +186,9 @@ class AttentionModel(Model):
         If it takes over ten seconds, it prints the needed memory and time first, then its progress.
 
         Args:
-            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such.
+            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model that reads
+                text with images, also a chat's messages, {"role": …, "content": …}, where a content is a text or a list
+                of {"type": "text", "text": …} and {"type": "image", "image": a Picture}.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should generate. By default it is the model's own output without
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
@@ -194,6 +197,7 @@ class AttentionModel(Model):
             special_tokens: whether the tokenizer adds its special tokens, such as [CLS].
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
             picture: the image beside the text, for a model that reads both.
+            pictures: several images beside the text, in the order of their placeholders.
             progress: called after each layer with the finished share of the run, from 0 to 1, instead of printing to
                 standard error; if it raises, the run stops.
 
@@ -206,8 +210,9 @@ class AttentionModel(Model):
                 duplicates or names a missing layer.
         """
         keep = self.anatomy.calls_of(layers)
-        if picture is not None or not isinstance(text, str):
-            return media.trace_media(self._parts, text, picture, second_text, target, edits, keep)
+        if picture is not None or pictures is not None or not isinstance(text, str):
+            beside = media.one_or_several(picture, pictures)
+            return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, chat=chat)
         media.check_reads_text(self._parts)
         wording = Wording(special_tokens, chat)
         return texts.trace_text(self._parts, text, second_text, target, edits, keep, wording, progress)
@@ -219,6 +224,7 @@ class AttentionModel(Model):
         *,
         decoder_input_ids: Tensor | Sequence[int] | None = None,
         edits: Sequence[Edit] = (),
+        **tensors: Tensor,
     ) -> Trace:
         """Run token ids through the model and record its attention.
 
@@ -230,6 +236,8 @@ class AttentionModel(Model):
             decoder_input_ids: input of an encoder–decoder's decoder, (1, m) or a list of m, with its start token; None
                 for the model's own output. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
+            tensors: what the processor of a model that reads text with images makes besides, by name, such as
+                `pixel_values`: `model.trace_ids(**processor(text=…, images=…, return_tensors="pt"))`.
 
         Raises:
             ShapeError: not exactly one row, no integers, or ids and mask differ in shape.
@@ -238,6 +246,10 @@ class AttentionModel(Model):
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"{self.name} isn't an encoder–decoder; leave out decoder_input_ids")
+        if tensors:
+            return media.trace_tensors(
+                self._parts, {"input_ids": input_ids, "attention_mask": attention_mask, **tensors}, edits
+            )
         media.check_reads_text(self._parts)
         return texts.trace_ids(self._parts, input_ids, attention_mask, decoder_input_ids, edits)
 

@@ -145,6 +145,7 @@ def tokens_of_words(tokens: Tokens, groups: Pieces) -> Tokens:
         tuple(tokens.sentence[first] for first in firsts),
         spelling,
         tuple(tokens.place[first] for first in firsts),
+        tuple(tokens.regions[first] for first in firsts),
     )
 
 

@@ -20,21 +20,29 @@ class Seen:
     Attributes:
         picture: RGB, 0 to 255; None for audio.
         sound: samples, -1 to 1; None for an image.
+        others: further images beside the same text.
     """
 
     picture: UInt8[Tensor, "row column 3"] | None = None
     sound: Float[Tensor, " sample"] | None = None
     rate: int = 0
+    others: tuple[UInt8[Tensor, "row column 3"], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse wrong shapes or dtypes, as in a broken file."""
-        picture, sound = self.picture, self.sound
-        if picture is not None and (picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8):
-            got = f"{tuple(picture.shape)} of {picture.dtype}"
-            raise TraceError(f"an image must be (row, column, 3) of whole numbers from 0 to 255; got {got}")
+        sound = self.sound
+        for picture in self.pictures:
+            if picture.ndim != 3 or picture.shape[-1] != 3 or picture.dtype != torch.uint8:
+                got = f"{tuple(picture.shape)} of {picture.dtype}"
+                raise TraceError(f"an image must be (row, column, 3) of whole numbers from 0 to 255; got {got}")
         if sound is not None and (sound.ndim != 1 or not sound.is_floating_point() or self.rate < 1):
             got = f"{tuple(sound.shape)} of {sound.dtype} at a rate of {self.rate}"
             raise TraceError(f"audio must be one row of samples from -1 to 1 with their rate; got {got}")
+
+    @property
+    def pictures(self) -> tuple[UInt8[Tensor, "row column 3"], ...]:
+        """All images, in the order of `Region.picture`."""
+        return () if self.picture is None else (self.picture, *self.others)
 
     @property
     def tensors(self) -> dict[InputKind, Tensor]:

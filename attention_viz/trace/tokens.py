@@ -7,6 +7,7 @@ from itertools import islice
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
+from attention_viz.trace.region import Region
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
@@ -58,6 +59,8 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
+        regions: for a text with images, the rectangle that each placeholder reads, measured inside the model; None for
+            words, and for placeholders that no pixel moves, such as ends of lines.
     """
 
     labels: tuple[str, ...]
@@ -68,6 +71,7 @@ class Tokens:
     sentence: tuple[int | None, ...] = field(default=())
     spelling: tuple[str, ...] = field(default=())
     place: tuple[tuple[float, ...] | None, ...] = field(default=())
+    regions: tuple[Region | None, ...] = field(default=())
 
     def __post_init__(self) -> None:
         """Fill in missing rows and refuse unequal lengths."""
@@ -78,6 +82,7 @@ class Tokens:
             "sentence": (None,) * len(self.labels),
             "spelling": (_UNKNOWN,) * len(self.labels),
             "place": (None,) * len(self.labels),
+            "regions": (None,) * len(self.labels),
         }
         for name, default in blank.items():
             if not getattr(self, name):
@@ -210,6 +215,7 @@ class Tokens:
             padding=(*[False] * real, *[True] * filling),
             spelling=(*self.spelling[:real], *[_TEXT] * filling),
             place=(*self.place[:real], *[None] * filling),
+            regions=(*self.regions[:real], *[None] * filling),
         )
 
     @once

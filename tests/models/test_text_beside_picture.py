@@ -196,21 +196,21 @@ def test_half_of_what_is_needed_or_more_is_refused(ask: Asked, error: type[Excep
         ask(wrapping)
 
 
-def test_a_model_whose_positions_are_no_patches_is_refused_by_name() -> None:
+def test_a_model_that_shuffles_its_patches_has_them_where_it_put_them() -> None:
+    # As many positions as patches, in another order.
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
+
     def shuffled() -> tuple[Any, Any]:
         model, processor = llava()
-        # As many positions as patches, in another order.
-        projector = model.model.multi_modal_projector
-        order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
 
         def shuffle(_module: object, _inputs: object, output: Tensor) -> Tensor:
             return output[:, order]
 
-        projector.register_forward_hook(shuffle)
+        model.model.multi_modal_projector.register_forward_hook(shuffle)
         return model, processor
 
-    with pytest.raises(av.UnsupportedModel, match="LlavaForConditionalGeneration doesn't order them row by row"):
-        wrapped(shuffled)
+    trace = wrapped(shuffled)[0].trace("<image> a cat", picture=PICTURE)
+    assert list(trace.query_tokens("decoder").place[:16]) == [PLACES[at] for at in order.tolist()]
 
 
 def test_a_picture_beside_a_text_for_a_model_that_reads_text_alone_is_refused() -> None:

@@ -1,13 +1,16 @@
-"""Prepare a text beside an image with the processor of a model that reads both."""
+"""Prepare a text beside images with the processor of a model that reads both."""
 
 import inspect
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from torch import Tensor
 
-from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableText, first_line
+from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusablePicture, UnusableText, first_line
+from attention_viz.inputs.chat_template import render_chat
+from attention_viz.inputs.media.as_read import as_read, of_tensors
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
 from attention_viz.trace.kind import InputKind
@@ -18,22 +21,77 @@ if TYPE_CHECKING:
 
 # The name of the words in a model's forward.
 IDS = "input_ids"
+# More images beside one text are refused before a processor cuts them up.
+MOST_PICTURES = 16
+# Marks around an image's placeholder, for models that need them.
+_AROUND = (("image_start_token", "image_end_token"), ("vision_start_token", "vision_end_token"))
+
+Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A text and the image beside it."""
+    """A text, or a chat's messages, and the images beside it."""
 
-    text: str
-    picture: Picture
+    text: "str | Messages"
+    pictures: tuple[Picture, ...]
+    chat: bool = False
 
     @classmethod
-    def of(cls, text: object, picture: object) -> "Beside":
-        """Check a user's text and image."""
-        check_text(text, "a text with an image")
-        if not isinstance(picture, Picture):
-            raise UnusablePicture(f"picture= takes av.Picture(path); got {type(picture).__name__}")
-        return cls(str(text), picture)
+    def of(cls, text: object, picture: object, pictures: object = (), *, chat: bool = False) -> "Beside":
+        """Check a user's text and images."""
+        if picture is not None and pictures:
+            raise UnusablePicture("pass picture= for one image or pictures=[…] for several, not both")
+        given = [picture] if picture is not None else pictures
+        if not isinstance(given, list | tuple):
+            raise UnusablePicture(f"pictures= takes a list of av.Picture(path); got {type(given).__name__}")
+        several = cast("Sequence[object]", given)
+        if isinstance(text, list | tuple):
+            text, several = _of_messages(cast("Sequence[object]", text), several)
+        else:
+            check_text(text, "a text with an image")
+        wrong = next((one for one in several if not isinstance(one, Picture)), None)
+        if wrong is not None:
+            name = "picture=" if picture is not None else "pictures="
+            raise UnusablePicture(f"{name} takes av.Picture(path); got {type(wrong).__name__}")
+        if len(several) > MOST_PICTURES:
+            raise UnusablePicture(f"got {len(several)} images; pass at most {MOST_PICTURES} with one text")
+        return cls(cast("str | Messages", text), tuple(cast("Sequence[Picture]", several)), chat)
+
+    @property
+    def written(self) -> str:
+        """The text; of messages, their texts, one per line."""
+        if isinstance(self.text, str):
+            return self.text
+        return "\n".join(part["text"] for one in self.text for part in one["content"] if "text" in part)
+
+
+def _of_messages(messages: Sequence[object], pictures: Sequence[object]) -> tuple[Messages, Sequence[object]]:
+    """Check a chat's messages; return them without their images, and these in order."""
+    found, left, seen = list[Mapping[str, Any]](), list(pictures), list[object]()
+    for message in messages:
+        if not isinstance(message, Mapping) or not isinstance(cast("Any", message).get("role"), str):
+            raise UnusableText('messages must be dicts, {"role": "user", "content": …}')
+        content: Any = cast("Any", message).get("content")
+        parts: list[dict[str, str]] = []
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+            kind = part.get("type") if isinstance(part, dict) else None
+            if kind == "image":
+                if "image" not in part and not left:
+                    raise UnusablePicture('a message has an image without a picture; add "image": av.Picture(path)')
+                seen.append(part["image"] if "image" in part else left.pop(0))
+                parts.append({"type": "image"})
+            elif kind == "text":
+                check_text(part.get("text"), "a message's text")
+                parts.append({"type": "text", "text": part["text"]})
+            else:
+                raise UnusableText(f'a message\'s parts have the type "text" or "image"; got {kind!r}')
+        found.append({"role": cast("Any", message)["role"], "content": parts})
+    if left:
+        raise UnusablePicture(f"the messages have places for {len(seen)} images, but got {len(seen) + len(left)}")
+    if not found:
+        raise UnusableText("the chat is empty: pass at least one message")
+    return found, seen
 
 
 def reads_both(model: "PreTrainedModel", processor: Any) -> bool:
@@ -47,8 +105,14 @@ def takes_both(model: "PreTrainedModel") -> bool:
     return {PICTURE, IDS} <= _named(model)
 
 
+def mark_of(model: "PreTrainedModel") -> int | None:
+    """Return the id of the placeholder that an image's part replaces; None if the model has none."""
+    found = (getattr(model.config, f"image_token_{ending}", None) for ending in ("id", "index"))
+    return next((one for one in found if isinstance(one, int)), None)
+
+
 class BesideReader(Reader):
-    """Reads text beside an image with a processor that has a tokenizer and an image processor."""
+    """Reads text beside images with a processor that has a tokenizer and an image processor."""
 
     kind = InputKind.BESIDE
     main = PICTURE
@@ -62,55 +126,123 @@ class BesideReader(Reader):
             )
         self._name, self._processor = name, processor
         self._pictures = PictureReader(name, processor.image_processor)
-        self._mark = getattr(model.config, "image_token_id", None)
+        self._mark, self._patch = mark_of(model), _patch_side(model)
 
     def read(self, thing: object) -> InputField:
-        """Prepare a text and its image."""
-        if not isinstance(thing, Beside):
+        """Prepare a text and its images."""
+        if not isinstance(thing, Beside) or not thing.pictures:
             raise UnusableText(
                 f"{self._name} reads a text with an image, but got {_what(thing)} alone. Use "
                 "trace(text, picture=av.Picture(path)); for text alone, load it with alone=True or wrap its tokenizer"
             )
-        if not thing.text.strip():
+        if not thing.written.strip():
             raise UnusableText("the text with the image is empty: type at least one word")
-        text, notes = self._with_place(thing.text)
-        given = self._pictures.of(thing.picture, self._tensors(text, thing.picture))
-        return replace(given, notes=(*given.notes, *notes))
+        text, notes = self._with_places(self._rendered(thing), len(thing.pictures))
+
+        def process(pictures: Sequence[Any]) -> Mapping[str, Tensor]:
+            return self._tensors(text, pictures)
+
+        with_names = [one.name for one in thing.pictures]
+        try:
+            tensors = process([one.pixels for one in thing.pictures])
+        except AttentionVizError:
+            raise
+        except Exception as error:
+            sizes = ", ".join(f"{one.name} ({one.size})" for one in thing.pictures)
+            raise UnusablePicture(
+                f"{self._name}'s processor can't read this text with {sizes}: {first_line(error)}"
+            ) from error
+        pixels = [one.pixels for one in thing.pictures]
+        seen, remade, cut = as_read(tensors, pixels, with_names, self._patch, process, self._pictures)
+        named = "; ".join(f"{one.name}, {one.size} pixels" for one in thing.pictures)
+        own = [note for one in thing.pictures for note in one.notes]
+        return InputField(tensors, seen, {InputKind.PICTURE: named}, (*own, *cut, *notes), remade=remade)
+
+    def of_tensors(self, tensors: Mapping[str, Tensor]) -> InputField:
+        """Return the input of a processor's own tensors."""
+        if PICTURE not in tensors:
+            raise UnusablePicture(
+                f"{self._name} reads a text with an image; pass {PICTURE} with the ids, as its processor makes them"
+            )
+        self._check(tensors)
+
+        def process(pictures: Sequence[Any]) -> Mapping[str, Tensor]:
+            made = self._processor.image_processor(images=_opened(pictures), return_tensors="pt")
+            return {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+
+        seen, remade = of_tensors(tensors, self._patch, process, self._pictures)
+        return InputField(tensors, seen, remade=remade)
 
     def example(self) -> InputField:
         """Return an image of random colours beside a short text."""
         chance = np.random.default_rng(0)
         picture = Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8))
-        return self.read(Beside("a picture of this", picture))
+        return self.read(Beside("a picture of this", (picture,)))
 
-    def _with_place(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return the text with an image placeholder if the model needs one, and notes on the change."""
-        place = getattr(self._processor, "image_token", None) if self._mark is not None else None
-        if place is None or (count := text.count(place)) == 1:
+    def _rendered(self, thing: Beside) -> str:
+        """Return a text as it is, or messages as the chat template writes them."""
+        if isinstance(thing.text, str) and not thing.chat:
+            return thing.text
+        owners = (self._processor, getattr(self._processor, "tokenizer", None))
+        template = next((found for one in owners if (found := getattr(one, "chat_template", None))), None)
+        if isinstance(template, dict):
+            template = cast("dict[str, str]", template).get("default")
+        if not isinstance(template, str):
+            raise UnusableText(f"{self._name}'s processor has no chat template; pass a text instead of messages")
+        messages = thing.text
+        if isinstance(messages, str):
+            images = [{"type": "image"}] * len(thing.pictures)
+            messages = [{"role": "user", "content": [*images, {"type": "text", "text": messages}]}]
+        tokens: Mapping[str, object] = getattr(owners[1], "special_tokens_map", None) or {}
+        return render_chat(self._name, template, cast("Any", messages), tokens)
+
+    def _with_places(self, text: str, pictures: int) -> tuple[str, tuple[str, ...]]:
+        """Return the text with an image placeholder per image, and notes on the change."""
+        place: str | None = getattr(self._processor, "image_token", None) if self._mark is not None else None
+        if place is None and pictures > 1:
+            raise UnusablePicture(f"{self._name} reads one image; got {pictures}")
+        if place is None or (count := text.count(place)) == pictures:
             return text, ()
         if count:
-            raise UnusableText(f"the text has {count} places for an image ({place}), but got one image; keep one")
-        return f"{place}{text}", (f"The text has no place for the image, so {place} was put before it.",)
-
-    def _tensors(self, text: str, picture: Picture) -> dict[str, Tensor]:
-        from PIL import Image
-
-        try:
-            made = self._processor(text=text, images=Image.fromarray(picture.pixels), return_tensors="pt")
-        except Exception as error:
-            raise UnusablePicture(
-                f"{self._name}'s processor can't read this text with {picture.name} ({picture.size}): "
-                f"{first_line(error)}"
-            ) from error
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
-        shapes: dict[str, tuple[int, ...]]
-        shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, PICTURE)}
-        if (len(shapes[IDS]), len(shapes[PICTURE])) != (2, 4) or shapes[IDS][:1] + shapes[PICTURE][:1] != (1, 1):
-            raise UnsupportedModel(
-                f"{self._name}'s processor cuts the image into tiles or patches of unknown places; it makes {IDS} "
-                f"{shapes[IDS]} and {PICTURE} {shapes[PICTURE]}, not (1, tokens) and (1, colours, rows, columns)"
+            wanted = "1 image" if pictures == 1 else f"{pictures} images"
+            raise UnusableText(
+                f"the text has {count} places for an image ({place}), but got {wanted}; use one place per image"
             )
+        around = ((getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND)
+        start, end = next((pair for pair in around if all(pair)), ("", ""))
+        put = f"{start}{place}{end}" * pictures
+        what = "the image, so" if pictures == 1 else "the images, so"
+        return f"{put}{text}", (f"The text has no place for {what} {put} was put before it.",)
+
+    def _tensors(self, text: str, pictures: Sequence[Any]) -> dict[str, Tensor]:
+        opened = _opened(pictures)
+        made = self._processor(text=text, images=opened[0] if len(opened) == 1 else opened, return_tensors="pt")
+        # Labels would make the model compute a loss.
+        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+        self._check(tensors)
         return tensors
+
+    def _check(self, tensors: Mapping[str, Tensor]) -> None:
+        shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, PICTURE)}
+        if len(shapes[IDS]) != 2 or shapes[IDS][0] != 1 or not shapes[PICTURE]:
+            raise UnsupportedModel(
+                f"{self._name}'s processor makes {IDS} {shapes[IDS]} and {PICTURE} {shapes[PICTURE]}; use one that "
+                "makes a row of ids, (1, tokens), and pixels"
+            )
+
+
+def _opened(pictures: Sequence[Any]) -> list[Any]:
+    from PIL import Image
+
+    return [Image.fromarray(one) for one in pictures]
+
+
+def _patch_side(model: "PreTrainedModel") -> int:
+    """Return the side of a patch in pixels, which decides how finely places are measured."""
+    config: Any = getattr(model.config, "vision_config", None) or model.config
+    found = getattr(config, "patch_size", None)
+    found = cast("Sequence[object]", found)[0] if isinstance(found, list | tuple) and found else found
+    return found if isinstance(found, int) and found > 0 else 14
 
 
 def _named(model: "PreTrainedModel") -> frozenset[str]:
@@ -118,4 +250,6 @@ def _named(model: "PreTrainedModel") -> frozenset[str]:
 
 
 def _what(thing: object) -> str:
-    return "a text" if isinstance(thing, str) else "an image" if isinstance(thing, Picture) else type(thing).__name__
+    if isinstance(thing, Beside):
+        thing = thing.text
+    return "a text" if isinstance(thing, str | list | tuple) else "an image" if isinstance(thing, Picture) else type(thing).__name__

@@ -1,6 +1,7 @@
 """Prepare images and sounds with a folder's processor, inside a process of its own."""
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,11 @@ _ASKED = (
     "sampling_rate",
     "n_samples",
     "image_token",
+    "image_start_token",
+    "image_end_token",
+    "vision_start_token",
+    "vision_end_token",
+    "chat_template",
 )
 
 
@@ -83,6 +89,10 @@ def _given(request: Message) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (np.frombuffer(request.content, "<f4"),), {"sampling_rate": values["rate"]}
     from PIL import Image
 
-    pixels = np.frombuffer(request.content, np.uint8).reshape(values["shape"])
+    images, at = list[Any](), 0
+    for shape in values["shapes"]:
+        pixels = np.frombuffer(request.content, np.uint8, math.prod(shape), at).reshape(shape)
+        images.append(Image.fromarray(pixels))
+        at += pixels.size
     text = {} if values["text"] is None else {"text": values["text"]}
-    return (), {**text, "images": Image.fromarray(pixels)}
+    return (), {**text, "images": images[0] if len(images) == 1 else images}

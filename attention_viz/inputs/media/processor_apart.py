@@ -64,12 +64,14 @@ class IsolatedProcessor:
         sampling_rate: int | None = None,
         return_tensors: str = "pt",
     ) -> dict[str, Tensor]:
-        """Prepare an image, a sound, or a text beside an image."""
+        """Prepare images, a sound, or a text beside images."""
         sound = samples is not None
-        given = np.ascontiguousarray(samples if sound else images, "<f4" if sound else np.uint8)
-        values = {"text": text, "shape": list(given.shape), "rate": sampling_rate if sound else None}
-        thing = "sound" if sound else "picture"
-        answer = self._process.ask("prepare", values, given.tobytes(), what="processor", thing=thing)
+        things = [samples] if sound else images if isinstance(images, list) else [images]
+        given = [np.ascontiguousarray(one, "<f4" if sound else np.uint8) for one in things]
+        shapes = [list(one.shape) for one in given]
+        values = {"text": text, "shapes": shapes, "rate": sampling_rate if sound else None}
+        content = b"".join(one.tobytes() for one in given)
+        answer = self._process.ask("prepare", values, content, what="processor", thing="sound" if sound else "picture")
         return _tensors(answer.values["tensors"], answer.content)
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.remade import PICTURE, Remade
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 # The classes for inputs other than text.
 Medium = Picture | Sound
 CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
-# The names of images and sounds in a model's forward.
-PICTURE = "pixel_values"
+# The names of sounds in a model's forward.
 SPEECH = ("input_features", "input_values")
 
 
@@ -33,6 +33,7 @@ class InputField:
     Attributes:
         notes: changes made to it, in sentences.
         seconds: length of the sound, without padding.
+        remade: how to make the images' tensors again, beside a text.
     """
 
     tensors: Mapping[str, Tensor]
@@ -40,6 +41,7 @@ class InputField:
     named: Mapping[InputKind, str] = field(default_factory=dict[InputKind, str])
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    remade: Remade | None = None
 
 
 class Reader(ABC):
@@ -75,8 +77,8 @@ class PictureReader(Reader):
 
     def of(self, picture: Picture, tensors: dict[str, Tensor]) -> InputField:
         """Return the input of an image with known tensors."""
-        seen = self._as_seen(tensors[PICTURE][0])
-        notes = (*picture.notes, *self._cut(picture, seen))
+        seen = self.as_seen(tensors[PICTURE][0])
+        notes = (*picture.notes, *self.cut(picture.pixels, seen))
         named = {InputKind.PICTURE: f"{picture.name}, {picture.size} pixels"}
         return InputField(tensors, Seen(picture=seen), named, notes)
 
@@ -103,7 +105,7 @@ class PictureReader(Reader):
             )
         return tensors
 
-    def _as_seen(self, values: Tensor) -> Tensor:
+    def as_seen(self, values: Tensor) -> Tensor:
         """Return the model's input numbers as colours."""
         own = self._processor
         values = values.double().movedim(0, -1)
@@ -113,13 +115,14 @@ class PictureReader(Reader):
             values = values / float(own.rescale_factor)
         return values.round().clamp(0, 255).to(torch.uint8).expand(-1, -1, 3).contiguous()
 
-    def _cut(self, picture: Picture, seen: Tensor) -> tuple[str, ...]:
+    def cut(self, pixels: "np.ndarray[Any, Any]", seen: Tensor, name: str = "") -> tuple[str, ...]:
+        """Return a note if an image was cropped or resized; one of several has its name in it."""
         height, width, _ = seen.shape
-        if picture.pixels.shape[:2] == (height, width):
+        if pixels.shape[:2] == (height, width):
             return ()
         if getattr(self._processor, "do_center_crop", False):
-            return (f"Its middle was read, at {width} × {height} pixels.",)
-        return (f"It was read at {width} × {height} pixels.",)
+            return (f"{f'Of {name}, the' if name else 'Its'} middle was read, at {width} × {height} pixels.",)
+        return (f"{name or 'It'} was read at {width} × {height} pixels.",)
 
 
 class SoundReader(Reader):

@@ -1,7 +1,8 @@
 """Finds the positions of words and patches in a model that reads images or audio, once per model."""
 
+import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.labelling import tokens_of_ids
-from attention_viz.inputs.media.beside import IDS, BesideReader
-from attention_viz.inputs.media.readers import PICTURE, PictureReader, Reader, SoundReader
+from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of
+from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader, SoundReader
 from attention_viz.recording.batches.batch import UNCHANGED, Intervention, call_of
+from attention_viz.recording.layout.placeholders import Measured, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
 from attention_viz.trace.tokens import Tokens
 
@@ -81,17 +83,19 @@ def _step(config: Any, values: Tensor, count: int, seconds: float) -> float | No
     return round(length / count) * seconds / length
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BesideLaidOut:
-    """The positions of a text beside an image, per stream.
+    """The positions of a text beside images, per stream.
 
     Attributes:
-        grids: None for a stream of words.
-        mark: the id that represents a patch in the text, if any.
+        grids: an image's patches, if they were found in order; None for a stream of words.
+        mark: the id of the placeholder that a part of an image replaces in the text, if any.
+        measured: what placeholders read.
     """
 
     grids: Mapping[str, Grid | None]
     mark: int | None
+    measured: Measured = field(default_factory=Measured)
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
@@ -99,19 +103,25 @@ class BesideLaidOut:
         inputs, family = runner.inputs(reader.example().tensors), type(runner.model).__name__
         if inputs.keys() < {IDS, PICTURE}:
             raise UnsupportedModel(f"{family} doesn't take both {IDS} and {PICTURE}")
-        found = cls(dict[str, Grid | None](), getattr(runner.model.config, "image_token_id", None))
-        apart = _apart(runner, inputs, anatomy)
+        found = cls(dict[str, Grid | None](), mark_of(runner.model))
         for stream in anatomy.layers:
             call = anatomy.calls(stream)[0]
             count = call_of(runner, inputs, call).attention.shape[-1]
-            only_words = stream != "picture" and count == inputs[IDS].shape[1] and not found._marks(inputs)
-            inside = UNCHANGED if stream == "picture" else apart
-            grid = None if only_words else patches(runner, inputs, PICTURE, count, call, inside)
+            grid = None
+            if stream == "picture":
+                with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
+                    grid = patches(runner, inputs, PICTURE, count, call)
+            elif count != inputs[IDS].shape[1]:  # the image comes before the words
+                grid = patches(runner, inputs, PICTURE, count, call, _apart(runner, inputs, anatomy))
             found = replace(found, grids={**found.grids, stream: grid})
             if stream != "picture":
                 found._check_last_word(runner, inputs, stream, call)
-                found._check_patches(found.tokens(stream, inputs, count, None), stream, family)
         return found
+
+    def placeholders(self, runner: "Runner", given: InputField) -> Placeholders:
+        """Return what the placeholders of a text read, measured once per shape of its images."""
+        marks = self._marks(given.tensors)
+        return self.measured.of(runner, given.remade, marks) if marks else Placeholders()
 
     def _marks(self, tensors: Mapping[str, Tensor]) -> list[int]:
         return [at for at, one in enumerate(tensors[IDS][0].tolist()) if one == self.mark]
@@ -128,43 +138,30 @@ class BesideLaidOut:
                 f"{found} of {count} in its {stream}, not at the end"
             )
 
-    def _check_patches(self, tokens: Tokens, stream: str, family: str) -> None:
-        """Refuse patches whose place in the text contradicts the grid."""
-        grid, first = self.grids[stream], next(iter(tokens.patches), None)
-        if grid is not None and first != grid.before:
-            raise UnsupportedModel(
-                f"can't match positions to image patches: {family} has the first one at position {grid.before} of its "
-                f"{stream}, but the text at {first}"
-            )
-
     def tokens(
-        self, stream: str, tensors: Mapping[str, Tensor], count: int, tokenizer: "PreTrainedTokenizerBase | None"
+        self,
+        stream: str,
+        tensors: Mapping[str, Tensor],
+        count: int,
+        tokenizer: "PreTrainedTokenizerBase | None",
+        placeholders: Placeholders,
     ) -> Tokens:
         """Return a stream's tokens; ids only if it has words alone."""
         grid, mask = self.grids[stream], tensors.get("attention_mask")
+        if stream == "picture":
+            found = numbered(count) if grid is None else grid.tokens(tensors[PICTURE])
+            return found if len(found) == count else numbered(count)
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
-        found = words if grid is None else self._seen(stream, grid, tensors, words)
+        if grid is not None:
+            found = _joined(replace(grid, after=0).tokens(tensors[PICTURE]), words)
+        else:
+            found = placeholders.placed(words)
         if len(found) != count:
             raise UnsupportedModel(
                 f"can't match the {count} positions of the {stream} to its {len(found)} patches and words"
             )
         return found
-
-    def _seen(self, stream: str, grid: Grid, tensors: Mapping[str, Tensor], words: Tokens) -> Tokens:
-        if stream == "picture":
-            return grid.tokens(tensors[PICTURE])
-        picture, marks = replace(grid, after=0).tokens(tensors[PICTURE]), self._marks(tensors)
-        if not marks:  # the image comes before the words
-            return _joined(picture, words)
-        patch = _part(picture, grid.before, len(picture))
-        after = marks[-1] + 1
-        if marks != list(range(marks[0], after)) or len(patch) > len(marks):
-            raise UnsupportedModel(
-                f"can't match {len(patch)} image patches to {len(marks)} positions in the text, which must be enough "
-                "and without gaps"
-            )
-        return _joined(_part(words, 0, after - len(patch)), patch, _part(words, after, len(words)))
 
 
 def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut | BesideLaidOut:
@@ -182,12 +179,6 @@ def _apart(runner: "Runner", inputs: Mapping[str, Tensor], anatomy: "Anatomy") -
         )
     count = call_of(runner, inputs, anatomy.calls("picture")[0]).attention.shape[-1]
     return Intervention((Allow(torch.eye(count, dtype=torch.bool), stream="picture"),), anatomy.places)
-
-
-def _part(tokens: Tokens, begin: int, end: int) -> Tokens:
-    """Cut tokens, without ids: patches have none."""
-    several = {one.name: getattr(tokens, one.name)[begin:end] for one in fields(tokens) if one.name != "ids"}
-    return Tokens(ids=None, **several)
 
 
 def _joined(*parts: Tokens) -> Tokens:

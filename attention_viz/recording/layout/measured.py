@@ -16,7 +16,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
-from attention_viz.recording.wiring import HOOKS
+from attention_viz.recording.hooks import hooked
 from attention_viz.trace.region import Region
 
 if TYPE_CHECKING:
@@ -56,14 +56,9 @@ def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
                 found.append(read[0].detach().double().cpu())
             raise RunEnded
 
-    with HOOKS:
-        handle = body.register_forward_pre_hook(enter, with_kwargs=True)
-    try:
+    with hooked([body], lambda *_heard: None, enter, named=True):
         with contextlib.suppress(RunEnded), runner.hearing(recorder):
             runner.model(**(runner.settings | dict(inputs)))
-    finally:
-        with HOOKS:
-            handle.remove()
     if not found or found[0].ndim != 2:
         raise UnsupportedModel(f"can't find what the language model of {type(runner.model).__name__} reads")
     return found[0]

@@ -92,6 +92,7 @@ def _with(tokens: Tokens, extra: tuple[str, ...]) -> Tokens:
         sentence=(*tokens.sentence, *[None] * count),
         spelling=(*tokens.spelling, *["text"] * count),
         place=(*tokens.place, *[None] * count),
+        regions=(*tokens.regions, *[None] * count),
     )
 
 

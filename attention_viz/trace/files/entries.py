@@ -12,6 +12,7 @@ from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, numbers_of
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.region import Region
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Tokens
 
@@ -90,6 +91,7 @@ def unpack_tokens(entry: Mapping[str, Any], origin: Provenance) -> Tokens:
         sentence=tuple(None if one is None else as_kind(int, one) for one in as_kind(list, entry.get("sentence", []))),
         spelling=tuple(as_kind(str, how) for how in as_kind(list, entry.get("spelling", []))),
         place=tuple(_as_place(one) for one in as_kind(list, entry.get("place", []))),
+        regions=tuple(_as_region(one) for one in as_kind(list, entry.get("regions", []))),
     )
     # Nor do files from before there were spellings; but where the pieces' bytes are the text, there is no doubt.
     if "spelling" not in entry and any(_is_of_bytes(tokens, text) for text in (origin.text, origin.target)):
@@ -118,6 +120,14 @@ def _as_place(value: object) -> tuple[float, ...] | None:
     if not numbers or not all(math.isfinite(one) for one in numbers):
         raise TypeError(f"{value!r:.40}, which should be a place")
     return numbers
+
+
+def _as_region(value: object) -> Region | None:
+    if value is None:
+        return None
+    entry = as_kind(dict, value)
+    edges = (float(as_kind(float, entry[name])) for name in ("top", "left", "bottom", "right"))
+    return Region(as_kind(int, entry["picture"]), *edges, thumbnail=as_kind(bool, entry["thumbnail"]))
 
 
 def _as_text_or_none(value: object) -> str | None:

@@ -1,0 +1,101 @@
+"""Find the images as a model read them: cut and resized by its processor."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_viz.inputs.media.remade import PICTURE, Pixels, Remade, alike, as_numbers, is_packed, sizes_read
+from attention_viz.trace.seen import NOTHING, Seen
+
+if TYPE_CHECKING:
+    from attention_viz.inputs.media.readers import PictureReader
+
+# An image of more pixels is reduced before a trace keeps it.
+_MOST_KEPT = 2_000_000
+
+Process = Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
+
+
+def as_read(
+    tensors: Mapping[str, Tensor],
+    pictures: Sequence[Pixels],
+    names: Sequence[str],
+    patch: int,
+    process: Process,
+    reader: "PictureReader",
+) -> tuple[Seen, Remade, tuple[str, ...]]:
+    """Return the images as read, how to make their tensors again, and notes on what was cut."""
+    if _is_whole(tensors, len(pictures)):
+        seen, remade = of_tensors(tensors, patch, process, reader)
+        pairs = zip(names, pictures, seen.pictures, strict=True)
+        notes = [note for name, one, read in pairs for note in reader.cut(one, read, name if len(names) > 1 else "")]
+        return seen, remade, tuple(notes)
+    for sizes in sizes_read(tensors, len(pictures), patch):
+        resized = [_resized(one, size) for one, size in zip(pictures, sizes, strict=True)]
+        if all(map(np.array_equal, resized, pictures)) or _agree(process, resized, tensors):
+            read = " and ".join(f"{columns} × {rows}" for rows, columns in sizes)
+            same = all(one.shape[:2] == size for one, size in zip(pictures, sizes, strict=True))
+            notes = () if same else (f"It was read at {read} pixels." if len(sizes) == 1 else f"They were read at {read} pixels.",)
+            return _seen(resized), Remade(tensors, sizes, patch, process), notes
+    sizes = tuple((one.shape[0], one.shape[1]) for one in pictures)
+    return _seen(pictures), Remade(tensors, sizes, patch, process), ()
+
+
+def of_tensors(
+    tensors: Mapping[str, Tensor], patch: int, process: Process, reader: "PictureReader"
+) -> tuple[Seen, Remade | None]:
+    """Return the images in a processor's own tensors, and how to make them again; None if that is unknown."""
+    pixels = tensors[PICTURE]
+    if pixels.ndim == 4 and not is_packed(tensors) and _is_whole(tensors, len(pixels)):
+        sizes = ((int(pixels.shape[-2]), int(pixels.shape[-1])),) * len(pixels)
+        remade = Remade(tensors, sizes, patch, lambda several: {PICTURE: as_numbers(several, pixels)})
+        return _seen([reader.as_seen(one).numpy() for one in pixels]), remade
+    grids = [one for name, one in tensors.items() if name.endswith(("grid_thw", "spatial_shapes", "target_sizes"))]
+    pictures = len(grids[0]) if grids else 1
+    for sizes in sizes_read(tensors, pictures, patch):
+        if _agree(process, [np.zeros((*size, 3), np.uint8) for size in sizes], tensors, numbers=False):
+            return NOTHING, Remade(tensors, sizes, patch, process)
+    return NOTHING, None
+
+
+def _is_whole(tensors: Mapping[str, Tensor], pictures: int) -> bool:
+    """Return whether each image is one row of pixels, neither cut into tiles nor listed patch by patch."""
+    pixels = tensors[PICTURE]
+    return pixels.ndim == 4 and len(pixels) == pictures and not is_packed(tensors) and pixels.shape[1] in (1, 3)
+
+
+def _agree(
+    process: Process, pictures: Sequence[Pixels], tensors: Mapping[str, Tensor], *, numbers: bool = True
+) -> bool:
+    try:
+        made = process(pictures)
+    except Exception:  # whatever a processor's own code says to an image of another size
+        return False
+    pixels = [name for name, one in tensors.items() if one.is_floating_point() and name in made]
+    known = tensors if numbers else {name: tensors[name] for name in (*pixels, *_counts(tensors, made))}
+    return alike(made, known, numbers=numbers)
+
+
+def _counts(tensors: Mapping[str, Tensor], made: Mapping[str, Any]) -> list[str]:
+    return [name for name, one in tensors.items() if name in made and not one.is_floating_point()]
+
+
+def _resized(picture: Pixels, size: tuple[int, int]) -> Pixels:
+    from PIL import Image
+
+    if picture.shape[:2] == size:
+        return picture
+    return np.array(Image.fromarray(picture).resize(size[::-1], Image.Resampling.BICUBIC))
+
+
+def _seen(pictures: Sequence[Pixels]) -> Seen:
+    kept = list[Tensor]()
+    for one in pictures:
+        rows, columns = one.shape[:2]
+        share = (_MOST_KEPT / (rows * columns)) ** 0.5
+        smaller = one if share >= 1 else _resized(one, (max(1, int(rows * share)), max(1, int(columns * share))))
+        kept.append(torch.from_numpy(np.ascontiguousarray(smaller)))
+    return Seen(picture=kept[0], others=tuple(kept[1:]))

@@ -1,0 +1,181 @@
+"""Which rectangle of an image each placeholder reads, in sixteen families."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import attention_viz as av
+from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.media.beside import Beside, BesideReader
+from attention_viz.inputs.media.readers import InputField
+from attention_viz.recording.batches.batch import whole_output
+from attention_viz.recording.layout import measured as measuring
+from attention_viz.recording.layout.measured import measured
+from attention_viz.recording.layout.placeholders import Measured, Placeholders
+from attention_viz.recording.recorder import Call
+from attention_viz.recording.runner import Runner
+from attention_viz.trace.region import Region
+from tests.models.picture_families import IMAGE, PIXELS, PROCESSORS, text_of, tiny_of
+
+SQUARE = PIXELS[:, :64]
+Places = list[Region | None]
+
+
+def grid(rows: int, columns: int, *, thumbnail: bool = False, picture: int = 0) -> Places:
+    """Equal rectangles, row by row."""
+    cells = [(row, column) for row in range(rows) for column in range(columns)]
+    return [
+        Region(picture, row / rows, column / columns, (row + 1) / rows, (column + 1) / columns, thumbnail)
+        for row, column in cells
+    ]
+
+
+def tiled(rows: int, columns: int) -> Places:
+    """Tiles row by row, each of 2 × 2 tokens row by row, and the thumbnail last."""
+    own, wide = grid(2 * rows, 2 * columns), 2 * columns
+    order = [
+        (2 * row + down) * wide + 2 * column + across
+        for row in range(rows)
+        for column in range(columns)
+        for down in (0, 1)
+        for across in (0, 1)
+    ]
+    return [*(own[at] for at in order), *grid(2, 2, thumbnail=True)]
+
+
+def with_newlines() -> Places:
+    """The thumbnail first, then rows over all tiles, each ended by a placeholder that nothing moves."""
+    own = grid(8, 8)
+    rows: list[Places] = [[*own[8 * row : 8 * row + 8], None] for row in range(8)]
+    return [*grid(4, 4, thumbnail=True), *(one for row in rows for one in row)]
+
+
+def of_hunyuan() -> Places:
+    """A begin, a newline after each row, and an end."""
+    own = grid(4, 6)
+    rows: list[Places] = [[*own[6 * row : 6 * row + 6], None] for row in range(4)]
+    return [None, *(one for row in rows for one in row), None]
+
+
+WHOLE = dict.fromkeys(("llava", "vipllava", "paligemma", "gemma3"), grid(4, 4))
+PACKED = dict.fromkeys(("qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "glm4v", "paddleocr_vl"), grid(4, 6))
+EXPECTED: dict[str, Places] = {
+    **WHOLE,
+    **PACKED,
+    "hunyuan_vl": of_hunyuan(),
+    "idefics3": tiled(2, 2),
+    "aya_vision": tiled(2, 2),
+    "internvl": tiled(2, 3),
+    "llava_next": with_newlines(),
+    "llava_onevision": with_newlines(),
+}
+
+
+def read(family: str, pictures: int = 1) -> InputField:
+    pixels = SQUARE if family in ("llava_next", "llava_onevision") else PIXELS
+    reader = BesideReader(family, tiny_of(family), PROCESSORS[family]())
+    return reader.read(Beside(text_of(family, pictures), (av.Picture(pixels),) * pictures))
+
+
+def places(family: str) -> Places:
+    given = read(family)
+    assert given.remade is not None
+    marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
+    return list(measured(Runner.of(tiny_of(family)), given.remade, marks))
+
+
+def test_all_families_are_tried() -> None:
+    assert EXPECTED.keys() == PROCESSORS.keys()
+    assert len(EXPECTED) >= 14
+
+
+@pytest.mark.parametrize("family", EXPECTED)
+def test_each_placeholder_has_the_rectangle_that_moves_it_or_none(family: str) -> None:
+    found = places(family)
+    wanted = EXPECTED[family]
+    assert [one is None for one in found] == [one is None for one in wanted]
+    for one, other in zip(found, wanted, strict=True):
+        if one is not None and other is not None:
+            assert (one.picture, one.thumbnail) == (other.picture, other.thumbnail)
+            assert (one.top, one.left) == pytest.approx((other.top, other.left), abs=1e-9)
+            assert (one.bottom, one.right) == pytest.approx((other.bottom, other.right), abs=1e-9)
+
+
+@pytest.mark.parametrize("family", ["llava", "paligemma", "gemma3"])
+def test_with_the_towers_attention_left_on_the_places_would_be_wrong(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hear(_recorder: object, call: Call) -> Tensor:
+        return whole_output(call.attention)
+
+    monkeypatch.setattr(measuring._Apart, "hear", hear)
+    assert places(family) != EXPECTED[family]
+
+
+def test_runs_are_few() -> None:
+    runs = list[object]()
+    own = measuring.embedded
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "embedded", lambda *given: (runs.append(given), own(*given))[1])
+        places("qwen2_5_vl")
+    # Two for 3 bits of 8 rows and 4 bits of 12 columns each, the unchanged picture, and one that is changed throughout.
+    assert len(runs) == 2 * (3 + 4) + 2
+
+
+def test_a_shape_is_measured_once_whatever_the_text() -> None:
+    known, runner = Measured(), Runner.of(tiny_of("llava"))
+    given = read("llava")
+    first = known.of(runner, given.remade, range(2, 18))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "embedded", lambda *_given: pytest.fail("it was measured again"))
+        second = known.of(runner, given.remade, range(5, 21))
+    assert first.regions == second.regions
+    assert second.marks == tuple(range(5, 21))
+
+
+def test_two_images_have_their_own_rectangles() -> None:
+    given = read("qwen2_vl", 2)
+    assert given.remade is not None
+    marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
+    found = measured(Runner.of(tiny_of("qwen2_vl")), given.remade, marks)
+    assert list(found) == [*grid(4, 6), *grid(4, 6, picture=1)]
+
+
+def test_a_picture_that_isnt_resized_evenly_still_has_places_around_the_right_ones() -> None:
+    """64 × 96 pixels are fitted into 64 × 64 and filled up, so that bands and patches don't align."""
+    model, reader = tiny_of("llava_next"), BesideReader("llava_next", tiny_of("llava_next"), PROCESSORS["llava_next"]())
+    given = reader.read(Beside(text_of("llava_next"), (av.Picture(PIXELS),)))
+    assert given.remade is not None
+    marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
+    found = measured(Runner.of(model), given.remade, marks)
+    rows = len([one for one in found if one is None])
+    placed = [one for one in found if one is not None and not one.thumbnail]
+    assert len(placed) == rows * 8
+    for at, one in enumerate(placed):
+        row, column = divmod(at, 8)
+        assert one.top - 0.01 <= (row + 0.5) / rows <= one.bottom + 0.01
+        assert one.left - 0.01 <= (column + 0.5) / 8 <= one.right + 0.01
+
+
+def test_a_model_without_a_language_model_says_so() -> None:
+    class Alone(torch.nn.Module):
+        pass
+
+    with pytest.raises(UnsupportedModel, match="Alone has no language model"):
+        measuring._language(Alone())
+
+
+def test_what_has_no_place_is_told() -> None:
+    notes = Placeholders((1, 2), (None, Region(0, 0, 0, 1, 0.5))).notes
+    assert notes == (
+        "1 of 2 placeholders have no place in the image: no pixel moves them, as ends of lines, or all pixels do.",
+    )
+    assert Placeholders((1,), (Region(0, 0, 0, 1, 0.5),)).notes == ()
+
+
+def test_a_region_outside_its_picture_is_refused() -> None:
+    with pytest.raises(av.TraceError, match="edges in order"):
+        Region(0, 0.5, 0, 0.5, 1)
+    with pytest.raises(av.TraceError, match="edges in order"):
+        Region(0, 0, 0, 1, float(np.float64(1.5)))
