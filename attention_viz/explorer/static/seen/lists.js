@@ -14,7 +14,7 @@ import {nameOfPatch, whereInImage} from "./telling.js";
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
 
-const [MOST_LINES, MOST_LOOKING, MOST_PARTS, MOST_WORDS] = [8, 9, 3, 5];
+const [MOST_LINES, MOST_LOOKING, MOST_PARTS, MOST_BESIDE] = [8, 9, 3, 5];
 
 /** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
@@ -58,7 +58,7 @@ function parts({now}, line, regions, patches, whole) {
   const rest = patches.others.reduce((left, position) => left - line[position], whole - share);
   const many = regions.length > MOST_PARTS;
   const others = [...patches.others];
-  if (patches.joint) others.sort((one, other) => line[other] - line[one]).splice(MOST_WORDS);
+  if (patches.joint) others.sort((one, other) => line[other] - line[one]).splice(MOST_BESIDE);
   return [
     ...(many ? [{label: `${regions.length} regions`, weight: share, even: even(regions)}] : regions.map(lineOfRegion)),
     ...others.map((position) => ({

@@ -15,9 +15,9 @@ import {SHOWN_ROW, overPatches} from "./patches.js";
 /** A word, or with no position the picture.
  * @typedef {{position: number | null, node: HTMLElement}} Chip */
 
-const HINT =
+const BESIDE_HINT =
   "Point at a word: the picture lights what it attends to. Point at the picture: the words that attend there.";
-const FAINTEST = 0.005;
+const FAINTEST_BESIDE = 0.005;
 
 /** The line, with arcs above it. @param {StageView} view @param {Patches} patches @returns {Part} */
 export function createPhrase(view, patches) {
@@ -30,11 +30,11 @@ export function createPhrase(view, patches) {
   );
   const scroller = element("div", {class: "av-scroll"}, line);
   const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
-  const hint = element("p", {class: "av-hint"}, HINT);
+  const hint = element("p", {class: "av-hint"}, BESIDE_HINT);
   const attributes = {class: "av-strip av-phrase", "data-testid": "explorer-arcs", "aria-label": "Words and picture"};
   const node = element("section", attributes, scroller, canvas, hint);
   scroller.onscroll = () => drawPhrase(view, patches, chips, scroller, canvas);
-  listenToWords(view, patches, line, words);
+  listenToPhrase(view, patches, line, words);
   return {
     node,
     draw(changed) {
@@ -68,7 +68,7 @@ function chipsOf({now: {stream}}, patches) {
 }
 
 /** @param {StageView} view @param {Patches} patches @param {HTMLElement} line @param {Chip[]} words */
-function listenToWords(view, patches, line, words) {
+function listenToPhrase(view, patches, line, words) {
   const placeOf = (/** @type {Event} */ event) => {
     const place = within(event, "[data-place]")?.dataset["place"];
     return place === undefined ? null : Number(place);
@@ -158,6 +158,6 @@ function edgesOf(view, patches, chips) {
       const weight = given(chip);
       return {from: middle(from), to: middle(to), weight, place: weight};
     })
-    .filter(({weight}) => weight >= FAINTEST)
+    .filter(({weight}) => weight >= FAINTEST_BESIDE)
     .sort((one, other) => other.weight - one.weight);
 }
