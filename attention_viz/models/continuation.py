@@ -72,7 +72,7 @@ class Growing:
             behind(trace).check()
             chosen = int(trace.output_at(-1).argmax())
             limit = self.inputs.limit
-            if chosen in _ends(self.inputs.model) or (limit is not None and len(read) >= limit):
+            if chosen in end_ids(self.inputs.model) or (limit is not None and len(read) >= limit):
                 return
             read = _longer(tokenizer, read, label_ids(tokenizer, [chosen]))
             edits = () if evict is None else (str(evict),)
@@ -107,7 +107,7 @@ def _longer(tokenizer: "PreTrainedTokenizerBase | None", old: Tokens, more: Toke
     return with_words(tokenizer, found)
 
 
-def _ends(model: "PreTrainedModel") -> frozenset[int]:
+def end_ids(model: "PreTrainedModel") -> frozenset[int]:
     """Return the model's end-of-text tokens."""
     settings: Any = getattr(model, "generation_config", None)
     end_ids = getattr(settings, "eos_token_id", None)

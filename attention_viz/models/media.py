@@ -99,7 +99,7 @@ def _traced(
     edits: Sequence[Edit],
     keep: frozenset[int] | None,
 ) -> Trace:
-    run = _MediaRun(parts, given, parts.tracer.runner.inputs(given.tensors), _placeholders(parts, given))
+    run = MediaRun(parts, given, parts.tracer.runner.inputs(given.tensors), _placeholders(parts, given))
     provenance = replace(
         parts.provenance,
         **given.named,
@@ -138,7 +138,7 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
 
 
 @dataclass(frozen=True, eq=False)
-class _MediaRun:
+class MediaRun:
     """An input that isn't text alone, and the names of its positions."""
 
     parts: ModelParts

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor
 
@@ -16,6 +16,7 @@ from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
 from attention_viz.inputs.vocabulary import candidates, probability
 from attention_viz.models import media, texts
+from attention_viz.models.continued_beside import ContinuedBeside
 from attention_viz.models.parts import ModelParts
 from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
@@ -25,6 +26,7 @@ from attention_viz.recording.batches.batched import traces_together
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.runner import Runner
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -332,32 +334,59 @@ class AttentionModel(Model):
 
     def generate(
         self,
-        text: str,
+        text: "str | media.Messages",
         tokens: int = 20,
         *,
         evict: Evict | None = None,
         special_tokens: bool = True,
         chat: bool = False,
+        picture: Picture | None = None,
+        pictures: Sequence[Picture] | None = None,
     ) -> Iterator[Trace]:
         """Continue a text by the likeliest token: yield a trace of the text, then one per new token.
 
         The text runs once; each new token runs as a step with the KV cache. If a test shows that steps differ from a
-        whole run, the whole text runs each time. Generation ends early if the model ends the text or is full.
+        whole run, the whole text runs each time. Generation ends early if the model ends the text or is full. With
+        images, the whole runs each time, and placeholders for images are never generated.
 
         Args:
-            text: the text to continue.
+            text: the text to continue; with images, also a chat's messages, as in `trace`.
             tokens: largest number of new tokens.
             evict: keys to evict from the KV cache, as an `av.Evict()`; None for none.
             special_tokens: as in `trace`.
             chat: as in `trace`.
+            picture: as in `trace`.
+            pictures: as in `trace`.
 
         Raises:
             UnsupportedModel: the model isn't a decoder with an unembedding, or its keys can't be evicted.
             UnusableText: the text is empty.
+            UnusablePicture: the model doesn't read images, or can't read this one.
             ShapeError: `tokens` is below 0.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
-        return texts.continue_text(self._parts, text, tokens, evict, Wording(special_tokens, chat))
+        if self._reads_beside or picture is not None or pictures is not None:
+            continued = self._continued(tokens, evict)
+            beside = media.one_or_several(picture, pictures)
+
+            def traces() -> Iterator[Trace]:
+                first = media.trace_media(self._parts, text, beside, None, None, (), None, chat=chat)
+                yield first
+                yield from continued.traces(first, tokens)
+
+            return traces()
+        return texts.continue_text(self._parts, cast("str", text), tokens, evict, Wording(special_tokens, chat))
+
+    @property
+    def _reads_beside(self) -> bool:
+        return self.facts.reads is InputKind.BESIDE
+
+    def _continued(self, tokens: int, evict: Evict | None) -> ContinuedBeside:
+        continued = ContinuedBeside(self._parts)
+        continued.check(tokens)
+        if evict is not None:
+            raise UnsupportedModel(f"{self.name} can't evict keys of a text with an image; leave out evict")
+        return continued
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Continue a trace of this decoder as `generate` does: yield one trace per new token.
@@ -375,6 +404,10 @@ class AttentionModel(Model):
             TraceError: the model has changed since the trace was made.
             ShapeError: `tokens` is below 0.
         """
+        if self._reads_beside:
+            continued = self._continued(tokens, evict)
+            continued.check_start(trace)
+            return continued.traces(trace, tokens)
         return texts.extend_trace(self._parts, trace, tokens, evict)
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":

@@ -161,8 +161,7 @@ def check_continues(parts: ModelParts, tokens: int, evict: Evict | None) -> None
 def _why_not_continued(parts: ModelParts) -> str:
     facts = parts.facts
     if facts.reads != InputKind.TEXT:
-        beside = "for text alone, use av.wrap(model, processor.tokenizer)"
-        return f"it was wrapped to read {facts.reads.one}; {beside}"
+        return f"it was wrapped to read {facts.reads.one}; for text alone, use av.wrap(model, processor.tokenizer)"
     if facts.is_encoder_decoder:
         return "it is an encoder–decoder, whose traces hold its whole output"
     if not parts.tracer.anatomy.streams:

@@ -142,7 +142,7 @@ _PLACES = {"gemma3": "<start>", "hunyuan_vl": "<start><image><end>"}
 
 def text_of(family: str, pictures: int = 1) -> str:
     """Return a question with a place for each image."""
-    return f"what is {' '.join([_PLACES.get(family, '<image>')] * pictures)} this ?"
+    return f"what is {' the '.join([_PLACES.get(family, '<image>')] * pictures)} this ?"
 
 
 @functools.cache

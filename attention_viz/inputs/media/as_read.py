@@ -97,5 +97,5 @@ def _seen(pictures: Sequence[Pixels]) -> Seen:
         rows, columns = one.shape[:2]
         share = (_MOST_KEPT / (rows * columns)) ** 0.5
         smaller = one if share >= 1 else _resized(one, (max(1, int(rows * share)), max(1, int(columns * share))))
-        kept.append(torch.from_numpy(np.ascontiguousarray(smaller)))
+        kept.append(torch.from_numpy(np.array(smaller)))
     return Seen(picture=kept[0], others=tuple(kept[1:]))

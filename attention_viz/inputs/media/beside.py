@@ -210,7 +210,8 @@ class BesideReader(Reader):
             )
         around = ((getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND)
         start, end = next((pair for pair in around if all(pair)), ("", ""))
-        put = f"{start}{place}{end}" * pictures
+        # Some models take placeholders side by side for one image.
+        put = "\n".join([f"{start}{place}{end}"] * pictures)
         what = "the image, so" if pictures == 1 else "the images, so"
         return f"{put}{text}", (f"The text has no place for {what} {put} was put before it.",)
 

@@ -18,6 +18,7 @@ from attention_viz.recording.runner import Runner
 from attention_viz.trace.region import Region
 from tests.models.picture_families import IMAGE, PIXELS, PROCESSORS, text_of, tiny_of
 
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 SQUARE = PIXELS[:, :64]
 Places = list[Region | None]
 

@@ -1,0 +1,106 @@
+"""Continue a text beside images, token by token, each with a run of the whole."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.inputs.check import placeholders
+from attention_viz.inputs.media.beside import IDS
+from attention_viz.inputs.media.readers import InputField
+from attention_viz.models.continuation import end_ids
+from attention_viz.models.media import MediaRun
+from attention_viz.models.parts import ModelParts
+from attention_viz.recording.layout.beside_laid_out import BesideLaidOut
+from attention_viz.recording.layout.placeholders import Placeholders
+from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace_data import behind
+
+if TYPE_CHECKING:
+    from attention_viz.recording.gradients import ModelRun
+
+# Kinds of token by which models decide what attends ahead; one of them leaves a new token to later rows alone.
+_KINDS = "token_type_ids"
+
+
+@dataclass(frozen=True, eq=False)
+class ContinuedBeside:
+    """A model that continues a text beside images."""
+
+    parts: ModelParts
+
+    def check(self, tokens: int) -> None:
+        """Refuse a model that writes no words, or a wrong count."""
+        if why := self.parts.tracer.anatomy.no_words:
+            raise UnsupportedModel(f"{self.parts.name} can't continue a text, because {why}")
+        if type(tokens) is not int or tokens < 0:
+            raise ShapeError(f"can't generate {tokens} tokens; give a whole number of at least 0")
+
+    def check_start(self, trace: Trace) -> None:
+        """Refuse a trace that isn't this model's own whole run without edits."""
+        origin, name = trace.provenance, self.parts.name
+        if (origin.model, origin.sha256) != (name, self.parts.provenance.sha256):
+            raise UnsupportedModel(f"{name} continues only its own traces; got one of {origin.model}")
+        if origin.edits or origin.reading != "raw" or any(not kept.whole for kept in trace.kept.values()):
+            raise UnsupportedModel(f"{name} continues a text with an image only from a whole run without edits")
+        behind(trace).check()
+
+    def traces(self, trace: Trace, tokens: int) -> Iterator[Trace]:
+        """Yield traces, one token longer each, until the model ends the text or is full."""
+        kind: int | None = None
+        for _ in range(tokens):
+            behind(trace).check()
+            inputs = cast("ModelRun", behind(trace).run).inputs
+            chosen, limit = self._chosen(trace), self.parts.inputs.limit
+            if chosen in end_ids(self.parts.inputs.model) or (limit is not None and inputs[IDS].shape[1] >= limit):
+                return
+            kinds = (0, 1) if kind is None else (kind,)
+            for one in kinds:
+                found = self._longer(trace, inputs, chosen, one)
+                if kind is not None or _is_alone(found):
+                    kind, trace = one, found
+                    break
+            else:
+                raise UnsupportedModel(
+                    f"{self.parts.name} can't continue a text with an image: earlier positions attend to a new token"
+                )
+            yield trace
+
+    def _chosen(self, trace: Trace) -> int:
+        """Return the likeliest next token that is no placeholder, for which the model would want another image."""
+        logits = trace.output_at(-1).clone()
+        logits[[one for one in placeholders(self.parts.inputs.model) if one < len(logits)]] = -torch.inf
+        return int(logits.argmax())
+
+    def _longer(self, trace: Trace, inputs: Mapping[str, Tensor], chosen: int, kind: int) -> Trace:
+        """Run the text with one more token."""
+        tensors = {name: _lengthened(name, one, inputs[IDS].shape, chosen, kind) for name, one in inputs.items()}
+        run = MediaRun(self.parts, InputField(tensors), tensors, self._placeholders(trace, inputs))
+        provenance = replace(trace.provenance, generated=trace.provenance.generated + 1)
+        return self.parts.tracer.trace(tensors, run.axes, (), provenance, seen=trace.seen)
+
+    def _placeholders(self, trace: Trace, inputs: Mapping[str, Tensor]) -> Placeholders:
+        """Return what the placeholders read, as it was measured for the trace."""
+        laid_out, regions = self.parts.laid_out, trace.query_tokens(trace.streams[-1]).regions
+        mark = laid_out.mark if isinstance(laid_out, BesideLaidOut) else None
+        marks = tuple(at for at, one in enumerate(inputs[IDS][0].tolist()) if one == mark)
+        return Placeholders(marks, tuple(regions[at] for at in marks))
+
+
+def _lengthened(name: str, tensor: Tensor, like: torch.Size, chosen: int, kind: int) -> Tensor:
+    """Return a tensor with an entry for one more token; others than rows of tokens stay."""
+    if tensor.shape != like:
+        return tensor
+    more = {IDS: chosen, "attention_mask": 1}.get(name, kind if name.endswith(_KINDS) else None)
+    last = tensor[:, -1:] if more is None else torch.full_like(tensor[:, -1:], more)
+    return torch.cat([tensor, last], dim=1)
+
+
+def _is_alone(trace: Trace) -> bool:
+    """Return whether no earlier position attends to the last one."""
+    stream = trace.streams[-1]
+    calls = (trace.attention(layer, stream) for layer in trace.layer_numbers(stream))
+    return not any(bool(call.weights[:, :-1, -1].any()) for call in calls)
