@@ -3,10 +3,10 @@
 import gc
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
@@ -15,7 +15,7 @@ from attention_viz.serving.jobs import Loads
 from attention_viz.serving.models import find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import forget_runs, room_of, picture_of, runs_of, thing_of
+from attention_viz.serving.uploads import forget_runs, picture_of, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
     from attention_viz.edits.edit import Edit
+    from attention_viz.edits.eviction import Evict
     from attention_viz.operation.modules import Projection
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
@@ -195,7 +196,11 @@ def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") ->
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads a text with an image"
-    trace = model.trace(request.text, picture=picture_of(request.shown), edits=edits)
+    picture = picture_of(request.shown)
+    if request.more and not edits:
+        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, picture=picture))
+    else:
+        trace = model.trace(request.text, picture=picture, edits=edits)
     return Run(trace, Fit(request.text, "", len(trace.query_tokens(word_stream(trace))), None))
 
 
@@ -205,11 +210,24 @@ def _grow(
     from attention_viz.edits.eviction import Evict
 
     evict = None if request.evict is None else Evict(*request.evict)
+    options: dict[str, Any] = {"evict": evict, "special_tokens": special_tokens, "chat": chat}
+    return _grown(request, longest, model, lambda: model.generate(fit.kept, request.more, **options), evict)
+
+
+def _grown(
+    request: Request,
+    longest: int | None,
+    model: "Model",
+    generate: "Callable[[], Iterator[Trace]]",
+    evict: "Evict | None" = None,
+) -> "Trace":
+    """Generate from the beginning, or from an equal request's trace of one token less."""
     less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
-    if (before := TRACES.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
+    runs = runs_of(request.shown, TRACES)
+    if (before := runs.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
         steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
     else:
-        steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)
+        steps = generate()
     # Only the last is kept, as it holds all that the ones before it do.
     return deque(steps, maxlen=1).pop()
 

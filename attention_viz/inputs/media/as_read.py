@@ -38,7 +38,11 @@ def as_read(
         if all(map(np.array_equal, resized, pictures)) or _agree(process, resized, tensors):
             read = " and ".join(f"{columns} × {rows}" for rows, columns in sizes)
             same = all(one.shape[:2] == size for one, size in zip(pictures, sizes, strict=True))
-            notes = () if same else (f"It was read at {read} pixels." if len(sizes) == 1 else f"They were read at {read} pixels.",)
+            notes = (
+                ()
+                if same
+                else (f"It was read at {read} pixels." if len(sizes) == 1 else f"They were read at {read} pixels.",)
+            )
             return _seen(resized), Remade(tensors, sizes, patch, process), notes
     sizes = tuple((one.shape[0], one.shape[1]) for one in pictures)
     return _seen(pictures), Remade(tensors, sizes, patch, process), ()

@@ -253,4 +253,10 @@ def _named(model: "PreTrainedModel") -> frozenset[str]:
 def _what(thing: object) -> str:
     if isinstance(thing, Beside):
         thing = thing.text
-    return "a text" if isinstance(thing, str | list | tuple) else "an image" if isinstance(thing, Picture) else type(thing).__name__
+    return (
+        "a text"
+        if isinstance(thing, str | list | tuple)
+        else "an image"
+        if isinstance(thing, Picture)
+        else type(thing).__name__
+    )

@@ -15,7 +15,7 @@ from attention_viz.inputs.device import device_of
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader, SoundReader
-from attention_viz.recording.batches.batch import UNCHANGED, Intervention, call_of
+from attention_viz.recording.batches.batch import Intervention, call_of
 from attention_viz.recording.layout.placeholders import Measured, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
 from attention_viz.trace.tokens import Tokens

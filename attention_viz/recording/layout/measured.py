@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.batches.batch import whole_output
-from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
 from attention_viz.recording.hooks import hooked
+from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
 from attention_viz.trace.region import Region
 
 if TYPE_CHECKING:

@@ -24,7 +24,11 @@ _FIRST_MODEL = next(name for name in OPENINGS if CATALOGUE[name].available)
 _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 # The same for the models that load slowest, so that the pickers are right before the figure appears. For another image
 # or other audio, the best head is known only after the run.
-_OPENED = {"dinov2-small": {"layer": 10, "head": 4}, "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"}}
+_OPENED = {
+    "dinov2-small": {"layer": 10, "head": 4},
+    "shapes": {"layer": 1, "head": 0, "stream": "decoder"},
+    "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"},
+}
 
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"

@@ -3,7 +3,6 @@
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.sources import CATALOGUE
-from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.spelling import visible
 from attention_viz.ui.address.state import State
 

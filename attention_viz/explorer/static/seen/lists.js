@@ -59,9 +59,10 @@ function parts({now}, line, regions, patches, whole) {
   const many = regions.length > MOST_PARTS;
   const others = [...patches.others];
   if (patches.joint) others.sort((one, other) => line[other] - line[one]).splice(MOST_BESIDE);
+  const open = others.filter((position) => !patches.joint || line[position] > 0);
   return [
     ...(many ? [{label: `${regions.length} regions`, weight: share, even: even(regions)}] : regions.map(lineOfRegion)),
-    ...others.map((position) => ({
+    ...open.map((position) => ({
       label: nameOfPatch(patches, now.stream.keys, position),
       weight: line[position],
     })),

@@ -136,7 +136,8 @@ function drawPhrase(view, patches, chips, scroller, canvas) {
   if (view.now.head === null) return;
   context.translate(-scroller.scrollLeft, 0);
   const edges = edgesOf(view, patches, chips);
-  const y = chips[0].node.offsetTop - 2;
+  const {node} = chips[0];
+  const y = (node.parentElement?.offsetTop ?? 0) + node.offsetTop - 2;
   /** @type {import("../parts/arcs.js").ArcPlace} */
   const where = {y, up: -1, room: y - 12, colours: view.colours, font: view.fonts.small, faint: false};
   drawArcs(context, edges, where);
@@ -147,7 +148,8 @@ function drawPhrase(view, patches, chips, scroller, canvas) {
 function edgesOf(view, patches, chips) {
   const {position: chosen, direction} = lookedAt(view, patches);
   const given = givenTo(view, patches);
-  const middle = (/** @type {Chip} */ {node}) => node.offsetLeft + node.offsetWidth / 2;
+  const left = chips[0].node.parentElement?.offsetLeft ?? 0;
+  const middle = (/** @type {Chip} */ {node}) => left + node.offsetLeft + node.offsetWidth / 2;
   const at = patches.numbers[chosen] >= 0 ? null : chosen;
   const own = chips.find(({position}) => position === at);
   if (!own) return [];
