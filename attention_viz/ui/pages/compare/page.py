@@ -39,6 +39,7 @@ from attention_viz.ui.pages.compare.choice import (
     kinds,
     models,
     numbers,
+    other_sample,
 )
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import PicturePlace, load_in_place
@@ -57,7 +58,8 @@ _LEFT_OUT = ("second", "more")
 def choose_kind() -> None:
     """Apply the URL's kind of comparison and the first side's defaults."""
     state = replace(visit.shared(), second="", more=0)
-    choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=contrast(state)))
+    default = replace(CompareChoice(), other=contrast(state), other_picture=other_sample(state))
+    choice = visit.settle(COMPARE_CHOICES, state, default=default)
     chosen = visit.here().selection.part(COMPARE_CHOICES).chosen
     second = beside(state)
     if choice.what == "models" and chosen.isdisjoint(SECOND) and second:

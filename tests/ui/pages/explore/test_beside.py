@@ -128,9 +128,10 @@ def test_words_and_picture_light_each_other(open_page: OpenPage, idle: Callable[
     other = trace.weights(1, 0, "decoder")[67]
     expect(chip).to_have_attribute("data-weight", f"{float(other[1:65].sum()):.2f}")
     # The patch in the lower right corner, at its middle.
-    box = page.get_by_test_id("picture").bounding_box()
+    picture = page.get_by_test_id("picture")
+    box = picture.bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + box["width"] * 15 / 16, box["y"] + box["height"] * 15 / 16)
+    picture.hover(position={"x": box["width"] * 15 / 16, "y": box["height"] * 15 / 16})
     expect(page.get_by_test_id("explorer-sentence")).to_contain_text("this part of the picture")
     given = float(trace.weights(1, 0, "decoder")[67, 64])
     shown = line.locator('[data-place="67"]').get_attribute("data-weight")
