@@ -91,7 +91,14 @@ def looks_back(trace: Trace, stream: str) -> bool:
 
 def continues_text(trace: Trace) -> bool:
     """Return whether a trace is of a model that reads from left to right: a decoder, or causal mixers alone."""
+    if "decoder" in trace.attention_streams:
+        return "cross" not in trace.attention_streams
     return trace.streams[0] == "decoder" or (not trace.attention_streams and looks_back(trace, trace.streams[0]))
+
+
+def word_stream(trace: Trace) -> str:
+    """Return the stream whose positions are a text's words: the first, or the decoder's after an image's tower."""
+    return "decoder" if continues_text(trace) and "decoder" in trace.attention_streams else trace.streams[0]
 
 
 def _joined(parts: Sequence[RowWeights]) -> RowWeights:

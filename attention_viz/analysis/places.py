@@ -34,6 +34,11 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
     return positions
 
 
+def patches_beside_words(tokens: Tokens) -> frozenset[int]:
+    """Return the positions of an image's patches beside words; none of an image alone."""
+    return frozenset(tokens.patches) if any(at not in tokens.patches for at in tokens.counted) else frozenset()
+
+
 def where_words(down: float, across: float) -> str:
     """Say where in an image a point is, from 0 to 1 each way, as `whereInImage` in the explorer's `seen/telling.js`."""
     row, column = (min(2, max(0, int(3 * part))) for part in (down, across))

@@ -60,7 +60,7 @@ class ModelFacts:
     @property
     def continues_text(self) -> bool:
         """Whether it can continue a text."""
-        return self.streams == ("decoder",) and self.predicts
+        return self.streams in (("decoder",), ("picture", "decoder")) and self.predicts
 
     def layer_count(self, stream: str | None) -> int:
         """Return a stream's number of layers, by default the first's; `UNKNOWN_COUNT` before the model is loaded."""

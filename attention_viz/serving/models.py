@@ -125,7 +125,9 @@ def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: Fa
     from attention_viz.models.loading.load_folder import load_folder
 
     largest = SETTINGS.model_memory * 1_000_000
-    model = load_folder(source.folder, source.name, revision=source.revision, largest=largest, cancelled=cancelled)
+    model = load_folder(
+        source.folder, source.name, revision=source.revision, largest=largest, cancelled=cancelled, alone=False
+    )
     return model.behind(FORWARDS)
 
 

@@ -79,14 +79,26 @@ class Run:
         self._beginnings[count] = found
         return found
 
+    @once
+    def words(self) -> str:
+        """The stream of the text's words; without a text, the first."""
+        from attention_viz.analysis.measured import word_stream
+
+        return word_stream(self.trace)
+
     @property
     def tokens(self) -> int:
-        """The first stream's query count."""
-        return len(self.trace.query_tokens(self.trace.streams[0]))
+        """The number of words."""
+        return len(self.trace.query_tokens(self.words))
+
+    @property
+    def beside(self) -> bool:
+        """Whether the model reads the text with an image."""
+        return self.trace.seen.picture is not None and self.words != "picture"
 
     def stream(self, name: str | None) -> str:
-        """Return the stream of that name, with a softmax or without, else the first."""
-        return name if name in self.trace.streams else self.trace.streams[0]
+        """Return the stream of that name, with a softmax or without, else the words'."""
+        return name if name in self.trace.streams else self.words
 
     def mixes(self, stream: str | None) -> bool:
         """Return whether the stream's layers have no softmax, so that their weights are signed."""
@@ -111,8 +123,8 @@ class Run:
         return self if alone else Run(self.trace.only(stream), self.fit, self.second)
 
     def part(self, stream: str | None) -> "Run":
-        """Return an audio's stream alone, else the whole trace."""
-        if self.trace.seen.sound is None:
+        """Return the stream alone of audio or of a text with an image, else the whole trace."""
+        if self.trace.seen.sound is None and not self.beside:
             return self
         stream = self.stream(stream)
         return self._parts.setdefault(stream, self.alone(stream))

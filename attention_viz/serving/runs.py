@@ -3,10 +3,10 @@
 import gc
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
@@ -15,7 +15,7 @@ from attention_viz.serving.jobs import Loads
 from attention_viz.serving.models import find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import forget_runs, room_of, runs_of, thing_of
+from attention_viz.serving.uploads import forget_runs, picture_of, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
     from attention_viz.edits.edit import Edit
+    from attention_viz.edits.eviction import Evict
     from attention_viz.operation.modules import Projection
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
@@ -158,6 +159,8 @@ def _read(model: "Model", request: Request, limit: int | None, edits: "tuple[Edi
     special, chat = _wording(model, request)
     if model.facts.reads in MEDIA:
         return _show(model, request, edits)
+    if model.facts.reads.has_text and model.facts.reads.medium is not None:
+        return _read_beside(model, request, edits)
     if model.facts.reads_pairs and request.second.strip() and not request.text.strip():
         raise UnusableText("the first sentence is empty; type one, since the second is only read with it")
     fit = model.fit(request.text, limit, special_tokens=special, chat=chat)
@@ -187,17 +190,44 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
     return Run(trace, Fit("", "", 0, None))
 
 
+def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
+    """Run a text with its image."""
+    from attention_viz.analysis.measured import word_stream
+    from attention_viz.models.model import AttentionModel
+
+    assert isinstance(model, AttentionModel), "no other model reads a text with an image"
+    picture = picture_of(request.shown)
+    if request.more and not edits:
+        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, picture=picture))
+    else:
+        trace = model.trace(request.text, picture=picture, edits=edits)
+    return Run(trace, Fit(request.text, "", len(trace.query_tokens(word_stream(trace))), None))
+
+
 def _grow(
     model: "Model", request: Request, fit: "Fit", longest: int | None, *, special_tokens: bool, chat: bool
 ) -> "Trace":
     from attention_viz.edits.eviction import Evict
 
     evict = None if request.evict is None else Evict(*request.evict)
+    options: dict[str, Any] = {"evict": evict, "special_tokens": special_tokens, "chat": chat}
+    return _grown(request, longest, model, lambda: model.generate(fit.kept, request.more, **options), evict)
+
+
+def _grown(
+    request: Request,
+    longest: int | None,
+    model: "Model",
+    generate: "Callable[[], Iterator[Trace]]",
+    evict: "Evict | None" = None,
+) -> "Trace":
+    """Generate from the beginning, or from an equal request's trace of one token less."""
     less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
-    if (before := TRACES.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
+    runs = runs_of(request.shown, TRACES)
+    if (before := runs.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
         steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
     else:
-        steps = model.generate(fit.kept, request.more, evict=evict, special_tokens=special_tokens, chat=chat)
+        steps = generate()
     # Only the last is kept, as it holds all that the ones before it do.
     return deque(steps, maxlen=1).pop()
 
@@ -209,10 +239,12 @@ def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Proj
 
 def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "Mapping[int, pandas.DataFrame]":
     """Return likeliest tokens: after a decoder's last, or at masks."""
+    from attention_viz.analysis.measured import word_stream
+
     model = _chosen(request)
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
-    tokens, mask = trace.query_tokens(), model.mask_id
+    tokens, mask = trace.query_tokens(word_stream(trace)), model.mask_id
     if reads_on(trace):
         # The shorter text of a batch is followed by padding, after which nothing is predicted.
         places = [at for at, padding in enumerate(tokens.padding) if not padding][-1 - back :][:1]
@@ -230,8 +262,10 @@ def reads_on(trace: "Trace") -> bool:
 
 def is_full(request: Request, trace: "Trace") -> bool:
     """Return whether no position is left for another token."""
+    from attention_viz.analysis.measured import word_stream
+
     limit = _chosen(request).limit
-    return limit is not None and len(trace.query_tokens()) >= limit
+    return limit is not None and len(trace.query_tokens(word_stream(trace))) >= limit
 
 
 def _chosen(request: Request) -> "Model":

@@ -16,6 +16,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import InputKind
 
 if TYPE_CHECKING:
+    from attention_viz.inputs.media.picture import Picture
     from attention_viz.inputs.media.readers import Medium
     from attention_viz.serving.run import Run
 
@@ -127,12 +128,21 @@ def title_of(name: str) -> str:
 
 def thing_of(kind: InputKind, name: str) -> "Medium":
     """Return a request's image or audio."""
-    if name in SAMPLES and SAMPLES[name].kind == kind:
+    if name in SAMPLES and SAMPLES[name].kind.medium == kind:
         return _opened(kind, SAMPLES[name].path)
     upload = upload_of(name)
     if upload is None or upload.kind != kind:
         raise kind.error(f"the {kind} is gone, since it is kept only while its page is open; upload it again")
     return upload.thing
+
+
+def picture_of(name: str) -> "Picture":
+    """Return a request's image."""
+    from attention_viz.inputs.media.picture import Picture
+
+    found = thing_of(InputKind.PICTURE, name)
+    assert isinstance(found, Picture), "an upload or sample of this kind is an image"
+    return found
 
 
 def _opened(kind: InputKind, source: Any) -> "Medium":

@@ -154,11 +154,11 @@ def beginning(trace: Trace, count: int) -> Trace:
 
     Gradients come from a run of the whole text.
     """
-    tokens = trace.query_tokens(trace.streams[0])
+    tokens = trace.query_tokens("decoder" if "decoder" in trace.attention_streams else trace.streams[0])
     trace.check_attends()
     if not 1 <= count <= len(tokens):
         raise TraceError(f"the first tokens must be 1 to {len(tokens)}; got {count}")
-    if trace.attention_streams != ("decoder",) or any(
+    if trace.attention_streams not in (("decoder",), ("picture", "decoder")) or any(
         _looks_ahead(layer.attention, count) for layer in trace.layers["decoder"]
     ):
         raise TraceError(
@@ -168,9 +168,9 @@ def beginning(trace: Trace, count: int) -> Trace:
         return trace
     cut, output = {"decoder": _first(tokens, count)}, by_row(trace)
     found = trace.derived(
-        layers={"decoder": tuple(_layer(layer, count) for layer in trace.layers["decoder"])},
-        queries=cut,
-        keys=cut,
+        layers={**trace.layers, "decoder": tuple(_layer(layer, count) for layer in trace.layers["decoder"])},
+        queries={**trace.queries, **cut},
+        keys={**trace.keys, **cut},
         output=first_rows(output, count) if len(output) == len(tokens) else output,
         provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
         mixers={

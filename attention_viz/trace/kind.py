@@ -52,6 +52,16 @@ class InputKind(StrEnum):
         kind.one, kind.plural, kind.does, kind.handed, kind.error = one, plural, does, handed, error
         return kind
 
+    @property
+    def medium(self) -> "InputKind | None":
+        """The kind of its files; None for text or tensors alone."""
+        return InputKind.PICTURE if self is InputKind.BESIDE else self if self in MEDIA else None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a text is read, alone or beside an image."""
+        return self in (InputKind.TEXT, InputKind.BESIDE)
+
 
 # What comes in files of its own, is read in place of a text, and is shown beside the weights. Each has its field in
 # `Seen`, `Provenance` and the pages' `State`.

@@ -11,6 +11,7 @@ from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.findings.mixing import shares_of
 from attention_viz.analysis.overview import overview
+from attention_viz.analysis.places import patches_beside_words
 from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.errors import AttentionVizError, TraceError
@@ -35,7 +36,8 @@ def link_of(trace: Trace, stream: str, layer: int, head: int, findings: Sequence
             return one.query, one.key
     queries, keys = words_of(trace.query_tokens(stream)), words_of(trace.key_tokens(stream))
     # Early rows have much on the first key because they have few others.
-    silent = _silent(queries), _silent(keys, [0] if stream == "decoder" or stream in trace.mixers else ())
+    pictured = patches_beside_words(queries.tokens)
+    silent = _silent(queries, pictured), _silent(keys, [0] if stream == "decoder" or stream in trace.mixers else ())
     apart = stream != "cross" and len(queries.tokens) > 1
     if stream in trace.mixers:
         found = _strongest_share(trace, (stream, layer, head), *silent, apart=apart)

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attention_viz.analysis.measured import looks_back
-from attention_viz.analysis.places import after_the_sound, sample_of
+from attention_viz.analysis.places import after_the_sound, patches_beside_words, sample_of
 from attention_viz.analysis.words import Words, words_of
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
@@ -55,8 +55,8 @@ class StreamScene:
     def asked(self) -> tuple[int, ...]:
         """Return the searched words, rising; a meaningful sample of long texts."""
         kinds = self.queries.kinds
-        unheard = self.unheard(self.queries)
-        words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in unheard]
+        mute = self.unheard(self.queries) | self._pictured
+        words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in mute]
         shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
         room = MOST_WEIGHTS // max(1, sum(heads * keys for heads, _, keys in shapes))
         tokens = sum(len(self.queries.pieces[word]) for word in words)
@@ -64,6 +64,12 @@ class StreamScene:
             telling = [word for word in words if kinds[word] in ("content", "pronoun")]
             words = list(sample_of(telling, max(1, len(words) * room // tokens)))
         return tuple(sorted({*words, *([] if self.last is None else [self.last])}))
+
+    @once
+    def _pictured(self) -> frozenset[int]:
+        """Return an image's patches beside words: the words ask about them."""
+        patches = patches_beside_words(self.queries.tokens)
+        return frozenset(word for word, (first, *_) in enumerate(self.queries.pieces) if first in patches)
 
     @once
     def rows(self) -> tuple[int, ...]:

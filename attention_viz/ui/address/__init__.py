@@ -10,6 +10,7 @@ from attention_viz.ui.address.state import (
     opened_on,
     own_contrast,
     own_example,
+    own_sample,
     read_address,
     write_address,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "opened_on",
     "own_contrast",
     "own_example",
+    "own_sample",
     "read_address",
     "write_address",
 ]

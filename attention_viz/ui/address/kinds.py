@@ -223,4 +223,4 @@ class Names(ParameterKind):
 
 def sample(kind: InputKind) -> OneOf:
     """Return the kind of a sample's name; links leave out uploads."""
-    return OneOf(tuple(name for name, one in SAMPLES.items() if one.kind == kind), others="your own")
+    return OneOf(tuple(name for name, one in SAMPLES.items() if one.kind.medium == kind), others="your own")

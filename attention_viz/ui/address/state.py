@@ -24,7 +24,11 @@ _FIRST_MODEL = next(name for name in OPENINGS if CATALOGUE[name].available)
 _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 # The same for the models that load slowest, so that the pickers are right before the figure appears. For another image
 # or other audio, the best head is known only after the run.
-_OPENED = {"dinov2-small": {"layer": 10, "head": 4}, "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"}}
+_OPENED = {
+    "dinov2-small": {"layer": 10, "head": 4},
+    "shapes": {"layer": 1, "head": 0, "stream": "decoder"},
+    "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"},
+}
 
 # Sentences for every model that has none of its own.
 _EXAMPLES_OF = "all-MiniLM-L6-v2"
@@ -59,7 +63,7 @@ def _several(state: "State", known: object) -> bool:
 
 
 def _reads(what: InputKind) -> "Callable[[State, object], bool]":
-    return lambda state, known: state.facts.reads == what
+    return lambda state, known: state.facts.reads.medium == what
 
 
 def _reads_text(state: "State", known: object) -> bool:
@@ -135,14 +139,17 @@ class State:
 
     @property
     def shown(self) -> str:
-        """Return the picture's or sound's name; "" for text."""
-        return getattr(self, self.facts.reads) if self.facts.reads in MEDIA else ""
+        """Return the picture's or sound's name; "" for text alone."""
+        medium = self.facts.reads.medium
+        return "" if medium is None else getattr(self, medium)
 
     @property
     def request(self) -> Request:
         """Return the run to compute, without head and reading."""
         if self.facts.reads in MEDIA:
             return Request(self.model, target=self.target, shown=self.shown)
+        if self.shown:
+            return Request(self.model, self.text, more=self.more, shown=self.shown)
         own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         special, chat = self.special == "on", self.chat == "on"
         evict = (self.first_keys, self.last_keys) if self.more and self.evict == "on" else None
@@ -159,6 +166,18 @@ DEFAULT = State()
 def own_example(model: str) -> str:
     """Return the model's example text."""
     return _with_examples(model).examples[0]
+
+
+def own_sample(model: str, before: State = DEFAULT) -> dict[str, str]:
+    """Return the model's example image or audio, by kind; empty if another one was chosen before, or for text alone."""
+    entry = CATALOGUE.get(model)
+    medium = None if entry is None else entry.reads.medium
+    if entry is None or medium is None or not entry.samples:
+        return {}
+    last = CATALOGUE.get(before.model)
+    own = last.samples[:1] if last is not None and last.reads.medium is medium else ()
+    is_own = getattr(before, medium) in (getattr(DEFAULT, medium), *own)
+    return {medium: entry.samples[0]} if is_own else {}
 
 
 def opened_on(model: str) -> Mapping[str, Any]:

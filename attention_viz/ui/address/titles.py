@@ -3,7 +3,6 @@
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.sources import CATALOGUE
-from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.spelling import visible
 from attention_viz.ui.address.state import State
 
@@ -47,7 +46,7 @@ def description(page: str, state: State) -> str:
 def _thing(state: State) -> str:
     """Name the text, image or audio, in one short line."""
     entry = CATALOGUE.get(state.model)
-    if entry is None or entry.reads not in MEDIA:
+    if entry is None or entry.reads.has_text:
         return _text(state)
     sample = SAMPLES.get(state.shown)
     return "your own file" if sample is None else sample.shows

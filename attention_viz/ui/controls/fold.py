@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.analysis.readings import READINGS
 from attention_viz.explorer import script
 from attention_viz.serving import permissions as allowed
-from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import DEFAULT, State
 from attention_viz.ui.controls.model import name_in_file
@@ -100,4 +99,4 @@ def _model(state: State) -> str:
 
 
 def _read(state: State) -> str:
-    return state.text if reads(state) == InputKind.TEXT else thing_label(state)
+    return state.text if reads(state).has_text else thing_label(state)

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.trace.kind import MEDIA, InputKind
+from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import Positions, State, write_address
 from attention_viz.ui.address.kinds import WholeNumber
@@ -71,10 +71,13 @@ def choose(
         show_fold(what=folded, leave_out=unused)
         with st.container(key="pickers", horizontal=True, vertical_alignment="top", gap="small"):
             with st.container(key="texts"):
-                if kind in MEDIA:
-                    show_thing(visit.shared(), kind)
-                else:
+                if kind.has_text:
                     text_box("Sentence", "text", labelled=False)
+                else:
+                    show_thing(visit.shared(), kind)
+            if kind == InputKind.BESIDE:
+                with st.container(key="beside"):
+                    show_thing(visit.shared(), kind)
             if other_text is not None and kind == InputKind.TEXT:
                 with st.container(key="other-text"):
                     other_text()

@@ -24,6 +24,7 @@ from attention_viz.views.style.wording import one_line
 SHOWN_ON = {
     InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
     InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
+    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare"),
 }
 # How a visitor's file is kept.
 KEPT = (
@@ -48,7 +49,8 @@ def reads(state: State) -> InputKind:
     """Return the shown run's input kind."""
     if (run := opening.opened()) is None:
         return state.facts.reads
-    return next(iter(run.trace.seen.tensors), InputKind.TEXT)
+    found = next(iter(run.trace.seen.tensors), InputKind.TEXT)
+    return InputKind.BESIDE if found == InputKind.PICTURE and run.trace.provenance.text is not None else found
 
 
 def thing_label(state: State) -> str:
@@ -63,9 +65,11 @@ def thing_label(state: State) -> str:
 
 def show_thing(state: State, kind: InputKind) -> None:
     """Draw the field."""
+    medium = kind.medium
+    assert medium is not None, "a text has no file"
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
-        _samples(kind)
-        _ask(kind)
+        _samples(medium, state)
+        _ask(medium)
         _window(state)
         st.caption(KEPT)
 
@@ -123,17 +127,18 @@ def _end(state: State) -> None:
     st.stop()
 
 
-def _samples(kind: InputKind) -> None:
+def _samples(medium: InputKind, state: State) -> None:
+    entry = CATALOGUE.get(state.model)
+    own = entry.samples if entry is not None else ()
     with st.container(horizontal=True, gap="xsmall", key="samples"):
-        for name, one in SAMPLES.items():
-            if one.kind == kind:
-                st.button(
-                    plain(f"Sample – {one.shows}"),
-                    key=f"sample-{name}",
-                    help=plain(one.whose),
-                    on_click=choose_sample,
-                    args=(kind, name),
-                )
+        for name in own or [name for name, one in SAMPLES.items() if one.kind == medium]:
+            st.button(
+                plain(f"Sample – {SAMPLES[name].shows}"),
+                key=f"sample-{name}",
+                help=plain(SAMPLES[name].whose),
+                on_click=choose_sample,
+                args=(medium, name),
+            )
 
 
 def _ask(kind: InputKind) -> None:

@@ -78,9 +78,9 @@ def settle_stream(state: State, only: str | None, *, mixers: bool = False) -> No
     elif only is None and state.stream is not None and len(found) == 1 and state.stream not in found:
         visit.fill(SHARED, stream=None)
     elif only is None and len(streams(state)) > 1 and state.stream not in found:
-        # People bring audio to see its transcript.
-        said = state.facts.reads == InputKind.SOUND and "cross" in found
-        visit.fill(SHARED, stream="cross" if said else found[0])
+        # People bring audio to see its transcript, and images to ask about them.
+        wanted = {InputKind.SOUND: "cross", InputKind.BESIDE: "decoder"}.get(state.facts.reads)
+        visit.fill(SHARED, stream=wanted if wanted in found else found[0])
 
 
 def pick_stream(state: State, *, mixers: bool = False) -> None:

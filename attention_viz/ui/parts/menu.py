@@ -77,7 +77,7 @@ def show_examples() -> None:
 
 
 def _take_sample(model: str, name: str) -> None:
-    choose_sample(SAMPLES[name].kind, name, model=model)
+    choose_sample(SAMPLES[name].kind.medium or SAMPLES[name].kind, name, model=model)
     widgets.renew("examples")
 
 

@@ -17,7 +17,9 @@ def ran(run: Run, *, own_head: bool = False) -> Ran:
     """Return a run's facts for a selection."""
     trace = run.trace
     counts = {stream: (len(trace.query_tokens(stream)), len(trace.key_tokens(stream))) for stream in trace.streams}
-    return Ran(counts, lambda: None if own_head else next(iter(run.findings), None))
+    # An image is there to be asked about: its own tower's findings come after the words'.
+    streams = (run.words,) if run.beside else trace.streams
+    return Ran(counts, lambda: None if own_head else next((one for one in run.findings if one.stream in streams), None))
 
 
 def pair_of(run: Run, state: State) -> tuple[int, int]:

@@ -119,7 +119,8 @@ class Selection:
     def text(self) -> tuple[object, ...]:
         """Return the input and its options: another text may open on another head."""
         one = self.shared
-        return (one.model, one.shown or one.text, one.second, one.target, one.more, one.special, one.chat, self.file)
+        text = one.text if one.facts.reads.has_text else ""
+        return (one.model, text, one.shown, one.second, one.target, one.more, one.special, one.chat, self.file)
 
     @property
     def head_is_free(self) -> bool:

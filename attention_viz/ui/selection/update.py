@@ -6,7 +6,7 @@ from typing import Any, Protocol, assert_never
 
 from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.ui.address.codec import Parameter, modernised, read
-from attention_viz.ui.address.state import opened_on, own_example
+from attention_viz.ui.address.state import opened_on, own_example, own_sample
 from attention_viz.ui.selection.events import (
     PAIR,
     SHARED,
@@ -158,7 +158,7 @@ def _opened(selection: Selection, event: PageOpened) -> Selection:
     if not (event.again or first):
         return selection
     model = address.get("model", (event.example or SHARED.default).model)
-    default = replace(SHARED.default, text=own_example(model), **opened_on(model))
+    default = replace(SHARED.default, text=own_example(model), **own_sample(model), **opened_on(model))
     if event.example is None or model != event.example.model:
         return answer(selection, SHARED, default=default)
     selection = answer(selection, SHARED, default=event.example)
@@ -203,6 +203,7 @@ def _implied(selection: Selection, values: Mapping[str, Any]) -> dict[str, Any]:
     if (model := found.get("model")) is not None:
         if "text" not in found and before.text == own_example(before.model):
             found["text"] = own_example(model)
+        found = own_sample(model, before) | found
         if selection.head_is_free and not {"layer", "head"} & found.keys():
             found |= opened_on(model)
     if _RUNS & found.keys() and not found.keys() & set(PAIR):

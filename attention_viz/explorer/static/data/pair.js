@@ -18,11 +18,18 @@ const MOST_LINKS = 16;
 const linked = new WeakMap();
 
 /** Whether a cell links two words. A decoder's first token is looked at for want of anything else; it doesn't count.
+ * Nor does what a patch beside words looks at: the words ask about it.
  * @param {Stream} stream */
 export function linksWords({name, own, queries, keys}) {
   const first = name === "decoder" ? 0 : -1;
+  const {place, dimmed} = queries;
+  const beside = place?.some((one, at) => !one && !dimmed[at]);
   return (/** @type {number} */ query, /** @type {number} */ key) =>
-    queries.words[query] === 1 && keys.words[key] === 1 && key !== first && !(own && query === key);
+    queries.words[query] === 1 &&
+    !(beside && place?.[query]) &&
+    keys.words[key] === 1 &&
+    key !== first &&
+    !(own && query === key);
 }
 
 /** What was found in this head, best first.

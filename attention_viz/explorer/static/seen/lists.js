@@ -5,7 +5,7 @@ import {hasAny} from "../data/store.js";
 import {weightText} from "../data/scale.js";
 import {layerNumber} from "../heads/numbers.js";
 import {SHOWN_ROW, lineOf, overPatches, regionsOf} from "./patches.js";
-import {chosenPosition} from "./chosen.js";
+import {lookedAt, lookedLine} from "./chosen.js";
 import {nameOfPatch, whereFrom} from "./telling.js";
 
 /** @import {Part, View} from "../parts/view.js"
@@ -14,7 +14,7 @@ import {nameOfPatch, whereFrom} from "./telling.js";
 /** @typedef {Pick<View, "store" | "recording" | "now" | "choose" | "preview">} ListsView */
 /** @typedef {{label: string, weight: number, even?: number, layer?: number, head?: number}} Line */
 
-const [MOST_LINES, MOST_LOOKING, MOST_PARTS] = [8, 9, 3];
+const [MOST_LINES, MOST_LOOKING, MOST_PARTS, MOST_BESIDE] = [8, 9, 3, 5];
 
 /** The two lists. @param {ListsView} view @param {Patches} patches @returns {Part} */
 export function createPictureLists(view, patches) {
@@ -27,12 +27,11 @@ export function createPictureLists(view, patches) {
   return {
     node: element("div", {class: "av-bars"}, goes, heads),
     draw(changed) {
-      if (!hasAny(changed, ...SHOWN_ROW, "direction")) return;
-      const {head, stream} = view.now;
+      if (!hasAny(changed, ...SHOWN_ROW, "overKey", "direction")) return;
+      const {head} = view.now;
       if (head === null) return;
-      const {direction} = view.store.state;
-      const chosen = chosenPosition(view);
-      const line = lineOf(head, chosen, stream.keys.count, direction);
+      const {position: chosen, direction} = lookedAt(view, patches);
+      const line = lookedLine(view, patches);
       const regions = regionsOf(overPatches(line, patches), patches);
       const [title, lines] =
         direction === "to"
@@ -41,7 +40,16 @@ export function createPictureLists(view, patches) {
               "Attends to",
               parts(view, {line, regions, chosen}, patches, head.sum(chosen, Int32Array.from(line.keys()))),
             ];
-      fillList(goes, title, direction === "to" ? "the largest weight from each place" : "tick: an even share", lines);
+      fillList(
+        goes,
+        title,
+        direction !== "to"
+          ? "tick: an even share"
+          : patches.joint
+            ? "each word’s weight"
+            : "the largest weight from each place",
+        lines,
+      );
       fillList(
         heads,
         direction === "to" ? "Heads that attend to it" : "Heads that attend there",
@@ -62,9 +70,12 @@ function parts({now}, {line, regions, chosen}, patches, whole) {
   const share = regions.reduce((sum, one) => sum + one.share, 0);
   const rest = patches.others.reduce((left, position) => left - line[position], whole - share);
   const many = regions.length > MOST_PARTS;
+  const others = [...patches.others];
+  if (patches.joint) others.sort((one, other) => line[other] - line[one]).splice(MOST_BESIDE);
+  const open = others.filter((position) => !patches.joint || line[position] > 0);
   return [
     ...(many ? [{label: `${regions.length} regions`, weight: share, even: even(regions)}] : regions.map(lineOfRegion)),
-    ...patches.others.map((position) => ({
+    ...open.map((position) => ({
       label: nameOfPatch(patches, now.stream.keys, position),
       weight: line[position],
     })),
@@ -81,36 +92,41 @@ function parts({now}, {line, regions, chosen}, patches, whole) {
   }
 }
 
-/** The largest weight from each place of the picture, and from what is no patch.
+/** What gives the most to the chosen position: each word of a text, or the largest weight from each place of the picture
+ * and from what is no patch.
  * @param {ListsView} view @param {Float32Array} line @param {number} chosen @param {Patches} patches
  * @returns {Line[]} */
 function lookers({now}, line, chosen, patches) {
   /** @type {Map<string, number>} */
   const most = new Map();
-  line.forEach((weight, position) => {
+  const named = (/** @type {number} */ position) => nameOfPatch(patches, now.stream.keys, position);
+  for (const position of patches.joint ? patches.others : line.keys()) {
     const number = patches.numbers[position];
     const label =
       number < 0
-        ? nameOfPatch(patches, now.stream.keys, position)
+        ? named(position)
         : position === chosen
           ? "itself"
           : `patch ${whereFrom([number], patches.numbers[chosen], patches)}`;
-    most.set(label, Math.max(most.get(label) ?? 0, weight));
-  });
+    most.set(label, Math.max(most.get(label) ?? 0, line[position]));
+  }
   const lines = Array.from(most, ([label, weight]) => ({label, weight}));
   return lines.sort((one, other) => other.weight - one.weight).slice(0, MOST_LINES);
 }
 
 /** The heads that have been read, by what the chosen position gives to the regions, or by the largest that it is given.
  * @param {ListsView} view @param {number} chosen @param {Region[]} regions @param {Patches} patches @returns {Line[]} */
-function ranked({recording, now: {stream}, store: {state}}, chosen, regions, patches) {
+function ranked(view, chosen, regions, patches) {
+  const {recording, now} = view;
+  const {stream} = now;
+  const {direction} = lookedAt(view, patches);
   const keys = regions.flatMap((one) => one.patches.map((at) => patches.positions[at]));
   const found = stream.layers.flatMap(({heads}, layer) =>
     Array.from({length: heads}, (_, number) => {
       const head = recording.head({stream: stream.name, layer, head: number});
       if (head === null) return [];
       const weight =
-        state.direction === "to"
+        direction === "to"
           ? lineOf(head, chosen, stream.keys.count, "to").reduce((so, one) => Math.max(so, one), 0)
           : keys.reduce((sum, key) => sum + head.at(chosen, key), 0);
       return [{label: `${layerNumber(stream.layers, layer)}\u00b7${number}`, weight, layer, head: number}];

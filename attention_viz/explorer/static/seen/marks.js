@@ -2,7 +2,7 @@
 
 import {element} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
-import {chosenPosition} from "./chosen.js";
+import {lookedAt} from "./chosen.js";
 import {tellPatch} from "./telling.js";
 
 /** @import {StageView} from "./chosen.js"
@@ -15,11 +15,11 @@ const AT_EDGE = 0.09;
  * @param {StageView} view @param {HTMLElement} place @param {Patches} patches */
 export function placeMarks(view, place, patches) {
   const {head, stream} = view.now;
-  const {direction} = view.store.state;
-  const chosen = chosenPosition(view);
-  const marks = blockedOf(view, patches, chosen);
+  const {position: chosen, direction} = lookedAt(view, patches);
+  const looks = direction === "from" || !patches.joint;
+  const marks = looks ? blockedOf(view, patches, chosen) : [];
   const number = patches.numbers[chosen];
-  const regions = head === null ? [] : tellPatch(head, chosen, direction, patches, stream.keys).regions;
+  const regions = head === null || !looks ? [] : tellPatch(head, chosen, direction, patches, stream.keys).regions;
   for (const {patches: all, share} of regions) marks.push(markOf(all, patches, "av-region-mark", weightText(share)));
   if (number >= 0) marks.push(markOf([number], patches, direction === "to" ? "av-marks-key" : "av-marks-query", ""));
   place.replaceChildren(...marks);

@@ -2,9 +2,8 @@
 // largest.
 
 import {element} from "../parts/element.js";
-import {chosenPosition} from "./chosen.js";
+import {lightLine} from "./chosen.js";
 import {contourOf} from "./contour.js";
-import {lineOf, overPatches} from "./patches.js";
 import {photoImage} from "./tiles.js";
 import {DARK, veilOf} from "./veil.js";
 
@@ -56,13 +55,12 @@ export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
   if (sized.lit.width !== size || sized.lit.height !== high) enlarge(dots, sized, size, high);
   const context = contextOf(canvas);
   Object.assign(context, {globalCompositeOperation: "copy", globalAlpha: 1});
-  const {head, stream} = view.now;
-  if (head === null) {
+  if (view.now.head === null) {
     context.drawImage(sized.lit, 0, 0);
     return;
   }
-  const {smooth, strength, direction} = view.store.state;
-  const weights = overPatches(lineOf(head, chosenPosition(view), stream.keys.count, direction), patches);
+  const {smooth, strength} = view.store.state;
+  const weights = lightLine(view, patches);
   paintVeil(veil, weights, patches, smooth);
   // The veil, then the dark picture where it is, then the lit one beneath both.
   Object.assign(context, {globalAlpha: strength / 100, imageSmoothingEnabled: smooth});

@@ -9,7 +9,8 @@
  * @property {number} across
  * @property {Int32Array} positions  of each patch, row by row
  * @property {Int32Array} numbers  of each position: which patch it is, from 0, or -1
- * @property {number[]} others  positions that are no patch, such as the class token */
+ * @property {number[]} others  positions that are no patch, such as the class token
+ * @property {boolean} joint  whether words stand beside the picture */
 
 /** Whether a chosen patch looks, or is looked at. @typedef {"from" | "to"} Direction */
 
@@ -21,8 +22,8 @@
 export const TOGETHER = 0.5;
 
 /** The patches along an axis; null where none of its positions has a row and a column.
- * @param {Pick<Axis, "place" | "count">} axis @returns {Patches | null} */
-export function patchesOf({place, count}) {
+ * @param {Pick<Axis, "place" | "count" | "dimmed">} axis @returns {Patches | null} */
+export function patchesOf({place, count, dimmed}) {
   const seen = (place ?? []).flatMap((one, position) =>
     one && one.length === 2 ? [{position, row: one[0], column: one[1]}] : [],
   );
@@ -35,7 +36,7 @@ export function patchesOf({place, count}) {
     numbers[position] = row * across + column;
   }
   const others = Array.from(numbers.keys()).filter((position) => numbers[position] < 0);
-  return {down, across, positions, numbers, others};
+  return {down, across, positions, numbers, others, joint: others.some((position) => !dimmed[position])};
 }
 
 /** What decides which row of which head is shown, and whether it is there. @type {(keyof State)[]} */

@@ -9,9 +9,11 @@ import {createNotes} from "../parts/legend.js";
 import {createTable} from "../parts/table.js";
 import {createPictureLists} from "./lists.js";
 import {lineOf, overPatches, patchesOf} from "./patches.js";
-import {chosenPosition, saidOfPicture} from "./chosen.js";
+import {lookedAt, saidOfPicture} from "./chosen.js";
+import {createPhrase} from "./phrase.js";
 import {createStage} from "./stage.js";
 import {litPhoto} from "./tiles.js";
+import {DARK} from "./veil.js";
 
 /** @import {OwnView, Part} from "../parts/view.js"
  * @import {Picture} from "../data/recording.js"
@@ -45,14 +47,19 @@ export function pictureParts(view) {
     shape,
     paint: (canvas, head, {width, height}) => {
       if (!photo || !("at" in head)) return;
-      const [chosen, {direction}] = [chosenPosition(view), view.store.state];
+      const looked = lookedAt(view, patches);
+      // A region that words look at is the same in all heads: they stay as they are of the kept word.
+      const kept = patches.joint && looked.direction === "to";
+      const chosen = kept ? (view.now.pair?.query ?? 0) : looked.position;
+      const direction = kept ? "from" : looked.direction;
       const what = `${chosen} ${direction} ${width} ${height} ${window.devicePixelRatio}`;
       // While layers arrive one after another, most heads are painted already.
       if (painted.get(canvas)?.head === head && painted.get(canvas)?.what === what) return;
       painted.set(canvas, {head, what});
       const line = lineOf(head, chosen, view.now.stream.keys.count, direction);
       const context = fitCanvas(canvas, width, height);
-      const image = litPhoto(photo, overPatches(line, patches), patches, canvas.width, canvas.height);
+      const weights = overPatches(line, patches);
+      const image = litPhoto(photo, weights, patches, canvas.width, canvas.height, brightOf(weights, patches));
       context.putImageData(image, 0, 0);
     },
   });
@@ -61,6 +68,14 @@ export function pictureParts(view) {
   top.append(claim.node, findings.node);
   const beside = element("div", {class: "av-picture-beside"}, grid.node, lists.node);
   const main = element("div", {class: "av-picture-main"}, stage.node, beside);
-  view.root.append(top, main, notes.node, table.node, view.live);
-  return {first: [stage, claim, findings], later: [grid, lists, notes, table]};
+  const phrase = patches.joint ? createPhrase(view, patches) : null;
+  view.root.append(top, ...(phrase ? [phrase.node] : []), main, notes.node, table.node, view.live);
+  return {first: [stage, ...(phrase ? [phrase] : []), claim, findings], later: [grid, lists, notes, table]};
+}
+
+/** How bright the light of a head is: beside words as far as its row is of the picture.
+ * @param {Float32Array} weights @param {{joint: boolean}} patches */
+function brightOf(weights, {joint}) {
+  const share = joint ? weights.reduce((sum, weight) => sum + weight, 0) : 1;
+  return DARK + (1 - DARK) * Math.min(1, share);
 }

@@ -3,10 +3,10 @@
 import {element} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
-import {chosenPosition, pinPatch, saidOfPicture, walkPatches} from "./chosen.js";
+import {lightLine, lookedAt, pinPatch, pointing, saidOfPicture, walkPatches} from "./chosen.js";
 import {placeMarks} from "./marks.js";
 import {paintOverlay, sheetsOf} from "./overlay.js";
-import {SHOWN_ROW, lineOf, overPatches} from "./patches.js";
+import {SHOWN_ROW} from "./patches.js";
 import {createTools} from "./tools.js";
 
 /** @import {Part} from "../parts/view.js"
@@ -38,7 +38,7 @@ export function createStage(view, patches, read) {
   return {
     node,
     draw(changed) {
-      if (!hasAny(changed, ...SHOWN_ROW, "size", "direction", "smooth", "strength")) return;
+      if (!hasAny(changed, ...SHOWN_ROW, "overKey", "size", "direction", "smooth", "strength")) return;
       select();
       const photo = read();
       if (photo === null) return;
@@ -55,9 +55,10 @@ export function createStage(view, patches, read) {
 /** @param {StageView} view @param {Patches} patches */
 function captionOf({now, store}, patches) {
   if (now.head === null) return "Loading the layer …";
-  const line = lineOf(now.head, chosenPosition({now, store}), now.stream.keys.count, store.state.direction);
-  const most = overPatches(line, patches).reduce((so, weight) => Math.max(so, weight), 0);
-  const sum = store.state.direction === "to" ? " A column doesn’t sum to 1." : "";
+  if (lookedAt({now, store}, patches).direction === "to" && patches.joint)
+    return "The lit region is the key. The words’ numbers are its column, which doesn’t sum to 1.";
+  const most = lightLine({now, store}, patches).reduce((so, weight) => Math.max(so, weight), 0);
+  const sum = store.state.direction === "to" && !patches.joint ? " A column doesn’t sum to 1." : "";
   const slot = now.stream.keys.labels.includes("[CLS]") ? ` ${SLOT}` : "";
   return `Light is weight: a fully lit patch has ${weightText(most)}, the most here; a dark one 0. The violet line is at half of that.${sum}${slot} Arrow keys move, Enter keeps.`;
 }
@@ -72,9 +73,9 @@ function listenToPicture(view, canvas, patches) {
     return positions[inside((clientY - top) / height, down) * across + inside((clientX - left) / width, across)];
   };
   canvas.onpointermove = (event) => {
-    if (event.pointerType === "mouse") view.point({query: at(event), key: null});
+    if (event.pointerType === "mouse") view.point(pointing(at(event), patches.joint));
   };
   canvas.onpointerleave = () => view.point({query: null, key: null});
-  canvas.onclick = (event) => pinPatch(view, at(event));
+  canvas.onclick = (event) => pinPatch(view, patches, at(event));
   canvas.onkeydown = (event) => walkPatches(view, patches, event);
 }

@@ -15,12 +15,13 @@ import {halfOn, lineOf, overPatches, regionsOf} from "./patches.js";
 const [LEAST, TIMES, MOST_TOLD] = [0.12, 2, 3];
 // What is no patch is told where it has more than this.
 const RESTS = 0.4;
-const NO_WEIGHT = 1e-9;
+const [A_TENTH, NO_WEIGHT] = [0.1, 1e-9];
 
 /** A position in words: a patch by its row and column from 0, as its label.
- * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
-export function nameOfPatch(patches, {labels}, position) {
+ * @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis @param {number} position */
+export function nameOfPatch(patches, {labels, names}, position) {
   const number = patches.numbers[position];
+  if (number < 0 && patches.joint) return `“${names[position]}”`;
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
   return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
@@ -76,7 +77,7 @@ export function whereFrom(numbers, own, patches) {
 }
 
 /** A position in a sentence: a patch by where it is, in words.
- * @param {Patches} patches @param {Pick<Axis, "labels">} axis @param {number} position */
+ * @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis @param {number} position */
 export function spokenPatch(patches, axis, position) {
   const number = patches.numbers[position];
   return number < 0 ? nameOfPatch(patches, axis, position) : `the patch ${whereInImage([number], patches)}`;
@@ -94,11 +95,12 @@ function calledRegions(regions, own, patches) {
 
 /** What a head does with a chosen position.
  * @param {Weights} head @param {number} chosen @param {Direction} direction @param {Patches} patches
- * @param {Pick<Axis, "labels" | "count">} axis @returns {{said: Said[], regions: Region[]}} */
+ * @param {Pick<Axis, "labels" | "names" | "count">} axis @returns {{said: Said[], regions: Region[]}} */
 export function tellPatch(head, chosen, direction, patches, axis) {
   const line = lineOf(head, chosen, axis.count, direction);
   const weights = overPatches(line, patches);
   const name = spokenPatch(patches, axis, chosen);
+  const looks = patches.joint ? "attends to" : "looks at";
   const named = /** @type {Said} */ ([name.slice(0, 1).toUpperCase() + name.slice(1), "query"]);
   if (direction === "to") return {said: tellColumn(line, chosen, patches, axis), regions: []};
   const rest = patches.others.reduce(
@@ -108,7 +110,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   if (rest >= 0 && line[rest] > RESTS) {
     const where = spokenPatch(patches, axis, rest);
     /** @type {Said[]} */
-    const to = rest === chosen ? said` looks at itself: ` : said` looks at ${[where, "key"]}: `;
+    const to = rest === chosen ? said` ${looks} itself: ` : said` ${looks} ${[where, "key"]}: `;
     return {said: said`${named}${to}${[weightText(line[rest]), "number"]}`, regions: []};
   }
   const regions = regionsOf(weights, patches);
@@ -116,15 +118,33 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const count = regions.reduce((sum, one) => sum + one.patches.length, 0);
   if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / weights.length) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
-    const widely = said`${named} looks broadly: half on ${half} of ${weights.length} patches`;
+    const all = weights.reduce((sum, weight) => sum + weight, 0);
+    const widely = patches.joint
+      ? said`${named} gives the picture ${[weightText(all), "number"]}, half of that on ${half} of ${weights.length} patches`
+      : said`${named} looks broadly: half on ${half} of ${weights.length} patches`;
     return {said: widely, regions: []};
   }
   const where = calledRegions(regions, patches.numbers[chosen], patches);
-  return {said: said`${named} looks at ${[where, "key"]}: ${[weightText(share), "number"]}`, regions};
+  const times = Math.round((share * weights.length) / count);
+  const area = patches.joint ? `, ${times} times its area` : "";
+  return {said: said`${named} ${looks} ${[where, "key"]}: ${[weightText(share), "number"]}${area}`, regions};
+}
+
+/** Which words look at a region, and how much each gives to it.
+ * @param {Float32Array} line @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis @returns {Said[]} */
+export function tellLookers(line, patches, axis) {
+  const most = [...patches.others].sort((one, other) => line[other] - line[one]).slice(0, MOST_TOLD);
+  const told = most.filter((word) => line[word] >= A_TENTH);
+  if (!told.length) return said`No word gives ${["this part of the picture", "key"]} a tenth of its weight`;
+  const parts = told.flatMap((word, at) => [
+    ...(at > 0 ? said`, ` : []),
+    ...said`${[nameOfPatch(patches, axis, word), "query"]} ${[weightText(line[word]), "number"]}`,
+  ]);
+  return [...said`Words that attend to ${["this part of the picture", "key"]}: `, .../** @type {Said[]} */ (parts)];
 }
 
 /** What attends most to a position: of its column, which doesn't add up to 1, the largest weight.
- * @param {Float32Array} line @param {number} chosen @param {Patches} patches @param {Pick<Axis, "labels">} axis
+ * @param {Float32Array} line @param {number} chosen @param {Patches} patches @param {Pick<Axis, "labels" | "names">} axis
  * @returns {Said[]} */
 function tellColumn(line, chosen, patches, axis) {
   const spoken = spokenPatch(patches, axis, chosen);

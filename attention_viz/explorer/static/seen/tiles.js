@@ -7,17 +7,19 @@ import {DARK, lightOf} from "./veil.js";
 
 /** The photo as the model read it. @typedef {Pick<PackedPicture, "rows" | "columns"> & {dots: Uint8Array}} Photo */
 
-/** A small photo lit by weights over its patches. The explorer's row of heads and the atlas draw their heads with it.
+/** A small photo lit by weights over its patches, `bright` at most. The explorer's row of heads and the atlas draw their
+ * heads with it.
  * @param {Photo} photo @param {Float32Array} weights  of the patches, row by row
- * @param {{down: number, across: number}} patches @param {number} width @param {number} height  in device pixels */
-export function litPhoto(photo, weights, patches, width, height) {
+ * @param {{down: number, across: number}} patches @param {number} width @param {number} height  in device pixels
+ * @param {number} [bright]  from 0 to 1 */
+export function litPhoto(photo, weights, patches, width, height, bright = BRIGHT) {
   const {data: from} = smallPhoto(photo, width, height);
   const light = lightOf(weights, patches, {wide: width, high: height, smooth: true});
   const image = new ImageData(width, height);
   // Read once: each reading of `data` asks the browser.
   const {data: to} = image;
   for (let dot = 0, at = 0; dot < light.length; dot++, at += 4) {
-    const share = DARK + (BRIGHT - DARK) * light[dot];
+    const share = DARK + (bright - DARK) * light[dot];
     to[at] = share * from[at];
     to[at + 1] = share * from[at + 1];
     to[at + 2] = share * from[at + 2];

@@ -3,8 +3,7 @@
 import {element} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {weightText} from "../data/scale.js";
-import {chosenPosition, pinPatch} from "./chosen.js";
-import {lineOf} from "./patches.js";
+import {lookedAt, lookedLine, pinPatch} from "./chosen.js";
 
 /** @import {StageView} from "./chosen.js"
  * @import {Patches} from "./patches.js" */
@@ -14,7 +13,8 @@ import {lineOf} from "./patches.js";
 export function createTools(view, patches) {
   const {store} = view;
   const {labels} = view.now.stream.queries;
-  const chips = patches.others.map((position) => createChip(view, position, labels[position]));
+  const apart = patches.joint ? [] : patches.others;
+  const chips = apart.map((position) => createChip(view, patches, position, labels[position]));
   const direction = segments(
     "",
     [
@@ -22,9 +22,9 @@ export function createTools(view, patches) {
       {value: "to", label: "attended by", title: "Weights to the chosen patch: its column"},
     ],
     (value) => {
-      const chosen = chosenPosition(view);
+      const {position} = lookedAt(view, patches);
       store.set({direction: value === "to" ? "to" : "from"});
-      pinPatch(view, chosen);
+      pinPatch(view, patches, position);
     },
   );
   const smooth = segments(
@@ -38,6 +38,7 @@ export function createTools(view, patches) {
   const strength = element("input", {type: "range", min: 0, max: 100, "aria-label": "Darkness without weight"});
   strength.oninput = () => store.set({strength: Number(strength.value)});
   const tools = element("div", {class: "av-picture-tools"}, ...chips.map(({chip}) => chip), direction.node);
+  tools.hidden = patches.joint; // the words have a line of their own
   const darkness = element("label", {class: "av-check"}, "darkness", strength);
   const shading = element("div", {class: "av-picture-tools"}, smooth.node, darkness);
   const select = () => {
@@ -45,19 +46,19 @@ export function createTools(view, patches) {
     direction.select(state.direction);
     smooth.select(state.smooth ? "on" : "off");
     strength.value = String(state.strength);
-    const chosen = chosenPosition(view);
-    const line = view.now.head && lineOf(view.now.head, chosen, view.now.stream.keys.count, state.direction);
+    const chosen = lookedAt(view, patches).position;
+    const line = lookedLine(view, patches);
     for (const {chip, share, position} of chips) {
       chip.setAttribute("aria-pressed", String(position === chosen));
-      share.textContent = line ? weightText(line[position]) : "";
+      share.textContent = view.now.head ? weightText(line[position]) : "";
     }
   };
   return {tools, shading, select};
 }
 
 /** A position that is no patch, and how much it has.
- * @param {StageView} view @param {number} position @param {string} label */
-function createChip(view, position, label) {
+ * @param {StageView} view @param {Patches} patches @param {number} position @param {string} label */
+function createChip(view, patches, position, label) {
   const share = element("span", {});
   const summary = label === "[CLS]";
   const title = summary ? "[CLS]: a summary slot without a place in the image" : null;
@@ -67,7 +68,7 @@ function createChip(view, position, label) {
     summary ? "class token" : label,
     share,
   );
-  chip.onclick = () => pinPatch(view, position);
+  chip.onclick = () => pinPatch(view, patches, position);
   chip.onpointerenter = (/** @type {PointerEvent} */ event) =>
     event.pointerType === "mouse" && view.point({query: position, key: null});
   chip.onpointerleave = () => view.point({query: null, key: null});
