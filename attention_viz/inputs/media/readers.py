@@ -205,8 +205,9 @@ class TensorReader(Reader):
         return InputField(self._checked(named))
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Return tensors of one row each; with a grid, patches may have one row each, and so may their images."""
-        loose = [name for name in given if self._in_patches and (name.startswith("pixel") or name.endswith("grid_thw"))]
+        """Return tensors of one row each; patches with a grid have a row each, and so may sizes of several images."""
+        patches = [name for name in given if self._in_patches and name.startswith("pixel")]
+        loose = [*patches, *(name for name in given if name.endswith(("grid_thw", "target_sizes")))]
         return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
 
     def example(self) -> InputField:

@@ -17,6 +17,9 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
+# The ends of inputs' names that have an image's size in patches, so that its pixels are patches in a row.
+PACKED = ("grid_thw", "grid_hw", "target_sizes", "spatial_shapes")
+
 CLASS, DISTILLED, REGISTER, EXTRA = "[CLS]", "[DIST]", "[REG{}]", "[EXTRA{}]"
 
 
@@ -78,7 +81,12 @@ def patches(
     """Find an image's grid of patches."""
     family, pixels = type(runner.model).__name__, inputs[name]
     patch = _patch_size(runner.model.config)
-    if pixels.ndim != 4 or patch is None:
+    if (sizes := next((one for one in inputs if one.endswith(PACKED)), None)) is not None:
+        raise UnsupportedModel(
+            f"can't match positions to image patches: {family} reads patches one by one, and {sizes} says which image "
+            "they make"
+        )
+    if pixels.ndim != 4 or len(pixels) != 1 or patch is None:
         raise UnsupportedModel(
             f"can't match positions to image patches: {family} has no patch size in its configuration, or {name} isn't "
             f"(1, colours, rows, columns) but {tuple(pixels.shape)}"

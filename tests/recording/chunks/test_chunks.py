@@ -18,6 +18,7 @@ from attention_viz.recording.differences import Real
 from attention_viz.recording.fidelity import compare
 from attention_viz.recording.references.eager_rows import BY_ROWS, EagerRows
 from attention_viz.recording.runner import Runner
+from scripts.seen.inputs import noise
 from tests.recording.chunks.cases import CASES, Case, inputs_of, tiny
 
 NEAR = 1e-5
@@ -221,6 +222,25 @@ class Copied(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         return [one.clone() for one in result] if func is torch.split else result
+
+
+@pytest.mark.parametrize("case", [CASES[6], CASES[8]], ids=str)
+def test_patches_that_come_one_by_one_have_numbers_and_no_places(case: Case) -> None:
+    model, inputs = made(case)
+    tokens = av.wrap(model, inputs=inputs).trace(inputs).query_tokens("picture")
+    assert tokens.labels == tuple(map(str, range(48)))
+    assert not tokens.placed and not any(tokens.special)
+
+
+def test_pictures_in_one_row_of_patches_are_chunks_too() -> None:
+    model = tiny("minicpmv4_7_vision")
+    inputs = {"pixel_values": noise(1, 3, 8, 8 * 48), "target_sizes": torch.tensor([[4, 4], [4, 8]])}
+    trace = av.wrap(model, inputs=inputs).trace(inputs)
+    assert trace.fidelity.ok
+    for layer in trace.layers["picture"]:
+        assert layer.attention.shape == (4, 48, 48)
+        assert not bool(layer.attention.weights[:, :16, 16:].any())
+    assert trace.query_tokens("picture").labels == tuple(map(str, range(48)))
 
 
 @pytest.mark.parametrize(
