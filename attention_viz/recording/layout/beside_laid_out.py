@@ -16,7 +16,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader, SoundReader
 from attention_viz.recording.batches.batch import Intervention, call_of
-from attention_viz.recording.layout.placeholders import Measured, Placeholders
+from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
 from attention_viz.trace.tokens import Tokens
 
@@ -95,7 +95,7 @@ class BesideLaidOut:
 
     grids: Mapping[str, Grid | None]
     mark: int | None
-    measured: Measured = field(default_factory=Measured)
+    measured: MeasuredPlaceholders = field(default_factory=MeasuredPlaceholders)
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":

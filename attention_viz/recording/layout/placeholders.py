@@ -66,7 +66,7 @@ class Placeholders:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredPlaceholders:
     """Measures a model's placeholders, once per shape of its images."""
 
     _known: "LRUCache[object, Regions | str]" = field(default_factory=lambda: LRUCache(_MOST_KEPT))

@@ -14,7 +14,7 @@ from attention_viz.inputs.media.readers import InputField
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.layout import measured as measuring
 from attention_viz.recording.layout.measured import measured
-from attention_viz.recording.layout.placeholders import Measured, Placeholders
+from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.runner import Runner
 from attention_viz.trace.tokens import Region
@@ -131,7 +131,7 @@ def test_runs_are_few() -> None:
 
 
 def test_a_shape_is_measured_once_whatever_the_text() -> None:
-    known, runner = Measured(), Runner.of(tiny_of("llava"))
+    known, runner = MeasuredPlaceholders(), Runner.of(tiny_of("llava"))
     given = read("llava")
     first = known.of(runner, given.remade, range(2, 18))
     with pytest.MonkeyPatch.context() as patch:
