@@ -31,8 +31,10 @@ def run() -> RunText:
         return load_once(model) if step is None else av.load(model, revision=revision_of(step))
 
     @cache
-    def kept(model: str, text: str, edits: tuple[Edit, ...], beside: str | None) -> Trace:
+    def kept(model: str, text: str, edits: tuple[Edit, ...], beside: str | None, picture: str) -> Trace:
         one = load(model)
+        if picture:
+            return one.trace(text, picture=av.Picture(SAMPLES[picture].path), edits=edits)  # pyright: ignore[reportCallIssue] -- it reads both
         if text in SAMPLES and one.facts.reads != "text":
             if not edits:
                 return shown(model, text)
@@ -42,7 +44,9 @@ def run() -> RunText:
             return one.trace(text, edits=edits)
         return trace_filled(one, text, max(one.fit(text).count, one.fit(beside).count), edits)
 
-    def run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-        return kept(model, text, tuple(edits), beside)
+    def run(
+        model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = ""
+    ) -> Trace:
+        return kept(model, text, tuple(edits), beside, picture)
 
     return run

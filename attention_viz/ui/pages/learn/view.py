@@ -254,9 +254,11 @@ def _show_chip(choice: LearnChoice) -> None:
             st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Reset")
 
 
-def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
+def _run(
+    model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = ""
+) -> Trace:
     """Limit concurrent runs; don't cache a lesson's dozens (one per head) for all visitors."""
-    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
+    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text, shown=picture)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 
 

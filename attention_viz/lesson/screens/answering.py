@@ -1,0 +1,134 @@
+"""Where in an image each word of a question looks, and what blocking a place changes."""
+
+from attention_viz.lesson.answering import (
+    HEAD,
+    PLACES,
+    SHAPES_MODEL,
+    Answering,
+    Question,
+    questions,
+)
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
+from attention_viz.lesson.panels import Panel, panels
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import signs, texts
+from attention_viz.inputs.media.shapes import DRAWN
+from attention_viz.views.style.wording import weight_text
+
+_SAMPLE, _ASKED, _WORDING = "shapes-four", "circle", "what colour is the {} ?"
+# A place without a shape, and larger than the circle's.
+_GROUND = "top centre"
+_ARTICLE, _OPEN = "the", "none"
+# The option beside the places.
+_NOWHERE = "nowhere: words"
+
+
+def _question() -> Question:
+    return next(one for one in questions(_SAMPLE, _WORDING) if one.shape.shape == _ASKED)
+
+
+def _asked(scene: Scene) -> Answering:
+    chosen = _CONTROL.value(scene)
+    return Answering(scene, _question(), None if chosen == _OPEN else int(chosen))
+
+
+def _position(scene: Scene, run: Answering) -> int:
+    """Return the pressed word's position, else that of the shape's name."""
+    words = list(run.words)
+    return words[scene.word] if scene.word is not None and scene.word < len(words) else run.naming
+
+
+def _words(scene: Scene) -> tuple[dict[str, str], str]:
+    run = Answering(scene, _question())
+    words = list(run.words)
+    return {str(words.index(at)): word for at, word in run.words.items()}, str(words.index(_position(scene, run)))
+
+
+def _ask(scene: Scene) -> Ask:
+    run, (layer, head) = _asked(scene), HEAD
+    position = _position(scene, run)
+    word, values = short(run.words[position]), run.on_places(position)
+    options = (*PLACES, _NOWHERE)
+    most = max(range(len(values)), key=values.__getitem__)
+    return Ask(
+        f"“{run.question.text}” Where in the image does {word} look?",
+        _finding(scene, run) if run.blocked is not None else f"{word} looks most at {_at(most)}: {weight_text(values[most])}",
+        f"the toy {SHAPES_MODEL}, layer {layer}, head {head}: the weights of {word}, added up over nine places",
+        options,
+        values,
+        shown=tuple(map(weight_text, values)),
+        pressed=(*map(str, range(len(PLACES))), ""),
+        whole=1.0,
+        seen=run.shown(position),
+        on_picture=True,
+    )
+
+
+def _at(place: int) -> str:
+    return f"the {PLACES[place]}" if place < len(PLACES) else "no place"
+
+
+def _finding(scene: Scene, run: Answering) -> str:
+    assert run.blocked is not None, "there is nothing to compare"
+    before, place = Answering(scene, run.question).answer, PLACES[run.blocked]
+    if run.answer == before:
+        return f"Without the {place}, the answer is still “{before}”"
+    return f"Without the {place}, the answer is “{run.answer}” instead of “{before}”"
+
+
+def _show(scene: Scene) -> Shown:
+    run, whole = _asked(scene), Answering(scene, _question())
+    shape, position = whole.question.shape, _position(scene, whole)
+    thing, ground = (Answering(scene, whole.question, PLACES.index(place)) for place in (shape.place, _GROUND))
+    own, last = (whole.on_places(at)[PLACES.index(shape.place)] for at in (whole.naming, max(whole.words)))
+    every = [Answering(scene, one) for sample in DRAWN for one in questions(sample, _WORDING)]
+    facts = {
+        **texts(layer=HEAD[0], head=HEAD[1], patches=len(whole.tokens.patches), count=len(every), samples=len(DRAWN)),
+        **texts(thing=shape.shape, place=shape.place, word=whole.words[position]),
+        **texts(without=thing.answer, other=_GROUND, still=ground.answer),
+        **texts(own=weight_text(own), last=weight_text(last), model=SHAPES_MODEL, **_hits(every)),
+        **signs(1, chance=sum(1 / len(one.question.others) for one in every)),
+        "blocked": "nothing" if run.blocked is None else f"the {PLACES[run.blocked]}",
+    }
+    says = (
+        f"With {facts['blocked']} blocked, the model answers “{run.answer}”: a probability of "
+        f"{weight_text(run.likely[run.answer])}. Click a place to block it."
+    )
+    rows = {"nothing blocked": whole, **({} if run.blocked is None else {f"{PLACES[run.blocked]} blocked": run})}
+    likely = Panel(
+        f"Probability of the next word after “{whole.question.text}”",
+        tuple(rows),
+        tuple(whole.likely),
+        [tuple(one.likely.values()) for one in rows.values()],
+    )
+    return Shown(facts, panels([[likely]], scene.theme), says)
+
+
+def _hits(every: list[Answering]) -> dict[str, int]:
+    """Count the questions whose article, name and last word have their strongest patch on the shape."""
+    places = {
+        "article_hits": lambda run: next(at for at, word in run.words.items() if word == _ARTICLE),
+        "name_hits": lambda run: run.naming,
+        "last_hits": lambda run: max(run.words),
+    }
+    return {name: sum(run.hits(place(run)) for run in every) for name, place in places.items()}
+
+
+_CONTROL = Control(
+    "Blocked place",
+    lambda scene: {_OPEN: "nothing", **{str(at): place for at, place in enumerate(PLACES)}},
+    lambda scene: _OPEN,
+)
+
+LESSONS = {
+    "where": Lesson(
+        "Where in the picture, word by word",
+        6,
+        _ask,
+        _show,
+        _CONTROL,
+        "asked",
+        words=_words,
+        sample=lambda scene: _SAMPLE,
+    ),
+}

@@ -1,0 +1,48 @@
+"""A task with an image of shapes: which question was asked, by where its words look."""
+
+from attention_viz.edits.words import listed
+from attention_viz.inputs.media.shapes import DRAWN
+from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, questions
+from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.tasks.drawing import Draw, table
+
+_WORDINGS = ("what colour is the {} ?", "where is the {} ?")
+# The rows of the words before the shape's name, and of the last one: the name's own would give it away.
+_EARLIER, _DIGITS, _FEWEST = ("is", "the"), 3, 3
+
+
+def asked(scene: Scene, seed: int) -> Exercise:
+    """Ask which question was asked, by the rows of its words."""
+    draw = Draw("asked", seed, SHAPES_MODEL)
+    many = [sample for sample in DRAWN if len(questions(sample, "{}")) >= _FEWEST]
+    options = questions(draw.pick(many), draw.pick(_WORDINGS))
+    right = draw.below(len(options))
+    run, shapes = Answering(scene, options[right]), [one.shape for one in options]
+    positions = [at for at, word in run.words.items() if word in _EARLIER]
+    positions.append(max(run.words))
+    names = [f"“{run.words[at]}”" for at in positions]
+    rows = [[run.on_places(at)[PLACES.index(one.place)] for one in shapes] for at in positions]
+    numbers = [[round(number, _DIGITS) for number in (*row, max(0.0, 1 - sum(row)))] for row in rows]
+    columns = (*(one.place for one in shapes), "elsewhere")
+    *before, last = [max(range(len(shapes)), key=row.__getitem__) for row in numbers]
+    found, (layer, head) = shapes[last], HEAD
+    return Exercise(
+        "asked",
+        f"The toy {SHAPES_MODEL} reads an image with {listed([f'a {one.words} at the {one.place}' for one in shapes])}. "
+        f"The table has the weights of some words of the question in layer {layer}, head {head}. Which question is it?",
+        (table("Weights, added up over places of the image", names, columns, numbers),),
+        OptionAnswer(tuple(one.text for one in options), frozenset((right,))),
+        (
+            "The model reads from left to right: only words after the shape's name can know it.",
+            f"{names[-1]} comes last, just before the answer.",
+            f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}.",
+        ),
+        f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}, on the {found.words}; the question is "
+        f"“{options[last].text}”.",
+        tuple(
+            Slip(at, f"{name} looks there, but it comes before the shape's name, so it can't know which it is.")
+            for at, name in dict(zip(before, names, strict=False)).items()
+        ),
+        seen=run.shown(positions[-1], [PLACES.index(one.place) for one in shapes]),
+    )
