@@ -48,7 +48,9 @@ class Question(NamedTuple):
 def questions(sample: str, wording: str) -> tuple[Question, ...]:
     """Return a sample's questions with one answer; `wording` has {} for the shape's name."""
     names = [one.shape for one in DRAWN[sample]]
-    return tuple(Question(sample, one, wording.format(one.shape)) for one in DRAWN[sample] if names.count(one.shape) < 2)
+    return tuple(
+        Question(sample, one, wording.format(one.shape)) for one in DRAWN[sample] if names.count(one.shape) < 2
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Where in an image each word of a question looks, and what blocking a place changes."""
 
+from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.lesson.answering import (
     HEAD,
     PLACES,
@@ -12,15 +13,14 @@ from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import signs, texts
-from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.views.style.wording import weight_text
 
 _SAMPLE, _ASKED, _WORDING = "shapes-four", "circle", "what colour is the {} ?"
 # A place without a shape, and larger than the circle's.
 _GROUND = "top centre"
 _ARTICLE, _OPEN = "the", "none"
-# The option beside the places.
-_NOWHERE = "nowhere: words"
+# Each option is a place, or the beginning token and the words.
+_OPTIONS = (*PLACES, "text")
 
 
 def _question() -> Question:
@@ -48,13 +48,14 @@ def _ask(scene: Scene) -> Ask:
     run, (layer, head) = _asked(scene), HEAD
     position = _position(scene, run)
     word, values = short(run.words[position]), run.on_places(position)
-    options = (*PLACES, _NOWHERE)
     most = max(range(len(values)), key=values.__getitem__)
     return Ask(
-        f"“{run.question.text}” Where in the image does {word} look?",
-        _finding(scene, run) if run.blocked is not None else f"{word} looks most at {_at(most)}: {weight_text(values[most])}",
+        f"“{run.question.text}” Where does {word} look?",
+        _finding(scene, run)
+        if run.blocked is not None
+        else f"{word} looks most at the {_OPTIONS[most]}: {weight_text(values[most])}",
         f"the toy {SHAPES_MODEL}, layer {layer}, head {head}: the weights of {word}, added up over nine places",
-        options,
+        _OPTIONS,
         values,
         shown=tuple(map(weight_text, values)),
         pressed=(*map(str, range(len(PLACES))), ""),
@@ -62,10 +63,6 @@ def _ask(scene: Scene) -> Ask:
         seen=run.shown(position),
         on_picture=True,
     )
-
-
-def _at(place: int) -> str:
-    return f"the {PLACES[place]}" if place < len(PLACES) else "no place"
 
 
 def _finding(scene: Scene, run: Answering) -> str:

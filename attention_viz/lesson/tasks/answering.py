@@ -1,5 +1,7 @@
 """A task with an image of shapes: which question was asked, by where its words look."""
 
+from collections.abc import Sequence
+
 from attention_viz.edits.words import listed
 from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, questions
@@ -24,13 +26,14 @@ def asked(scene: Scene, seed: int) -> Exercise:
     names = [f"“{run.words[at]}”" for at in positions]
     rows = [[run.on_places(at)[PLACES.index(one.place)] for one in shapes] for at in positions]
     numbers = [[round(number, _DIGITS) for number in (*row, max(0.0, 1 - sum(row)))] for row in rows]
-    columns = (*(one.place for one in shapes), "elsewhere")
+    columns = (*(one.place for one in shapes), "rest")
     *before, last = [max(range(len(shapes)), key=row.__getitem__) for row in numbers]
     found, (layer, head) = shapes[last], HEAD
     return Exercise(
         "asked",
-        f"The toy {SHAPES_MODEL} reads an image with {listed([f'a {one.words} at the {one.place}' for one in shapes])}. "
-        f"The table has the weights of some words of the question in layer {layer}, head {head}. Which question is it?",
+        f"The toy {SHAPES_MODEL} reads an image with "
+        f"{listed([f'a {one.words} at the {one.place}' for one in shapes])}. The table has the weights of some words "
+        f"of the question in layer {layer}, head {head}. Which question is it?",
         (table("Weights, added up over places of the image", names, columns, numbers),),
         OptionAnswer(tuple(one.text for one in options), frozenset((right,))),
         (
@@ -40,9 +43,13 @@ def asked(scene: Scene, seed: int) -> Exercise:
         ),
         f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}, on the {found.words}; the question is "
         f"“{options[last].text}”.",
-        tuple(
-            Slip(at, f"{name} looks there, but it comes before the shape's name, so it can't know which it is.")
-            for at, name in dict(zip(before, names, strict=False)).items()
-        ),
+        tuple(Slip(at, _mistake(names, before, at)) for at in range(len(shapes)) if at != last),
         seen=run.shown(positions[-1], [PLACES.index(one.place) for one in shapes]),
     )
+
+
+def _mistake(names: Sequence[str], before: Sequence[int], at: int) -> str:
+    """Explain a wrong shape: an earlier word looks there, or none does."""
+    if at not in before:
+        return "no word in the table has most of its weight on that shape."
+    return f"{names[before.index(at)]} looks there, but it comes before the shape's name, so it can't know which it is."
