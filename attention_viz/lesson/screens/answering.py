@@ -1,14 +1,7 @@
 """Where in an image each word of a question looks, and what blocking a place changes."""
 
 from attention_viz.inputs.media.shapes import DRAWN
-from attention_viz.lesson.answering import (
-    HEAD,
-    PLACES,
-    SHAPES_MODEL,
-    Answering,
-    Question,
-    questions,
-)
+from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, Question, questions
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
@@ -58,7 +51,7 @@ def _ask(scene: Scene) -> Ask:
         _OPTIONS,
         values,
         shown=tuple(map(weight_text, values)),
-        pressed=(*map(str, range(len(PLACES))), ""),
+        pressed=(*(_OPEN if place == run.blocked else str(place) for place in range(len(PLACES))), ""),
         whole=1.0,
         seen=run.shown(position),
         on_picture=True,
@@ -69,8 +62,8 @@ def _finding(scene: Scene, run: Answering) -> str:
     assert run.blocked is not None, "there is nothing to compare"
     before, place = Answering(scene, run.question).answer, PLACES[run.blocked]
     if run.answer == before:
-        return f"Without the {place}, the answer is still “{before}”"
-    return f"Without the {place}, the answer is “{run.answer}” instead of “{before}”"
+        return f"Without the {place}: still “{before}”"
+    return f"Without the {place}: “{run.answer}” instead of “{before}”"
 
 
 def _show(scene: Scene) -> Shown:
@@ -91,9 +84,9 @@ def _show(scene: Scene) -> Shown:
         f"With {facts['blocked']} blocked, the model answers “{run.answer}”: a probability of "
         f"{weight_text(run.likely[run.answer])}. Click a place to block it."
     )
-    rows = {"nothing blocked": whole, **({} if run.blocked is None else {f"{PLACES[run.blocked]} blocked": run})}
+    rows = {"whole image": whole, **({} if run.blocked is None else {"place blocked": run})}
     likely = Panel(
-        f"Probability of the next word after “{whole.question.text}”",
+        "Probability of each answer",
         tuple(rows),
         tuple(whole.likely),
         [tuple(one.likely.values()) for one in rows.values()],

@@ -33,7 +33,7 @@ _WORDS = {
     "asks": "choose it",
 }
 
-_ON_PICTURE = {"bars": "Places of the image", "asks": "block it"}
+_ON_PICTURE = {"bars": "Places of the image", "asks": "block or unblock"}
 
 _prediction = widgets.component("prediction", *prediction_source())
 
