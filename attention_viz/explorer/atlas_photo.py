@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from attention_viz.analysis.places import patch_grid
+from attention_viz.analysis.places import patch_grid, patches_beside_words
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
@@ -23,14 +23,20 @@ def pack_photo(
 ) -> dict[str, Any]:
     """Pack the image with a row of patches per head, bytes of the row's largest weight; {} without patches.
 
-    A head's row is that of the class token; for a role among neighbours, or without a class token, of the middle patch.
+    A head's row is that of the class token, or of the last word beside the image; for a role among neighbours, or
+    without either, of the middle patch.
     """
     picture, tokens = trace.seen.picture, trace.query_tokens(stream)
     if picture is None or not tokens.patches or tokens != trace.key_tokens(stream):
         return {}
     grid = patch_grid(tokens)
     middle = int(grid[grid.shape[0] // 2, grid.shape[1] // 2])
-    summary = next((at for at, special in enumerate(tokens.special) if special), middle)
+    word: str | None = None
+    if patches_beside_words(tokens):
+        summary = tokens.counted[-1]
+        word = f"“{tokens.written[summary]}”"
+    else:
+        summary = next((at for at, special in enumerate(tokens.special) if special), middle)
     queries, levels, tops = list[int](), list[bytes](), list[float]()
     for name, layer in rows:
         for head in range(trace.head_count(layer, name)):
@@ -47,6 +53,6 @@ def pack_photo(
         "photo": {
             **{"rows": high, "columns": wide, "at": packet.add(picture.contiguous().numpy().tobytes())},
             **{"down": grid.shape[0], "across": grid.shape[1], "lights": packet.add(b"".join(levels))},
-            **{"from": [patch_of.get(query, -1) for query in queries], "tops": tops},
+            **{"from": [patch_of.get(query, -1) for query in queries], "tops": tops, "word": word},
         }
     }

@@ -1,21 +1,24 @@
 """Continue a text beside images, token by token, each with a run of the whole."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
 
-from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.edits.eviction import Evict
+from attention_viz.errors import ShapeError, UnsupportedModel, UnusablePicture
 from attention_viz.inputs.check import placeholders
-from attention_viz.inputs.media.beside import IDS
+from attention_viz.inputs.media.beside import IDS, Messages
+from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import InputField
 from attention_viz.models.continuation import end_ids
-from attention_viz.models.media import MediaRun
+from attention_viz.models.media import MediaRun, trace_media
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut
 from attention_viz.recording.layout.placeholders import Placeholders
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind
 
@@ -26,14 +29,47 @@ if TYPE_CHECKING:
 _KINDS = "token_type_ids"
 
 
+def continue_beside(
+    parts: ModelParts,
+    text: str | Messages,
+    pictures: "Picture | Sequence[Picture] | None",
+    tokens: int,
+    evict: Evict | None,
+    *,
+    chat: bool,
+) -> Iterator[Trace]:
+    """Check the arguments at once; then trace the text with its images, and one token more each time."""
+    continued = _Continued(parts)
+    continued.check(tokens, evict)
+
+    def traces() -> Iterator[Trace]:
+        first = trace_media(parts, text, pictures, None, None, (), None, chat=chat)
+        yield first
+        yield from continued.traces(first, tokens)
+
+    return traces()
+
+
+def extend_beside(parts: ModelParts, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
+    """Continue a trace of a text with images; see `AttentionModel.extend`."""
+    continued = _Continued(parts)
+    continued.check(tokens, evict)
+    continued.check_start(trace)
+    return continued.traces(trace, tokens)
+
+
 @dataclass(frozen=True, eq=False)
-class ContinuedBeside:
+class _Continued:
     """A model that continues a text beside images."""
 
     parts: ModelParts
 
-    def check(self, tokens: int) -> None:
-        """Refuse a model that writes no words, or a wrong count."""
+    def check(self, tokens: int, evict: Evict | None) -> None:
+        """Refuse a model that writes no words, a wrong count, or an eviction."""
+        if self.parts.facts.reads is not InputKind.BESIDE:
+            raise UnusablePicture(f"{self.parts.name} reads no text with an image; leave out picture")
+        if evict is not None:
+            raise UnsupportedModel(f"{self.parts.name} can't evict keys of a text with an image; leave out evict")
         if why := self.parts.tracer.anatomy.no_words:
             raise UnsupportedModel(f"{self.parts.name} can't continue a text, because {why}")
         if type(tokens) is not int or tokens < 0:

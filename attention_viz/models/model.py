@@ -16,17 +16,13 @@ from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
 from attention_viz.inputs.vocabulary import candidates, probability
 from attention_viz.models import media, texts
-from attention_viz.models.continued_beside import ContinuedBeside
+from attention_viz.models.continued_beside import continue_beside, extend_beside
+from attention_viz.models.described import DescribedModel
 from attention_viz.models.parts import ModelParts
 from attention_viz.operation.modules import Projection
-from attention_viz.protocol.facts import ModelFacts
-from attention_viz.protocol.model import Model
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.batches.batched import traces_together
-from attention_viz.recording.probe import Anatomy
-from attention_viz.recording.runner import Runner
 from attention_viz.trace.ahead import Progress
-from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -39,10 +35,8 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(Model):
+class AttentionModel(DescribedModel):
     """A model whose attention can be recorded: made by `load` or `wrap`, safe to use from several threads."""
-
-    _parts: ModelParts
 
     @classmethod
     def of(
@@ -65,77 +59,6 @@ class AttentionModel(Model):
         reads = "" if self.limit is None else f", reads {self.limit:,} tokens"
         beside = f", left out: {', '.join(self.left_out)}" if self.left_out else ""
         return f"AttentionModel({self.name!r}, {sizes}{reads}{beside})"
-
-    @property
-    def name(self) -> str:
-        """The name it was loaded by."""
-        return self._parts.name
-
-    @property
-    def limit(self) -> int | None:
-        """Largest number of tokens per input; None if unknown."""
-        return self._parts.inputs.limit
-
-    @property
-    def facts(self) -> ModelFacts:
-        """The model's properties and abilities."""
-        return self._parts.facts
-
-    @property
-    def hf_model(self) -> "PreTrainedModel":
-        """The Transformers model itself."""
-        return self._parts.inputs.model
-
-    @property
-    def tokenizer(self) -> "PreTrainedTokenizerBase | None":
-        """The tokenizer; None if there is none."""
-        return self._parts.tokenizer
-
-    @property
-    def reader(self) -> Reader | None:
-        """Turns an image or audio into tensors; None for a text model."""
-        return self._parts.reader
-
-    @property
-    def why_alone(self) -> str:
-        """Why it can't read an image beside the text; empty if nothing prevents it."""
-        return self._parts.why_alone
-
-    @property
-    def origin(self) -> Provenance:
-        """The provenance of its traces, without a text."""
-        return self._parts.provenance
-
-    @property
-    def anatomy(self) -> Anatomy:
-        """The structure that a trial run found during wrapping."""
-        return self._parts.tracer.anatomy
-
-    @property
-    def runner(self) -> Runner:
-        """Runs every forward pass."""
-        return self._parts.tracer.runner
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its parameters and buffers in memory."""
-        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-
-    @property
-    def mask_id(self) -> int | None:
-        """The mask token's id; None if it has none."""
-        return getattr(self.tokenizer, "mask_token_id", None)
-
-    @property
-    def heads(self) -> Mapping[str, tuple[int, ...]]:
-        """The number of heads per attention layer for each stream, in the order of `layer_numbers`."""
-        return self.facts.heads
-
-    @property
-    def fills_up(self) -> bool:
-        """Whether texts of different length can run in one pass: the model has one stream and takes a mask."""
-        return len(self.anatomy.layers) == 1 and "attention_mask" in self.runner.named
 
     def projections(self, layer: int, stream: str | None = None) -> Mapping[str, Projection]:
         """Return one layer's learned matrices by "query", "key", "value" and "output".
@@ -366,27 +289,9 @@ class AttentionModel(Model):
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
         if self._reads_beside or picture is not None or pictures is not None:
-            continued = self._continued(tokens, evict)
             beside = media.one_or_several(picture, pictures)
-
-            def traces() -> Iterator[Trace]:
-                first = media.trace_media(self._parts, text, beside, None, None, (), None, chat=chat)
-                yield first
-                yield from continued.traces(first, tokens)
-
-            return traces()
+            return continue_beside(self._parts, text, beside, tokens, evict, chat=chat)
         return texts.continue_text(self._parts, cast("str", text), tokens, evict, Wording(special_tokens, chat))
-
-    @property
-    def _reads_beside(self) -> bool:
-        return self.facts.reads is InputKind.BESIDE
-
-    def _continued(self, tokens: int, evict: Evict | None) -> ContinuedBeside:
-        continued = ContinuedBeside(self._parts)
-        continued.check(tokens)
-        if evict is not None:
-            raise UnsupportedModel(f"{self.name} can't evict keys of a text with an image; leave out evict")
-        return continued
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Continue a trace of this decoder as `generate` does: yield one trace per new token.
@@ -405,9 +310,7 @@ class AttentionModel(Model):
             ShapeError: `tokens` is below 0.
         """
         if self._reads_beside:
-            continued = self._continued(tokens, evict)
-            continued.check_start(trace)
-            return continued.traces(trace, tokens)
+            return extend_beside(self._parts, trace, tokens, evict)
         return texts.extend_trace(self._parts, trace, tokens, evict)
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":

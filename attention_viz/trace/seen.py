@@ -26,7 +26,7 @@ class Seen:
     picture: UInt8[Tensor, "row column 3"] | None = None
     sound: Float[Tensor, " sample"] | None = None
     rate: int = 0
-    others: tuple[UInt8[Tensor, "row column 3"], ...] = ()
+    others: tuple[UInt8[Tensor, "_ _ 3"], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse wrong shapes or dtypes, as in a broken file."""
@@ -40,7 +40,7 @@ class Seen:
             raise TraceError(f"audio must be one row of samples from -1 to 1 with their rate; got {got}")
 
     @property
-    def pictures(self) -> tuple[UInt8[Tensor, "row column 3"], ...]:
+    def pictures(self) -> tuple[UInt8[Tensor, "_ _ 3"], ...]:
         """All images, in the order of `Region.picture`."""
         return () if self.picture is None else (self.picture, *self.others)
 

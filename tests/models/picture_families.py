@@ -59,7 +59,11 @@ def tokenizer() -> Any:
 def _made(name: str, *given: Any, **settings: Any) -> Any:
     """Build a processor without its video processor, which needs torchvision."""
     base = getattr(_T, name)
-    lenient = type(name, (base,), {"check_argument_for_proper_class": lambda *_given: None})
+
+    def check(_self: object, _name: str, _given: object) -> None:
+        """Take what is there."""
+
+    lenient = type(name, (base,), {"check_argument_for_proper_class": check})
     return lenient(*given, chat_template=TEMPLATE, **settings)
 
 
@@ -82,9 +86,11 @@ def _paligemma() -> Any:
     return _made("PaliGemmaProcessor", pictures, tokenizer())
 
 
-def _idefics(name: str) -> Any:
-    pictures = _T.Idefics3ImageProcessorPil(size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
-    return _made(name, pictures, tokenizer(), image_seq_len=4)
+def _idefics(size: int) -> Any:
+    pictures = _T.Idefics3ImageProcessorPil(
+        size={"longest_edge": size}, max_image_size={"longest_edge": 32}, do_image_splitting=size > 32
+    )
+    return _made("Idefics3Processor", pictures, tokenizer(), image_seq_len=4)
 
 
 def _hunyuan() -> Any:
@@ -107,13 +113,13 @@ def _onevision() -> Any:
                  vision_feature_select_strategy="full")  # fmt: skip
 
 
-def _internvl() -> Any:
-    pictures = _T.GotOcr2ImageProcessorPil(**_SIDE, crop_to_patches=True, min_patches=1, max_patches=6)
+def _internvl(tiles: int) -> Any:
+    pictures = _T.GotOcr2ImageProcessorPil(**_SIDE, crop_to_patches=tiles > 1, min_patches=1, max_patches=tiles)
     return _made("InternVLProcessor", pictures, tokenizer(), image_seq_length=4)
 
 
-def _aya() -> Any:
-    pictures = _T.GotOcr2ImageProcessorPil(**_SIDE, crop_to_patches=True, max_patches=4)
+def _aya(tiles: int) -> Any:
+    pictures = _T.GotOcr2ImageProcessorPil(**_SIDE, crop_to_patches=tiles > 1, max_patches=tiles)
     return _made("AyaVisionProcessor", pictures, tokenizer(), patch_size=8, img_size=32, downsample_factor=2,
                  start_of_img_token="<start>", end_of_img_token="<end>", img_patch_token="<image>")  # fmt: skip
 
@@ -130,11 +136,20 @@ PROCESSORS: dict[str, Callable[[], Any]] = {
     "vipllava": _llava,
     "paligemma": _paligemma,
     "gemma3": lambda: _made("Gemma3Processor", _T.Gemma3ImageProcessorPil(**_SIDE), tokenizer(), image_seq_length=16),
-    "idefics3": lambda: _idefics("Idefics3Processor"),
-    "internvl": _internvl,
+    "idefics3": lambda: _idefics(64),
+    "internvl": lambda: _internvl(6),
     "llava_next": _llava_next,
     "llava_onevision": _onevision,
-    "aya_vision": _aya,
+    "aya_vision": lambda: _aya(4),
+}
+# Those that read an image as one, and single tiles of those that cut it.
+WHOLE: dict[str, Callable[[], Any]] = {
+    **{name: made for name, made in PROCESSORS.items() if not name.startswith("llava_")},
+    "idefics3": lambda: _idefics(32),
+    "internvl": lambda: _internvl(1),
+    "aya_vision": lambda: _aya(1),
+    "qwen3_vl_moe": PROCESSORS["qwen3_vl"],
+    "glm4v_moe": PROCESSORS["glm4v"],
 }
 # How a text names its image, if not by "<image>".
 _PLACES = {"gemma3": "<start>", "hunyuan_vl": "<start><image><end>"}

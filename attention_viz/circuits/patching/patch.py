@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
 from attention_viz.circuits.patching.patching import TOTAL, Patching, Put
-from attention_viz.errors import ShapeError
+from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.protocol.needing import need_trained
 from attention_viz.trace.trace import Trace
 
@@ -73,6 +73,11 @@ def patch(
     _check(confirm, direction=direction, parts=parts, by=by)
     need_trained(model)
     mine, yours = (model.trace(one) if isinstance(one, str) else one for one in (text, other))
+    if "picture" in mine.streams and len(mine.streams) > 1:
+        raise UnsupportedModel(
+            f"patch takes one text, but {model.name} reads a text with images in several streams; use effects(…) on its "
+            "decoder, or edits"
+        )
     made = Patching.begin(model, mine, yours, of, direction=direction, parts=parts, by=by, aligned=aligned)
     return table_of(made, _confirmed(made, confirm, report))
 

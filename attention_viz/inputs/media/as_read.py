@@ -26,7 +26,7 @@ def as_read(
     patch: int,
     process: Process,
     reader: "PictureReader",
-) -> tuple[Seen, Remade, tuple[str, ...]]:
+) -> tuple[Seen, Remade | None, tuple[str, ...]]:
     """Return the images as read, how to make their tensors again, and notes on what was cut."""
     if _is_whole(tensors, len(pictures)):
         seen, remade = of_tensors(tensors, patch, process, reader)
@@ -36,13 +36,8 @@ def as_read(
     for sizes in sizes_read(tensors, len(pictures), patch):
         resized = [_resized(one, size) for one, size in zip(pictures, sizes, strict=True)]
         if all(map(np.array_equal, resized, pictures)) or _agree(process, resized, tensors):
-            read = " and ".join(f"{columns} × {rows}" for rows, columns in sizes)
-            same = all(one.shape[:2] == size for one, size in zip(pictures, sizes, strict=True))
-            notes = (
-                ()
-                if same
-                else (f"It was read at {read} pixels." if len(sizes) == 1 else f"They were read at {read} pixels.",)
-            )
+            pairs = zip(names, pictures, sizes, strict=True)
+            notes = tuple(filter(None, (_note(name, one, size, several=len(names) > 1) for name, one, size in pairs)))
             return _seen(resized), Remade(tensors, sizes, patch, process), notes
     sizes = tuple((one.shape[0], one.shape[1]) for one in pictures)
     return _seen(pictures), Remade(tensors, sizes, patch, process), ()
@@ -63,6 +58,12 @@ def of_tensors(
         if _agree(process, [np.zeros((*size, 3), np.uint8) for size in sizes], tensors, numbers=False):
             return NOTHING, Remade(tensors, sizes, patch, process)
     return NOTHING, None
+
+
+def _note(name: str, picture: Pixels, size: tuple[int, int], *, several: bool) -> str:
+    """Return a note if an image was resized."""
+    who = name if several else "It"
+    return "" if picture.shape[:2] == size else f"{who} was read at {size[1]} × {size[0]} pixels."
 
 
 def _is_whole(tensors: Mapping[str, Tensor], pictures: int) -> bool:
@@ -92,7 +93,7 @@ def _resized(picture: Pixels, size: tuple[int, int]) -> Pixels:
 
     if picture.shape[:2] == size:
         return picture
-    return np.array(Image.fromarray(picture).resize(size[::-1], Image.Resampling.BICUBIC))
+    return np.array(Image.fromarray(picture).resize((size[1], size[0]), Image.Resampling.BICUBIC))
 
 
 def _seen(pictures: Sequence[Pixels]) -> Seen:

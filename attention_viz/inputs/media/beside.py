@@ -242,7 +242,7 @@ def _patch_side(model: "PreTrainedModel") -> int:
     """Return the side of a patch in pixels, which decides how finely places are measured."""
     config: Any = getattr(model.config, "vision_config", None) or model.config
     found = getattr(config, "patch_size", None)
-    found = cast("Sequence[object]", found)[0] if isinstance(found, list | tuple) and found else found
+    found = next(iter(cast("Sequence[object]", found)), None) if isinstance(found, list | tuple) else found
     return found if isinstance(found, int) and found > 0 else 14
 
 

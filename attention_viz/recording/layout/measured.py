@@ -1,7 +1,7 @@
 """Measures which rectangle of which picture moves each position of a text.
 
-The vision tower runs with every position attending to itself alone, on a random picture of the same shape. Bands of the
-picture are changed by the bits of their number in Gray code, each bit and its opposite, so that few runs tell all bands.
+The vision tower runs with every position attending to itself alone, on a random image of the same shape. Bands of the
+image are changed by the bits of their number in Gray code, each bit and its opposite, so that few runs tell all bands.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _WHOLE = 0.9
 _MOST_BANDS = 128
 
 
-class _Apart(Recorder):
+class Apart(Recorder):
     """Lets each position attend to itself alone."""
 
     def hear(self, call: Call) -> Tensor:
@@ -48,7 +48,7 @@ class _Apart(Recorder):
 
 def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
     """Return what the language model reads at each position, (position, width), with the pictures' parts kept apart."""
-    body, recorder, found = _language(runner.model), _Apart(), list[Tensor]()
+    body, recorder, found = language_of(runner.model), Apart(), list[Tensor]()
 
     def enter(_module: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
         if recording.get() is recorder:
@@ -64,7 +64,8 @@ def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
     return found[0]
 
 
-def _language(model: Any) -> nn.Module:
+def language_of(model: Any) -> nn.Module:
+    """Return the language model inside a model that reads images, too."""
     with contextlib.suppress(Exception):
         if isinstance(body := model.get_decoder(), nn.Module) and body is not model:
             return body
@@ -141,8 +142,9 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
         None if still[at] or int(pictures[at].sum()) != 1 else int(pictures[at].int().argmax())
         for at in range(len(marks))
     ]
+    rows, columns = spans
     return tuple(
-        None if picture is None else _region(picture, places.count(picture), *(one[at] for one in spans), reduced[at])
+        None if picture is None else _region(picture, places.count(picture), rows[at], columns[at], reduced[at])
         for at, picture in enumerate(places)
     )
 
@@ -189,7 +191,7 @@ def _of_each(moves: Tensor, reduced: Tensor) -> Tensor:
 
 
 def _is_plain(found: Tensor, tiles: Tensor) -> bool:
-    """Return whether each placeholder's bands are neighbours, and those of one tile are the same or have none in common.
+    """Return whether each placeholder's bands are neighbours, and each two of one tile have the same bands or none.
 
     Only then do the codes tell its bands alone.
     """

@@ -24,7 +24,7 @@ from attention_viz.views.style.wording import one_line
 SHOWN_ON = {
     InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
     InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
-    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
+    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare"),
 }
 # How a visitor's file is kept.
 KEPT = (

@@ -16,6 +16,7 @@ import {veilOf} from "../../../attention_viz/explorer/static/seen/veil.js";
 const axis = {
   labels: ["[CLS]", ...Array.from({length: 12}, (_, at) => `${Math.floor(at / 4)},${at % 4}`)],
   place: [null, ...Array.from({length: 12}, (_, at) => [Math.floor(at / 4), at % 4])],
+  dimmed: Uint8Array.from({length: 13}, (_, at) => Number(at === 0)),
   count: 13,
 };
 const patches = patchesOf(axis);
@@ -31,7 +32,7 @@ test("patches stand where their places say, and what has none stands beside them
   assert.deepEqual([patches.down, patches.across, patches.others], [3, 4, [0]]);
   assert.equal(patches.positions[5], 6);
   assert.equal(patches.numbers[6], 5);
-  assert.equal(patchesOf({place: null, count: 3}), null);
+  assert.equal(patchesOf({place: null, count: 3, dimmed: []}), null);
   assert.equal(patchesOf({place: [[0.02], [0.04]], count: 2}), null);
 });
 
@@ -117,7 +118,7 @@ test("the contour encloses the patches with half of the largest weight, and no o
 
 test("a position is told by row and column from 1, and a register by its own name", () => {
   assert.equal(nameOfPatch(patches, axis, 12), "patch 2, 3");
-  assert.equal(nameOfPatch(patchesOf({place: [null, [0, 0]], count: 2}), {labels: ["[REG1]", "0,0"]}, 0), "[REG1]");
+  assert.equal(nameOfPatch(patchesOf({place: [null, [0, 0]], count: 2, dimmed: [1, 0]}), {labels: ["[REG1]", "0,0"]}, 0), "[REG1]");
 });
 
 test("the veil is none over the heaviest patch, whole over one without weight, and by patches nothing between", () => {

@@ -21,7 +21,7 @@ from attention_viz.ui.visit import Visit
 from tests.shipped import shown
 from tests.ui.screens import Screen
 
-PICTURES, SOUNDS = "dinov2-small", "whisper-tiny.en"
+PICTURES, SOUNDS, BESIDE = "dinov2-small", "whisper-tiny.en", "shapes"
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_an_address_that_names_no_sample_is_told_which_there_are() -> None:
     assert any("chelsea, astronaut" in one for one in screen.warnings) and screen.address["picture"] == "chelsea"
 
 
-@pytest.mark.parametrize("model", [PICTURES, SOUNDS])
+@pytest.mark.parametrize("model", [PICTURES, SOUNDS, BESIDE])
 @pytest.mark.parametrize("label", [label for label in PAGES if label not in ("Learn", "Explore")])
 def test_a_page_that_shows_no_such_thing_says_so_by_name(label: str, model: str) -> None:
     kind = CATALOGUE[model].reads
@@ -151,22 +151,12 @@ def test_a_page_that_shows_no_such_thing_says_so_by_name(label: str, model: str)
     ("kind", "label"), [(kind, label) for kind, labels in SHOWN_ON.items() for label in labels if label != "Explore"]
 )
 def test_a_page_that_shows_it_has_nothing_amiss(kind: str, label: str) -> None:
-    model = PICTURES if kind == "picture" else SOUNDS
+    model = {"picture": PICTURES, "sound": SOUNDS}.get(kind, BESIDE)
     screen = Screen().open(f"/{Path(PAGES[label]).stem}?model={model}")
     assert not screen.alerts
     assert screen.address["model"] == model and any("[Verified" in one for one in screen.menus)
     # Times are written as people write them: the space in "0.74 s" is none that a tokenizer left.
     assert not any("␣" in one for one in screen.written)
-
-
-def test_a_model_that_no_page_shows_yet_is_not_offered_and_says_so() -> None:
-    kind = CATALOGUE["shapes"].reads
-    assert kind not in SHOWN_ON
-    assert "shapes" not in Screen().open("/").picker("Model").options
-    screen = Screen().open("/?model=shapes")
-    refused = f"Explore can't show {kind.plural}, and shapes reads {kind.plural}. No page can."
-    assert any(one.startswith(refused) for one in screen.alerts)
-    assert screen.address["model"] == "shapes" == screen.picker("Model").value
 
 
 def test_two_pictures_are_compared_patch_by_patch() -> None:

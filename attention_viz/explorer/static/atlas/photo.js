@@ -10,10 +10,12 @@ import {weightText} from "../data/scale.js";
  * @import {Photo} from "../seen/tiles.js" */
 
 /** What the atlas has of an image, as `pack_photo` in atlas_photo.py writes it: `lights` are bytes of each head's patches,
- * `from` the patch whose row they are, -1 for the class token, and `tops` the largest weight of each.
- * @typedef {PackedPicture & {down: number, across: number, lights: Place, from: number[], tops: number[]}} PackedLights */
+ * `from` the patch whose row they are, -1 for the class token or for the last word beside the image, which `word` quotes,
+ * and `tops` the largest weight of each.
+ * @typedef {PackedPicture & {down: number, across: number, lights: Place, from: number[], tops: number[],
+ *   word: string | null}} PackedLights */
 
-/** @typedef {Photo & Pick<PackedLights, "down" | "across" | "from" | "tops"> & {lights: Uint8Array}} Lights */
+/** @typedef {Photo & Pick<PackedLights, "down" | "across" | "from" | "tops" | "word"> & {lights: Uint8Array}} Lights */
 
 /** Read the image and the lights of its heads, and leave them in the header; does nothing for a text.
  * @param {Payload<AtlasHeader>} payload */
@@ -52,7 +54,7 @@ export function drawLit(lights, {place}, colour, width, height) {
 }
 
 /** What a photo shows, in words. @param {Lights} lights @param {Pick<AtlasCell, "place">} cell */
-export function litWords({from, tops}, {place}) {
-  const who = from[place] < 0 ? "the class token, a summary slot," : "the framed patch";
+export function litWords({from, tops, word}, {place}) {
+  const who = from[place] < 0 ? (word ?? "the class token, a summary slot,") : "the framed patch";
   return `Light: what ${who} attends to. Fully lit: ${weightText(tops[place])}.`;
 }

@@ -77,6 +77,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const line = lineOf(head, chosen, axis.count, direction);
   const weights = overPatches(line, patches);
   const name = spokenPatch(patches, axis, chosen);
+  const looks = patches.joint ? "attends to" : "looks at";
   const named = /** @type {Said} */ ([name.slice(0, 1).toUpperCase() + name.slice(1), "query"]);
   if (direction === "to") return {said: tellColumn(line, name), regions: []};
   const rest = patches.others.reduce(
@@ -86,7 +87,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   if (rest >= 0 && line[rest] > RESTS) {
     const where = spokenPatch(patches, axis, rest);
     /** @type {Said[]} */
-    const to = rest === chosen ? said` looks at itself: ` : said` looks at ${[where, "key"]}: `;
+    const to = rest === chosen ? said` ${looks} itself: ` : said` ${looks} ${[where, "key"]}: `;
     return {said: said`${named}${to}${[weightText(line[rest]), "number"]}`, regions: []};
   }
   const regions = regionsOf(weights, patches);
@@ -103,7 +104,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const where = calledRegions(regions, patches.numbers[chosen], patches);
   const times = Math.round((share * weights.length) / count);
   const area = patches.joint ? `, ${times} times its area` : "";
-  return {said: said`${named} looks at ${[where, "key"]}: ${[weightText(share), "number"]}${area}`, regions};
+  return {said: said`${named} ${looks} ${[where, "key"]}: ${[weightText(share), "number"]}${area}`, regions};
 }
 
 /** Which words look at a region, and how much each gives to it.
@@ -116,7 +117,7 @@ export function tellLookers(line, patches, axis) {
     ...(at > 0 ? said`, ` : []),
     ...said`${[nameOfPatch(patches, axis, word), "query"]} ${[weightText(line[word]), "number"]}`,
   ]);
-  return [...said`Words that look at ${["this part of the picture", "key"]}: `, .../** @type {Said[]} */ (parts)];
+  return [...said`Words that attend to ${["this part of the picture", "key"]}: `, .../** @type {Said[]} */ (parts)];
 }
 
 /** What looks at a position: its column, which doesn't add up to 1.

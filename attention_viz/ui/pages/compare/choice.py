@@ -92,7 +92,7 @@ def _is(*kinds: str) -> Callable[["CompareChoice", object], bool]:
 
 
 def _two_pictures(choice: "CompareChoice", state: object) -> bool:
-    return choice.what == "sentences" and isinstance(state, State) and state.facts.reads == InputKind.PICTURE
+    return choice.what == "sentences" and isinstance(state, State) and state.facts.reads.medium == InputKind.PICTURE
 
 
 def _two_texts(choice: "CompareChoice", state: object) -> bool:
@@ -140,10 +140,19 @@ def _follow(choice: CompareChoice, before: State, after: State) -> Mapping[str, 
     found = dict[str, Any]()
     if (before.model, before.text) != (after.model, after.text) and choice.other == contrast(before):
         found["other"] = contrast(after)
+    if before.model != after.model and choice.other_picture == other_sample(before):
+        found["other_picture"] = other_sample(after)
     second = {name: getattr(choice, name) for name in SECOND}
     if choice.what == "models" and before.model != after.model and second == beside(before):
         found |= beside(after)
     return found
+
+
+def other_sample(state: State) -> str:
+    """Return the model's second sample image."""
+    entry = CATALOGUE.get(state.model)
+    samples = entry.samples if entry is not None and entry.reads.medium == InputKind.PICTURE else ()
+    return samples[1] if len(samples) > 1 else CompareChoice.other_picture
 
 
 COMPARE_CHOICES = Group(CompareChoice(), "compare-", follow=_follow)
@@ -165,7 +174,7 @@ def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
 
 
 def _other_input(choice: CompareChoice, state: State) -> State:
-    if state.facts.reads == InputKind.PICTURE:
+    if state.facts.reads.medium == InputKind.PICTURE:
         return replace(state, picture=choice.other_picture)
     return replace(state, text=choice.other, target="").within()
 
@@ -174,7 +183,7 @@ def kinds(choice: CompareChoice, state: State, opened: Run | None = None) -> lis
     """Return the possible comparisons, and the chosen one."""
     missing = {
         "edit": opened is not None,  # a file's run can't change
-        "models": state.facts.reads == InputKind.PICTURE,  # only one model reads images
+        "models": state.facts.reads.medium == InputKind.PICTURE,  # only one model reads images
         "snapshots": opened is not None or state.model != TRAINED.model,
         "heads": opened is None and len(state.layers) == 1 and state.head_count == 1,
     }

@@ -15,6 +15,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import title_of
+from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -38,6 +39,7 @@ from attention_viz.ui.pages.compare.choice import (
     kinds,
     models,
     numbers,
+    other_sample,
 )
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.drawing import PicturePlace, load_in_place
@@ -56,7 +58,8 @@ _LEFT_OUT = ("second", "more")
 def choose_kind() -> None:
     """Apply the URL's kind of comparison and the first side's defaults."""
     state = replace(visit.shared(), second="", more=0)
-    choice = visit.settle(COMPARE_CHOICES, state, default=replace(CompareChoice(), other=contrast(state)))
+    default = replace(CompareChoice(), other=contrast(state), other_picture=other_sample(state))
+    choice = visit.settle(COMPARE_CHOICES, state, default=default)
     chosen = visit.here().selection.part(COMPARE_CHOICES).chosen
     second = beside(state)
     if choice.what == "models" and chosen.isdisjoint(SECOND) and second:
@@ -84,7 +87,7 @@ def other_text() -> None:
 def show_pickers(state: State) -> DeltaGenerator:
     """Draw the pickers; return the slot behind the comparison's button."""
     choice = visit.chosen(COMPARE_CHOICES)
-    pictures = opening.opened() is None and state.facts.reads == InputKind.PICTURE
+    pictures = opening.opened() is None and state.facts.reads.medium == InputKind.PICTURE
     called = {**KINDS, "sentences": "two images"} if pictures else KINDS
     words = called[choice.what]
     with st.popover(words[0].upper() + words[1:], key="compare-what-with", width="content"):
@@ -102,7 +105,9 @@ def show_pickers(state: State) -> DeltaGenerator:
 
 
 def _second_picture(choice: CompareChoice) -> None:
-    names = [name for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE]
+    entry = CATALOGUE.get(visit.shared().model)
+    names = [*(entry.samples if entry is not None else ())]
+    names = names or [name for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE]
     names += [choice.other_picture] * (choice.other_picture not in names)
     _select(
         "Second image",

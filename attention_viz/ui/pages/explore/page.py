@@ -45,7 +45,7 @@ def _mixes(choice: object, state: State) -> bool:
 
 
 def _picture(choice: object, state: State) -> bool:
-    return state.facts.reads == InputKind.PICTURE
+    return state.facts.reads.medium == InputKind.PICTURE
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SWITCH = ("Attends to", "Changes the answer")
-_HELP = "The second runs the model again without the region that the word attends to."
 _RUNS = re.compile(r"\d{1,4}(-\d{1,4})?(\.\d{1,4}(-\d{1,4})?)*")
 
 
@@ -103,7 +102,7 @@ def _show_answer(before: Run, after: Run, state: State, choice: ExploreChoice) -
     state = replace(state, more=0)
     plain_run = run_request(state.request)
     query = min(pair_of(before, state)[0], len(plain_run.trace.query_tokens(plain_run.words)) - 1)
-    found, share = _looked_at(plain_run, state, query)
+    found, _ = _looked_at(plain_run, state, query)
     blocked = patches_of(choice.blocked, len(_positions(before))) if after is not before else None
     shown = _SWITCH[blocked is not None]
     with st.container(key="region"):
@@ -114,7 +113,6 @@ def _show_answer(before: Run, after: Run, state: State, choice: ExploreChoice) -
             key="answer-switch",
             required=True,
             label_visibility="collapsed",
-            help=_HELP,
             on_change=_switch,
             args=(to_runs(found),),
         )
@@ -123,9 +121,15 @@ def _show_answer(before: Run, after: Run, state: State, choice: ExploreChoice) -
         row = _row_over_patches(plain_run, state, query)
         least = np.argsort(row.ravel(), kind="stable")[: len(blocked)].tolist()
         st.markdown(plain(_answer_words(plain_run, after, _blocked(before, state, least), state, len(blocked))))
-        if sorted(found) == blocked:
-            name = called(plain_run.trace.query_tokens(plain_run.words), query)
-            st.caption(plain(f"“{name}” gave these patches {share:.2f} of its weight in this head."))
+        now = pair_of(after, state)[0]
+        more, share = _looked_at(after, state, now)
+        name = called(after.trace.query_tokens(after.words), now)
+        st.button(
+            plain(f"Block what “{name}” attends to now: {weight_text(share)}"),
+            on_click=block,
+            args=(to_runs([*blocked, *more]),),
+            key="block-region",
+        )
 
 
 def _switch(region: str) -> None:
@@ -137,12 +141,14 @@ def _answer_words(before: Run, after: Run, control: Run, state: State, count: in
     (place,) = candidates(state.request, before.trace, 1)
     (word, old, new), others = _likelier(before, after, state, place), _likelier(before, control, state, place)
     now = max(likelier_at(before, after, state, place), key=lambda row: row[2])
+    was, then = weight_text(old), weight_text(new)
+    change = f"stays at {was}" if was == then else f"goes from {was} to {then}"
     instead = "" if now[0] == word else f", and “{set_apart(now[0])}” has {weight_text(now[2])}"
     patches = "this patch is" if count == 1 else f"these {count} patches are"
     return (
         f"If {patches} blocked from every word, in all layers and heads of the decoder, the next token “"
-        f"{set_apart(word)}” goes from {weight_text(old)} to {weight_text(new)}{instead}. Without as many patches that "
-        f"it attends to least: {weight_text(others[2])}."
+        f"{set_apart(word)}” {change}{instead}. Without as many patches that it attends to least: "
+        f"{weight_text(others[2])}."
     )
 
 
