@@ -118,7 +118,7 @@ EXERCISES: dict[str, ExerciseKind] = {
         "Add up part of an image", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL
     ),
     "asked": ExerciseKind(
-        "Find the question", _clear(asked), "To know which word's weights tell what an answer is about.", SHAPES_MODEL
+        "Find the question", asked, "To know which word's weights tell what an answer is about.", SHAPES_MODEL
     ),
     "stretch": ExerciseKind(
         "Find where a word begins", _clear(stretch), "To see how words get their times.", SOUND_MODEL

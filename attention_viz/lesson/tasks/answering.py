@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from attention_viz.edits.words import listed
-from attention_viz.inputs.media.shapes import DRAWN
+from attention_viz.inputs.media.shapes import DRAWN, Shape
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, questions
 from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
@@ -19,12 +19,14 @@ def asked(scene: Scene, seed: int) -> Exercise:
     draw = Draw("asked", seed, SHAPES_MODEL)
     many = [sample for sample in DRAWN if len(questions(sample, "{}")) >= _FEWEST]
     options = questions(draw.pick(many), draw.pick(_WORDINGS))
-    right = draw.below(len(options))
-    run, shapes = Answering(scene, options[right]), [one.shape for one in options]
-    positions = [at for at, word in run.words.items() if word in _EARLIER]
-    positions.append(max(run.words))
-    names = [f"“{run.words[at]}”" for at in positions]
-    rows = [[run.on_places(at)[PLACES.index(one.place)] for one in shapes] for at in positions]
+    shapes = [one.shape for one in options]
+    # No word before the shape's name knows it, so its row is the same in all of them.
+    early = _on_shapes(Answering(scene, options[0]), shapes, _EARLIER[-1])
+    right = draw.pick([at for at in range(len(options)) if at != early.index(max(early))])
+    run = Answering(scene, options[right])
+    words = (*_EARLIER, run.words[max(run.words)])
+    names = [f"“{word}”" for word in words]
+    rows = [_on_shapes(run, shapes, word) for word in words]
     numbers = [[round(number, _DIGITS) for number in (*row, max(0.0, 1 - sum(row)))] for row in rows]
     columns = (*(one.place for one in shapes), "rest")
     *before, last = [max(range(len(shapes)), key=row.__getitem__) for row in numbers]
@@ -44,8 +46,14 @@ def asked(scene: Scene, seed: int) -> Exercise:
         f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}, on the {found.words}; the question is "
         f"“{options[last].text}”.",
         tuple(Slip(at, _mistake(names, before, at)) for at in range(len(shapes)) if at != last),
-        seen=run.shown(positions[-1], [PLACES.index(one.place) for one in shapes]),
+        seen=run.shown(max(run.words), [PLACES.index(one.place) for one in shapes]),
     )
+
+
+def _on_shapes(run: Answering, shapes: Sequence[Shape], word: str) -> list[float]:
+    """Return a word's weight on the place of each shape."""
+    found = run.on_places(next(at for at, one in run.words.items() if one == word))
+    return [found[PLACES.index(one.place)] for one in shapes]
 
 
 def _mistake(names: Sequence[str], before: Sequence[int], at: int) -> str:
