@@ -13,6 +13,7 @@ from attention_viz.lesson.scene import RunText
 from attention_viz.models import SNAPSHOTS
 from attention_viz.models.loading.snapshots import revision_of, snapshot_name
 from attention_viz.protocol.model import Model
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
 from tests.shipped import load_once, shown
 
@@ -35,10 +36,10 @@ def run() -> RunText:
         one = load(model)
         if picture:
             return one.trace(text, picture=av.Picture(SAMPLES[picture].path), edits=edits)  # pyright: ignore[reportCallIssue] -- it reads both
-        if text in SAMPLES and one.facts.reads != "text":
+        if text in SAMPLES and not one.facts.reads.has_text:
             if not edits:
                 return shown(model, text)
-            opened = av.Picture if SAMPLES[text].kind == "picture" else av.Sound
+            opened = av.Picture if SAMPLES[text].kind is InputKind.PICTURE else av.Sound
             return one.trace(opened(SAMPLES[text].path), edits=edits)  # pyright: ignore[reportArgumentType] -- it reads such
         if beside is None:
             return one.trace(text, edits=edits)

@@ -68,9 +68,9 @@ def changed(sample: str, place: str) -> Matrix:
 def at(place: str) -> Matrix:
     """The patches of a place: those whose middle is nearest to its own."""
     near = np.abs((np.arange(8) * 8 + 4)[:, None] - np.array([10.5, 32, 53.5])).argmin(1)
-    row, column = ("top middle bottom".split(), "left centre right".split())
+    rows, columns = ["top", "middle", "bottom"], ["left", "centre", "right"]
     down, across = place.split()
-    return (near == row.index(down))[:, None] & (near == column.index(across))[None, :]
+    return (near == rows.index(down))[:, None] & (near == columns.index(across))[None, :]
 
 
 def test_the_head_is_the_one_that_was_trained_for_it() -> None:

@@ -96,12 +96,11 @@ def _show(scene: Scene) -> Shown:
 
 def _hits(every: list[Answering]) -> dict[str, int]:
     """Count the questions whose article, name and last word have their strongest patch on the shape."""
-    places = {
-        "article_hits": lambda run: next(at for at, word in run.words.items() if word == _ARTICLE),
-        "name_hits": lambda run: run.naming,
-        "last_hits": lambda run: max(run.words),
+    return {
+        "article_hits": sum(run.hits(next(at for at, word in run.words.items() if word == _ARTICLE)) for run in every),
+        "name_hits": sum(run.hits(run.naming) for run in every),
+        "last_hits": sum(run.hits(max(run.words)) for run in every),
     }
-    return {name: sum(run.hits(place(run)) for run in every) for name, place in places.items()}
 
 
 _CONTROL = Control(
