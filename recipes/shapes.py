@@ -1,4 +1,4 @@
-"""A model that answers questions about images of coloured shapes (LLaVA): what it says a word of, it attends to."""
+"""A model that answers questions about images of coloured shapes (LLaVA): one head attends to what a word names."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -24,6 +24,8 @@ from recipes.shapes_measures import START, asked, measure, rates_without
 from recipes.shapes_scenes import NAMES, PATCH, PATCHES, Scene, Turn
 from recipes.training import UNASKED, Batch, Plan, learn, seeded
 from recipes.vocabulary import word_tokenizer
+
+__all__ = ["GIVEN", "RECIPE", "batch_of", "model_of", "processor", "tokenizer", "turn_ids"]
 
 TOWER = Plan(steps=2_000, rows=16, rate=2e-3, warmup=100)
 PLAN = Plan(steps=5_000, rows=16, rate=2e-3, warmup=200)

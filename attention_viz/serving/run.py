@@ -81,7 +81,7 @@ class Run:
 
     @once
     def words(self) -> str:
-        """The stream of the text's words; the first, if there is no text."""
+        """The stream of the text's words; without a text, the first."""
         from attention_viz.analysis.measured import word_stream
 
         return word_stream(self.trace)
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def beside(self) -> bool:
-        """Whether the text stands beside an image."""
+        """Whether the model reads the text with an image."""
         return self.trace.seen.picture is not None and self.words != "picture"
 
     def stream(self, name: str | None) -> str:

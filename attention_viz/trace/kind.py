@@ -54,7 +54,7 @@ class InputKind(StrEnum):
 
     @property
     def medium(self) -> "InputKind | None":
-        """What comes in a file of its own; None for text or tensors alone."""
+        """The kind of its files; None for text or tensors alone."""
         return InputKind.PICTURE if self is InputKind.BESIDE else self if self in MEDIA else None
 
     @property

@@ -1,4 +1,4 @@
-"""The image or audio as the model read it."""
+"""The images or audio as the model read them."""
 
 from dataclasses import dataclass
 

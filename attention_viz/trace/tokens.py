@@ -1,17 +1,16 @@
 """The tokens along an attention matrix's axes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.region import Region
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
-__all__ = ["PADDING", "Tokens", "check_text"]
+__all__ = ["PADDING", "Region", "Tokens", "check_text"]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
@@ -42,6 +41,38 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
             f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
             f"times as many places as positions, {_EMPTIEST * len(places):,}"
         )
+
+
+@dataclass(frozen=True)
+class Region:
+    """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
+
+    Attributes:
+        picture: the image's number, from 0.
+        top: its upper edge.
+        left: its left edge.
+        bottom: its lower edge.
+        right: its right edge.
+        thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
+    """
+
+    picture: int
+    top: float
+    left: float
+    bottom: float
+    right: float
+    thumbnail: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a rectangle outside the image, or without an area."""
+        inside = 0 <= self.top < self.bottom <= 1 and 0 <= self.left < self.right <= 1
+        if self.picture < 0 or not inside:
+            raise TraceError(f"a region needs an image's number and edges in order, from 0 to 1; got {astuple(self)}")
+
+    @property
+    def area(self) -> float:
+        """Its share of the image."""
+        return (self.bottom - self.top) * (self.right - self.left)
 
 
 @dataclass(frozen=True, repr=False)

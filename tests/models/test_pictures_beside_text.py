@@ -12,7 +12,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace.region import Region
+from attention_viz.trace.tokens import Region
 from tests.models.picture_families import IMAGE, PIXELS, TEMPLATE, WHOLE, WORDS, tensors_of, text_of, tiny_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -43,6 +43,8 @@ def test_two_images_have_their_places_by_number(tmp_path: Path) -> None:
     assert not tokens.placed
     assert [tuple(one.shape) for one in trace.seen.pictures] == [(64, 96, 3), (64, 64, 3)]
     assert trace.fidelity.ok
+    named = " ".join(one.text for one in av.findings(trace, 20) if one.stream == "decoder")
+    assert "1:" not in named and "2:" not in named
     trace.save(tmp_path / "two.safetensors")
     again = av.Trace.load(tmp_path / "two.safetensors")
     assert again.query_tokens("decoder") == tokens
@@ -144,18 +146,18 @@ def test_more_tokens_than_the_model_reads_are_refused() -> None:
 
 def test_effects_are_those_of_runs_with_the_heads_ablated() -> None:
     model, trace, of = wrapped("llava"), traced(), av.Logit(40, against=41)
-    table = av.effects(model, trace, of)
+    table: Any = av.effects(model, trace, of)
     assert set(table.index.get_level_values("stream")) == {"picture", "decoder"}
     before = float(trace.output[-1, 40] - trace.output[-1, 41])
     for stream in ("picture", "decoder"):
         edited = model.trace("<image> a red cat", picture=PICTURE, edits=[av.Ablate(1, 2, "mean", stream=stream)])
         after = float(edited.output[-1, 40] - edited.output[-1, 41])
-        assert float(cast("Any", table.loc[(stream, 1, 2), "effect"])) == pytest.approx(after - before, abs=1e-5)
+        assert float(table.loc[(stream, 1, 2), "effect"]) == pytest.approx(after - before, abs=1e-5)
     assert table["effect"].abs().max() > 1e-3
 
 
 def test_a_logit_is_the_sum_of_its_parts() -> None:
-    found = av.decompose(wrapped("llava"), traced(), av.Logit(40, against=41))
+    found: Any = av.decompose(wrapped("llava"), traced(), av.Logit(40, against=41))
     assert found.total == pytest.approx(float(traced().output[-1, 40] - traced().output[-1, 41]), abs=1e-5)
     assert float(found.table["contribution"].sum()) == pytest.approx(found.total, abs=1e-4)
 

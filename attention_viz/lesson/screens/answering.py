@@ -1,4 +1,4 @@
-"""Where in an image each word of a question looks, and what blocking a place changes."""
+"""A question about an image: where each of its words looks, and the answer with a place blocked."""
 
 from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, Question, questions

@@ -56,19 +56,18 @@ def _other_way(trace: "Trace", without: Sequence[int]) -> str:
     )
 
 
-def _stopped_words(trace: "Trace", state: State) -> str:
+def _stopped_words(run: Run, state: State) -> str:
     """Explain why generation stopped early; "" if it didn't."""
-    from attention_viz.analysis.measured import word_stream
-
+    trace, tokens = run.trace, run.trace.query_tokens(run.words)
     asked, made = state.more, trace.provenance.generated
     edits = [edit for edit in trace.provenance.edits if not is_eviction(edit)]
     if not state.facts.continues_text or made >= asked or edits:
         return ""
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):
-        return f"{begun}it reads at most {len(trace.query_tokens(word_stream(trace)))}."
+        return f"{begun}it reads at most {len(tokens)}."
     (likely,) = candidates(state.request, trace, 1).values()
-    return f"{begun}its next token, “{trace.query_tokens(word_stream(trace)).write(likely.token[0])}”, ends the text."
+    return f"{begun}its next token, “{tokens.write(likely.token[0])}”, ends the text."
 
 
 def accent_words(trace: "Trace") -> str:
@@ -265,7 +264,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     for words, short in (
         (long_words(run.trace), "Longer than trained on"),
         (accent_words(run.trace), "Accents dropped"),
-        (_stopped_words(run.trace, state), "Stopped early"),
+        (_stopped_words(run, state), "Stopped early"),
     ):
         if words:
             tell(words, short=short)

@@ -16,7 +16,7 @@ import {SHOWN_ROW, overPatches} from "./patches.js";
  * @typedef {{position: number | null, node: HTMLElement}} Chip */
 
 const BESIDE_HINT =
-  "Point at a word: the picture lights what it attends to. Point at the picture: the words that attend there.";
+  "Point at a word to light the patches that it attends to. Point at the picture to see the words that attend there.";
 const FAINTEST_BESIDE = 0.005;
 
 /** The line, with arcs above it. @param {StageView} view @param {Patches} patches @returns {Part} */

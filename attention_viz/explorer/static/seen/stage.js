@@ -56,7 +56,7 @@ export function createStage(view, patches, read) {
 function captionOf({now, store}, patches) {
   if (now.head === null) return "Loading the layer …";
   if (lookedAt({now, store}, patches).direction === "to" && patches.joint)
-    return "Lit is the region that the words are asked about. Their numbers are columns, which don’t sum to 1.";
+    return "The lit region is the key. The words’ numbers are its column, which doesn’t sum to 1.";
   const most = lightLine({now, store}, patches).reduce((so, weight) => Math.max(so, weight), 0);
   const sum = store.state.direction === "to" && !patches.joint ? " A column doesn’t sum to 1." : "";
   const slot = now.stream.keys.labels.includes("[CLS]") ? ` ${SLOT}` : "";

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
 from tests.conftest import OpenPage
+from tests.shipped import shipped
 from tests.ui.screens import Screen
 
 QUESTION = "what colour is the circle ?"
@@ -25,7 +26,7 @@ def circle() -> Screen:
 
 @pytest.fixture(scope="module")
 def shapes() -> av.AttentionModel:
-    return av.load("shapes")
+    return shipped("shapes")
 
 
 @pytest.fixture(scope="module")
