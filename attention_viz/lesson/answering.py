@@ -1,7 +1,7 @@
 """A question about an image of shapes: a head's row over nine places, and the answer with a place blocked."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise, product
@@ -114,13 +114,13 @@ class Answering:
         """The likeliest answer."""
         return max(self.likely, key=self.likely.__getitem__)
 
-    def shown(self, position: int, places: Sequence[int] = range(len(PLACES))) -> ShownPicture | None:
+    def shown(self, position: int) -> ShownPicture | None:
         """Return the figure for a class, with a word's weights and framed places."""
         row = self.row(position)
         if self.blocked is not None:
             row[_positions(self.tokens, self.blocked)] = torch.nan
         shown = picture_shown(self.trace, self.tokens, row, None, None)
-        return None if shown is None else replace(shown, boxes=tuple(_box(place) for place in places))
+        return None if shown is None else replace(shown, boxes=tuple(map(_box, range(len(PLACES)))))
 
 
 @cache

@@ -35,7 +35,7 @@ def asked(scene: Scene, seed: int) -> Exercise:
         "asked",
         f"The toy {SHAPES_MODEL} reads an image with "
         f"{listed([f'a {one.words} at the {one.place}' for one in shapes])}. The table has the weights of some words "
-        f"of the question in layer {layer}, head {head}. Which question is it?",
+        f"of the question in layer {layer}, head {head}. Which question was asked?",
         (table("Weights, added up over places of the image", names, columns, numbers),),
         OptionAnswer(tuple(one.text for one in options), frozenset((right,))),
         (
@@ -46,7 +46,6 @@ def asked(scene: Scene, seed: int) -> Exercise:
         f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}, on the {found.words}; the question is "
         f"“{options[last].text}”.",
         tuple(Slip(at, _mistake(names, before, at)) for at in range(len(shapes)) if at != last),
-        seen=run.shown(max(run.words), [PLACES.index(one.place) for one in shapes]),
     )
 
 
