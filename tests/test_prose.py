@@ -14,7 +14,7 @@ BUDGET = {
     "README": 0,
     "changelog": 0,
     "contributing, security": 0,
-    "docs": 2,
+    "docs": 1,
     "lessons": 0,
     "docstrings": 10,
     "errors": 1,

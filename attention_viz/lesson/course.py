@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from attention_viz.lesson.answering import SHAPES_MODEL
 from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.lesson import Lesson
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.screens import (
+    answering,
     costs,
     heads,
     kinds,
@@ -23,6 +25,7 @@ from attention_viz.lesson.screens import (
     vectors,
 )
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
+from attention_viz.lesson.tasks.answering import asked
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
 from attention_viz.lesson.tasks.looking import head, job, matters, strongest
@@ -36,11 +39,11 @@ from attention_viz.sources import CATALOGUE
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
-_SCREENS = (costs, heads, kinds, masks, scores, seen, softmax, states, toy, trained, vectors, order)
+_SCREENS = (answering, costs, heads, kinds, masks, scores, seen, softmax, states, toy, trained, vectors, order)
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
     "why vectors plain roles scores scaling softmax mixture masks heads jobs together writes "
-    "positions cross picture sound older recurrent cost practice linear delta limits"
+    "positions cross picture where sound older recurrent cost practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
 
@@ -113,6 +116,9 @@ EXERCISES: dict[str, ExerciseKind] = {
     "memory": ExerciseKind("Count weights in memory", memory, "To know how much work in blocks saves."),
     "region": ExerciseKind(
         "Add up part of an image", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL
+    ),
+    "asked": ExerciseKind(
+        "Find the question", asked, "To know which word's weights tell what an answer is about.", SHAPES_MODEL
     ),
     "stretch": ExerciseKind(
         "Find where a word begins", _clear(stretch), "To see how words get their times.", SOUND_MODEL

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 # The kinds of samples, as paper names them.
-_KINDS = {InputKind.PICTURE: "Image", InputKind.SOUND: "Audio"}
+_KINDS = {InputKind.PICTURE: "Image", InputKind.BESIDE: "Image", InputKind.SOUND: "Audio"}
 # Shorter than in a text, since it labels a bar.
 _LABEL = 24
 # Along a bar's row, in parts of the width.
@@ -77,6 +77,7 @@ class Ask:
         complete: whether the bars are the whole figure.
         whole: a full bar; None for 1 (shares) or the largest.
         seen: for a class.
+        on_picture: whether the options are guessed on `seen`: its boxes in order, then others.
         place: None for our small head.
     """
 
@@ -93,6 +94,7 @@ class Ask:
     complete: bool = False
     whole: float | None = None
     seen: ShownPicture | None = None
+    on_picture: bool = False
     place: CatalogueHead | None = None
 
     def __post_init__(self) -> None:

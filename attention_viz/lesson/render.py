@@ -27,7 +27,7 @@ TERMS: dict[str, str] = {
     "flash attention": "A way to compute attention block by block, so that the weights of all pairs are never stored.",
     "gradient": "How much a result changes with the numbers behind it; training follows it, and slows down near 0.",
     "head": "One of several attentions that work side by side in a layer, each with its own queries, keys and values.",
-    "key": "The vector by which a token is found: every query is compared with it.",
+    "key": "A token's vector for being found: every query is compared with it.",
     "layer": "One round of attention and the computation after it; a model stacks several.",
     "linear attention": "Attention without a softmax: each token adds its key times its value to a fixed-size state.",
     "logit": "The number that a model gives to each possible next token; a softmax makes probabilities of them all.",

@@ -26,8 +26,10 @@ MOST_PRESSED = 96
 class RunText(Protocol):
     """A function that runs a text through a catalogue model."""
 
-    def __call__(self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-        """Run a text, or a sample by name; a longer batch-mate `beside` adds padding."""
+    def __call__(
+        self, model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = ""
+    ) -> Trace:
+        """Run a text, or a sample by name; a longer batch-mate `beside` adds padding; `picture` is a sample's name."""
         ...
 
 

@@ -33,7 +33,7 @@ ORDER = [
         "together",
         "writes",
     ),
-    *("positions", "cross", "picture", "sound", "older", "recurrent", "cost", "practice"),
+    *("positions", "cross", "picture", "where", "sound", "older", "recurrent", "cost", "practice"),
     *("linear", "delta", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")

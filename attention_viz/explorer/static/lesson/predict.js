@@ -21,7 +21,11 @@ import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
  * @property {number[] | null} guess
  * @property {{lengths: number[], written: string[], right: number[]} | null} truth
  * @property {string} source whose numbers are asked for
+ * @property {OnPicture | null} picture what is guessed on, in place of bars
  * @property {{bars: string, show: string, skip: string, guess: string, asks: string}} words */
+
+/** An image, and by option its box (top, left, height, width in shares of it), for the first of them.
+ * @typedef {{image: string, boxes: [number, number, number, number][], blocked: boolean[]}} OnPicture */
 
 /** @typedef {Mounted & {question: Question, guess: number[] | null}} Prediction */
 
@@ -47,7 +51,9 @@ function drawPrediction(prediction) {
   root.style.setProperty("--av-rows", String(question.options.length));
   root.style.setProperty("--av-longest", String(Math.max(...question.options.map((name) => name.length))));
   root.dataset["shown"] = question.truth ? "true" : "false";
-  const list = element("ul", {"aria-label": question.words.bars});
+  const {picture} = question;
+  const list = element("ul", {"aria-label": question.words.bars, class: picture && "av-places"});
+  if (picture) list.style.backgroundImage = `url("${picture.image}")`;
   list.append(...question.options.map((_, at) => makeRow(prediction, at)));
   root.replaceChildren(list, makeFoot(prediction));
   refresh(prediction);
@@ -76,7 +82,17 @@ function makeRow(prediction, at) {
       slide(prediction, bar, at);
     } else bar.addEventListener("click", () => press(prediction, at));
   }
-  return element("li", {}, label, bar, element("span", {class: "av-number"}));
+  const row = element("li", {}, label, bar, element("span", {class: "av-number"}));
+  if (question.picture) placeOnPicture(row, question.picture, at);
+  return row;
+}
+
+/** @param {HTMLElement} row @param {OnPicture} picture @param {number} at */
+function placeOnPicture(row, {boxes, blocked}, at) {
+  row.dataset["boxed"] = String(at < boxes.length);
+  row.dataset["blocked"] = String(blocked[at] ?? false);
+  const sides = /** @type {const} */ (["top", "left", "height", "width"]);
+  for (const [side, share] of (boxes[at] ?? []).entries()) row.style[sides[side] ?? "top"] = `${100 * share}%`;
 }
 
 /** @param {Prediction} prediction */

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from attention_viz.explorer import prediction_source
@@ -14,6 +15,7 @@ from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer, Table
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.page import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
+from attention_viz.views.figures.seen import laid_over, png_data
 
 # The most letters of an option that has others beside it.
 _SHORT = 9
@@ -30,6 +32,8 @@ _WORDS = {
     "guess": "your guess",
     "asks": "choose it",
 }
+
+_ON_PICTURE = {"bars": "Places of the image", "asks": "block or unblock"}
 
 _prediction = widgets.component("prediction", *prediction_source())
 
@@ -212,7 +216,8 @@ def show_question(
         "guess": guess,
         "truth": truth,
         "source": ask.source,
-        "words": _WORDS,
+        "words": _WORDS | (_ON_PICTURE if ask.on_picture else {}),
+        "picture": _picture(ask, shown=shown) if ask.on_picture else None,
     }
 
     def guessed() -> None:
@@ -227,3 +232,20 @@ def show_question(
             on_press(place)
 
     _prediction(key=_KEY, data=question, height="content", on_guess_change=guessed, on_press_change=pressed)
+
+
+def _picture(ask: Ask, *, shown: bool) -> dict[str, object]:
+    """Return the image, lit by the weights once shown, and its options' boxes in shares of it."""
+    picture = ask.seen
+    assert picture is not None and picture.seen.picture is not None, "the question is about an image"
+    weights = np.array([one or 0.0 for one in picture.weights]).reshape(picture.down, picture.across)
+    lit = weights if shown else np.ones_like(weights)
+    down, across = picture.down, picture.across
+    blocked = [at for at, one in enumerate(picture.weights) if one is None]
+    return {
+        "image": png_data(laid_over(picture.seen.picture.numpy(), lit, smooth=False)),
+        "boxes": [
+            (top / down, left / across, rows / down, columns / across) for top, left, rows, columns in picture.boxes
+        ],
+        "blocked": [shown and top * across + left in blocked for top, left, _, _ in picture.boxes],
+    }

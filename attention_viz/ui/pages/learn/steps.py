@@ -94,6 +94,8 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
 
 def _bars_key(ask: Ask) -> str:
     """Key the bars by their height, which the page's style reserves."""
+    if ask.on_picture:
+        return "learn-bars-picture"
     if ask.complete:
         return "learn-bars-all"
     return "learn-bars-few" if len(ask.options) <= _FEW_BARS else "learn-bars"
@@ -110,7 +112,7 @@ def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bo
 
 
 def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
-    if lesson.sample is None:
+    if lesson.sample is None or ask.on_picture:
         return
     sample = SAMPLES[lesson.sample(scene)]
     if sample.kind == InputKind.SOUND:
@@ -125,6 +127,7 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, sho
         if shown is None:
             kind = "word" if lesson.sample is None else "line"
             how = f"Drag the bars, or click the {kind} that you think gets most." if ask.shares else "Click your guess."
+            how = "Click the place in the image." if ask.on_picture else how
             st.markdown(f"**1** Predict\n\n{how}")
         else:
             said = "" if guess is None else f"**✓** You guessed. {plain(ask.said(named(guess)))}\n\n"

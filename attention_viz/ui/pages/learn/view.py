@@ -120,7 +120,7 @@ def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
             slot.caption(f"{place} of {len(LESSONS)} answers are here; computing the others …")
             called = f"**{place + 1}\\. {plain(lesson.title)}.**"
             if lesson.sample is not None:
-                called = f"{called} It uses a bundled {SAMPLES[lesson.sample(scene)].kind} instead of the sentence."
+                called = f"{called} It uses a bundled {_medium(lesson.sample(scene))} instead of the sentence."
             with st.container(key=f"learn-solved-{name}"):
                 try:
                     (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
@@ -131,6 +131,11 @@ def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
                 show_tables(solved.given)
                 st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")
         slot.caption(f"All {len(LESSONS)} answers are here.")
+
+
+def _medium(sample: str) -> str:
+    kind = SAMPLES[sample].kind
+    return str(kind.medium or kind)
 
 
 @dataclass
@@ -254,9 +259,9 @@ def _show_chip(choice: LearnChoice) -> None:
             st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Reset")
 
 
-def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
+def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = "") -> Trace:
     """Limit concurrent runs; don't cache a lesson's dozens (one per head) for all visitors."""
-    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
+    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text, shown=picture)
     return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
 
 

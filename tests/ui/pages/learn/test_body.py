@@ -26,8 +26,8 @@ from tests.ui.screens import Screen
 TEXT = "The bank of the river was flooded"
 
 
-def run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None) -> Trace:
-    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text)
+def run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = "") -> Trace:
+    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text, shown=picture)
     return run_request(asked, beside=beside, edits=edits).trace
 
 

@@ -77,6 +77,28 @@ def test_the_longest_exercises_end_on_the_first_screen_beside_their_bars(stay: O
         assert bars["y"] >= 0 and bars["y"] + bars["height"] <= 860
 
 
+def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, idle: Idle) -> None:
+    page = stay("/learn?lesson=where")
+    places = page.get_by_role("list", name="Places of the image")
+    image = places.bounding_box()
+    assert image is not None and abs(image["width"] - image["height"]) <= 1
+    # Where the pixels are, not by name: the red ring, at the upper right.
+    page.mouse.click(image["x"] + 0.85 * image["width"], image["y"] + 0.2 * image["height"])
+    expect(places.get_by_role("button", name="top right")).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Show answer").click()
+    expect(page.get_by_role("heading", level=3)).to_contain_text("“circle” looks most at the middle centre")
+    expect(page.locator(".st-key-learn-step-predict")).to_contain_text("Not “top right”")
+    expect(places.locator("[data-best=true] .av-number")).to_have_count(1)
+    page.mouse.click(image["x"] + 0.5 * image["width"], places.bounding_box()["y"] + 0.5 * image["height"])  # pyright: ignore[reportOptionalSubscript] -- it is on the screen
+    expect(page.get_by_role("heading", level=3)).to_contain_text("“none” instead of “yellow”")
+    expect(places.locator("[data-blocked=true]")).to_have_count(1)
+    places.get_by_role("button", name="top centre: block or unblock").press("Enter")
+    expect(page.get_by_role("heading", level=3)).to_contain_text("Without the top centre: still “yellow”")
+    places.get_by_role("button", name="top centre: block or unblock").press("Enter")
+    expect(places.locator("[data-blocked=true]")).to_have_count(0)
+    idle(page)
+
+
 def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idle) -> None:
     page = stay("/learn?lesson=writes&guess=shown", width=1280, height=720)
     idle(page)

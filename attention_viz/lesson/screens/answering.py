@@ -1,0 +1,123 @@
+"""A question about an image: where each of its words looks, and the answer with a place blocked."""
+
+from attention_viz.inputs.media.shapes import DRAWN
+from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, Question, questions
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
+from attention_viz.lesson.panels import Panel, panels
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.words import signs, texts
+from attention_viz.views.style.wording import weight_text
+
+_SAMPLE, _ASKED, _WORDING = "shapes-four", "circle", "what colour is the {} ?"
+# A place without a shape, and larger than the circle's.
+_GROUND = "top centre"
+_ARTICLE, _OPEN = "the", "none"
+# Each option is a place, or the beginning token and the words.
+_OPTIONS = (*PLACES, "text")
+
+
+def _question() -> Question:
+    return next(one for one in questions(_SAMPLE, _WORDING) if one.shape.shape == _ASKED)
+
+
+def _asked(scene: Scene) -> Answering:
+    chosen = _CONTROL.value(scene)
+    return Answering(scene, _question(), None if chosen == _OPEN else int(chosen))
+
+
+def _position(scene: Scene, run: Answering) -> int:
+    """Return the pressed word's position, else that of the shape's name."""
+    words = list(run.words)
+    return words[scene.word] if scene.word is not None and scene.word < len(words) else run.naming
+
+
+def _words(scene: Scene) -> tuple[dict[str, str], str]:
+    run = Answering(scene, _question())
+    words = list(run.words)
+    return {str(words.index(at)): word for at, word in run.words.items()}, str(words.index(_position(scene, run)))
+
+
+def _ask(scene: Scene) -> Ask:
+    run, (layer, head) = _asked(scene), HEAD
+    position = _position(scene, run)
+    word, values = short(run.words[position]), run.on_places(position)
+    most = max(range(len(values)), key=values.__getitem__)
+    return Ask(
+        f"“{run.question.text}” Where does {word} look?",
+        _finding(scene, run)
+        if run.blocked is not None
+        else f"{word} looks most at the {_OPTIONS[most]}: {weight_text(values[most])}",
+        f"the toy {SHAPES_MODEL}, layer {layer}, head {head}: the weights of {word}, added up over nine places",
+        _OPTIONS,
+        values,
+        shown=tuple(map(weight_text, values)),
+        pressed=(*(_OPEN if place == run.blocked else str(place) for place in range(len(PLACES))), ""),
+        whole=1.0,
+        seen=run.shown(position),
+        on_picture=True,
+    )
+
+
+def _finding(scene: Scene, run: Answering) -> str:
+    assert run.blocked is not None, "there is nothing to compare"
+    before, place = Answering(scene, run.question).answer, PLACES[run.blocked]
+    if run.answer == before:
+        return f"Without the {place}: still “{before}”"
+    return f"Without the {place}: “{run.answer}” instead of “{before}”"
+
+
+def _show(scene: Scene) -> Shown:
+    run, whole = _asked(scene), Answering(scene, _question())
+    shape, position = whole.question.shape, _position(scene, whole)
+    thing, ground = (Answering(scene, whole.question, PLACES.index(place)) for place in (shape.place, _GROUND))
+    own, last = (whole.on_places(at)[PLACES.index(shape.place)] for at in (whole.naming, max(whole.words)))
+    every = [Answering(scene, one) for sample in DRAWN for one in questions(sample, _WORDING)]
+    facts = {
+        **texts(layer=HEAD[0], head=HEAD[1], patches=len(whole.tokens.patches), count=len(every), samples=len(DRAWN)),
+        **texts(thing=shape.shape, place=shape.place, word=whole.words[position]),
+        **texts(without=thing.answer, other=_GROUND, still=ground.answer),
+        **texts(own=weight_text(own), last=weight_text(last), model=SHAPES_MODEL, **_hits(every)),
+        **signs(1, chance=sum(1 / len(one.question.others) for one in every)),
+        "blocked": "nothing" if run.blocked is None else f"the {PLACES[run.blocked]}",
+    }
+    says = (
+        f"With {facts['blocked']} blocked, the model answers “{run.answer}”: a probability of "
+        f"{weight_text(run.likely[run.answer])}. Click a place to block it."
+    )
+    rows = {"whole image": whole, **({} if run.blocked is None else {"place blocked": run})}
+    likely = Panel(
+        "Probability of each answer",
+        tuple(rows),
+        tuple(whole.likely),
+        [tuple(one.likely.values()) for one in rows.values()],
+    )
+    return Shown(facts, panels([[likely]], scene.theme), says)
+
+
+def _hits(every: list[Answering]) -> dict[str, int]:
+    """Count the questions whose article, name and last word have their strongest patch on the shape."""
+    return {
+        "article_hits": sum(run.hits(next(at for at, word in run.words.items() if word == _ARTICLE)) for run in every),
+        "name_hits": sum(run.hits(run.naming) for run in every),
+        "last_hits": sum(run.hits(max(run.words)) for run in every),
+    }
+
+
+_CONTROL = Control(
+    "Blocked place",
+    lambda scene: {_OPEN: "nothing", **{str(at): place for at, place in enumerate(PLACES)}},
+    lambda scene: _OPEN,
+)
+
+LESSONS = {
+    "where": Lesson(
+        "Where in the picture, word by word",
+        6,
+        _ask,
+        _show,
+        _CONTROL,
+        "asked",
+        words=_words,
+        sample=lambda scene: _SAMPLE,
+    ),
+}
