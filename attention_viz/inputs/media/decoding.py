@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +93,23 @@ def _decode(file: Any, values: Any) -> Message:
         stream.thread_type = "NONE"
         _check_size(values["name"], stream.codec_context.width, stream.codec_context.height)
         first = float((stream.start_time or 0) * stream.time_base)
-        if values["start"] > 0:
+        frames = _timed(container, stream, first)
+        # Others than these have no index, and would begin anywhere.
+        if values["start"] > 0 and container.format.name.startswith(("mov", "matroska")):
             container.seek(int((first + values["start"]) * av.time_base))
-        timed = ((float(one.time or first) - first, one) for one in container.decode(stream))
-        return _regular(timed, values)
+            found = next(frames := _timed(container, stream, first), None)
+            if found is not None and found[0] <= values["start"]:
+                frames = chain([found], frames)
+            else:
+                container.seek(int(first * av.time_base))
+                frames = _timed(container, stream, first)
+        return _regular(frames, values)
+
+
+def _timed(container: Any, stream: Any, first: float) -> Iterator[tuple[float, Any]]:
+    """Yield frames with their times, in seconds from the first frame of the file."""
+    for frame in container.decode(stream):
+        yield float(first if frame.time is None else frame.time) - first, frame
 
 
 def _regular(frames: Iterator[tuple[float, Any]], values: Any) -> Message:
