@@ -237,6 +237,34 @@ def _text(results: Sequence[Seen]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _tabled(table: str) -> dict[Family, Seen]:
+    """Read the results in a table."""
+    found, outcome = dict[Family, Seen](), ""
+    for line in table.splitlines():
+        if line.startswith("## "):
+            outcome = line.removeprefix("## ").partition(",")[0].lower()
+        cells = [one.strip().replace("\\|", "|") for one in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not line.startswith("| ") or cells[0] in ("family", "---"):
+            continue
+        family = Family(cells[0], cells[1])
+        if outcome != "exact":
+            found[family] = Seen(family, outcome, reason=cells[2].replace("&lt;", "<"))
+            continue
+        reads, streams, route, patches, returned, left_out, note = cells[2:]
+        found[family] = Seen(
+            family,
+            outcome,
+            reads,
+            tuple(streams.split(", ")),
+            places=patches == "yes",
+            handed=int(returned or 0),
+            reason=note,
+            route=route,
+            left_out=(left_out,) if left_out else (),
+        )
+    return found
+
+
 def _kept(path: Path | None) -> dict[Family, Seen]:
     """Read the results of earlier runs, one per line."""
     lines = path.read_text("utf-8").splitlines() if path and path.exists() else []
@@ -271,8 +299,10 @@ def main(write: Callable[[str], object] = TABLE.write_text) -> int:
         phrase += f" {result.reason} {', '.join(result.left_out)}"
         print(f"{number}/{len(open_ones)} {phrase} ({result.seconds:.1f} s)", flush=True)
     texts, heading, others = TABLE.read_text("utf-8").partition(SEEN)
+    if arguments.update:
+        results = [*(_tabled(others) | {one.family: one for one in results}).values()]
     text = _text(sorted(results, key=lambda one: (one.family.name, one.family.model_class)))
-    whole = not arguments.names and arguments.every == 1
+    whole = arguments.update or (not arguments.names and arguments.every == 1)
     failed = tell(heading + others, text, whole=whole)
     if whole and not arguments.compare:
         write(f"{texts.rstrip()}\n\n{text}")

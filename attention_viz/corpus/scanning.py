@@ -24,6 +24,7 @@ from attention_viz.errors import ScanError, ShapeError, UnsupportedModel, Unusab
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.kept import chosen_layers
+from attention_viz.trace.kind import InputKind
 
 __all__ = ["ENGINES", "Progress", "scan"]
 
@@ -287,6 +288,10 @@ def _mixer_heads(model: AttentionModel, settings: ScanSettings, stream: str, tex
 def _check(model: object, engine: str, **numbers: int | None) -> None:
     if not isinstance(model, AttentionModel):
         raise UnsupportedModel(f"scan takes a model from av.load or av.wrap; got {type(model).__name__}")
+    if model.reads is InputKind.BESIDE:
+        raise UnsupportedModel(
+            f"scan takes texts alone, but {model.name} reads texts with images; trace them one by one"
+        )
     if engine not in ENGINES:
         raise UnsupportedModel(f"unknown engine {engine!r}; choose {', '.join(ENGINES)}")
     for name, number in numbers.items():

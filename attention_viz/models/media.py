@@ -65,11 +65,12 @@ def trace_tensors(
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
     ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=True)
-    wrong = next((name for name, one in tensors.items() if one is not None and not isinstance(one, Tensor)), None)
+    tensors = {name: one for name, one in {**tensors, "input_ids": ids}.items() if one is not None}
+    wrong = next((name for name, one in tensors.items() if not isinstance(one, Tensor)), None)
     if wrong is not None:
         raise ShapeError(f"{wrong} must be a tensor; got {type(tensors[wrong]).__name__}")
     named = {name: one for name, one in tensors.items() if isinstance(one, Tensor) and name != "labels"}
-    return _traced(parts, None, parts.reader.of_tensors({**named, "input_ids": ids}), None, edits, keep)
+    return _traced(parts, None, parts.reader.of_tensors(named), None, edits, keep)
 
 
 def one_or_several(

@@ -23,6 +23,7 @@ from attention_viz.recording.references.exact import COPIES_DIFFER, copies_diffe
 from attention_viz.recording.runner import Runner
 from attention_viz.recording.towers import (
     check_heads,
+    check_turns,
     layer_numbers,
     layers_without,
     looks_back,
@@ -240,6 +241,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if SEEN & {*inputs}:
         if runner.switch.plan.sites:
             check_heads(model, calls)
+        else:
+            check_turns(recorded.parted)
         streams = streams_by_tower(runner.model, calls, inputs)
     elif not calls:
         streams = ()

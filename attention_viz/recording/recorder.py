@@ -17,7 +17,7 @@ from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
-from attention_viz.recording.chunks import Turns, blocks, continues, joined
+from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
 from attention_viz.recording.hooks import hooked
 from attention_viz.trace.memory import RestingFile
 
@@ -70,7 +70,7 @@ class Recorder:
     """Records one pass's attention calls in order, and applies its edits.
 
     It does little during the pass, between matrices that fill the caches. What a module computes chunk by chunk in one
-    turn is one call; see `chunks`. Edits see it whole: once its chunks are known, the module's turn runs again with the
+    turn is one call; see `call_chunks`. Edits see it whole: once its chunks are known, the turn runs again with the
     edited output.
 
     Attributes:
@@ -100,7 +100,7 @@ class Recorder:
     _last: Call | None = None
     _splits: dict[object, tuple[Tensor, Split]] = field(default_factory=dict[object, "tuple[Tensor, Split]"])
     _closed: dict[object, tuple[Tensor, bool]] = field(default_factory=dict[object, "tuple[Tensor, bool]"])
-    _turns: Turns = field(default_factory=Turns)
+    _turns: TurnCounter = field(default_factory=TurnCounter)
     _turn: int = 0
     _open: list[Call] = field(default_factory=list[Call])
     _late: AttentionVizError | None = None
@@ -187,7 +187,11 @@ class Recorder:
         """Close the module's call; return the turn's new output if an edit changed joined chunks, else None."""
         if self.again is not None or not self._open or self._open[-1].module is not module:
             return None
-        output, changed = None, self._close()
+        output, self.computing = None, True
+        try:
+            changed = self._close()
+        finally:
+            self.computing = False
         if changed:
             self.again, self._outputs = 0, changed
             try:

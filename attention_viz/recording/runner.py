@@ -20,7 +20,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
 from attention_viz.recording.as_written import AsWritten
-from attention_viz.recording.chunks import Chunk, chunks_of
+from attention_viz.recording.call_chunks import CallPart, chunks_of
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.implementation import Switch
 from attention_viz.recording.mixers.listening import edited_mixers, heard_mixers
@@ -66,7 +66,7 @@ class Pass:
     parted: tuple[nn.Module, ...] = ()
 
     @property
-    def parts(self) -> list[Chunk]:
+    def parts(self) -> list[CallPart]:
         """All calls' chunks, in the model's order."""
         return chunks_of(self.chunks or [()] * len(self.modules))
 

@@ -66,6 +66,15 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
         )
 
 
+def check_turns(parted: Sequence[nn.Module]) -> None:
+    """Refuse modules that attend several times in one turn, but not over chunks of their positions one by one."""
+    if parted:
+        raise UnsupportedModel(
+            f"{type(parted[0]).__name__} attends several times in one turn, and its calls aren't chunks of the same "
+            "queries, keys and values in their order; use a model whose modules attend once per turn or in such chunks"
+        )
+
+
 def check_heads(model: "PreTrainedModel", calls: Sequence[Call]) -> None:
     """Refuse head counts that the configuration doesn't have, such as windows."""
     known = _head_counts(model.config.to_dict())

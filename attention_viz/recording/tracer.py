@@ -24,13 +24,14 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
+from attention_viz.recording.outputs.breaking import SEEN, naming_foreign
 from attention_viz.recording.outputs.readout import body_of
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
-from attention_viz.recording.towers import mixer_layers
+from attention_viz.recording.towers import check_turns, mixer_layers
 from attention_viz.recording.weights.unchanged import Unchanged
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.kept import LayerNumber, no_such_layer
@@ -114,10 +115,11 @@ class Tracer:
         size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
         report = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
         with self._listener.listening(self.runner.model, inputs) as outside:
-            recorded = self.runner.record(
-                inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1))
-            )
-        self._check_calls(recorded)
+            with naming_foreign(self.runner, inputs):
+                recorded = self.runner.record(
+                    inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1))
+                )
+        self._check_calls(recorded, inputs)
         found = axes(recorded)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
         provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name))
@@ -283,8 +285,10 @@ class Tracer:
 
         return measure
 
-    def _check_calls(self, recorded: Pass) -> None:
-        """Refuse a pass whose calls differ from the probe's."""
+    def _check_calls(self, recorded: Pass, inputs: Mapping[str, Tensor]) -> None:
+        """Refuse a pass whose calls differ from the probe's, or aren't layers."""
+        if SEEN & {*inputs} and not self.runner.switch.plan.sites:
+            check_turns(recorded.parted)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(
                 f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "

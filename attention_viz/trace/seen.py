@@ -27,7 +27,7 @@ class Seen:
     picture: UInt8[Tensor, "row column 3"] | None = None
     sound: Float[Tensor, " sample"] | None = None
     rate: int = 0
-    others: tuple[UInt8[Tensor, "row column 3"], ...] = ()
+    others: tuple[UInt8[Tensor, "_ _ 3"], ...] = ()
     times: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -45,7 +45,7 @@ class Seen:
             raise TraceError(f"a video needs a time per frame, in order; got {self.times!r:.80}")
 
     @property
-    def pictures(self) -> tuple[UInt8[Tensor, "row column 3"], ...]:
+    def pictures(self) -> tuple[UInt8[Tensor, "_ _ 3"], ...]:
         """All images, or a video's frames, in the order of `Region.picture`."""
         return () if self.picture is None else (self.picture, *self.others)
 

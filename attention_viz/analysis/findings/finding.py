@@ -100,6 +100,7 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "region": FindingKind(
         "An image region that several heads of a layer look at from the class token.", 0.2, 1.3, of_a_head=True
     ),
+    "region of a word": FindingKind("A word of a text beside an image attends to one region.", 0.2, 3.0),
     "same token": FindingKind(
         "A duplicate-token head: repeated words look back at their earlier occurrences.", 0.25, 0.9, of_a_head=True
     ),

@@ -11,6 +11,7 @@ from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import StreamScene
 from attention_viz.analysis.findings.sentences import tell
 from attention_viz.analysis.findings.spots import spots_of
+from attention_viz.analysis.findings.word_regions import word_regions_of
 from attention_viz.analysis.measured import row_weights
 from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import is_whole
@@ -49,7 +50,7 @@ def none_because(trace: Trace) -> str:
 def _candidates(scene: StreamScene) -> list[Candidate]:
     if scene.stream in scene.trace.mixers:
         return mixing_of(scene)
-    found = [*regions_of(scene), *spots_of(scene)]
+    found = [*regions_of(scene), *spots_of(scene), *word_regions_of(scene)]
     if not scene.asked:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)

@@ -9,6 +9,7 @@ from attention_viz.analysis.findings.finding import Candidate, Finding
 from attention_viz.analysis.findings.pairs import NEXT_WORD
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
+from attention_viz.analysis.findings.word_regions import WORD_REGION, word_region
 from attention_viz.analysis.places import where_words
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import has_channels, mixer_of
@@ -28,6 +29,7 @@ _SENTENCES = {
     "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",
     "regions": "{query} looks at {key:{count} regions}: {number}",
     "region": "{query} looks at {key:one region {where}} in {heads} of {of} heads: {number}",
+    "region of a word": "{query} attends to {key:one region {where}}: {number}, {times} times its area",
     "same token": "{query:repeated words} look back at {key:their earlier occurrences}: {number} on average",
     "induction": "{query:repeated words} look at {key:the word that followed last time}: {number} on average",
     "carried": "{key} is carried to {query}: {number} of the row's size",
@@ -46,7 +48,7 @@ _WRITES = "{query} looks at {key} ({number}) and writes {side} "
 _ARRIVED = "{key} is carried to {query}: {number} of all that arrives"
 _TAKEN = "{key} is taken away from {query}: {number} of the row's size"
 # Fields besides query, key and number.
-_PLAIN = ("before", "heads", "of", "layer", "area", "side")
+_PLAIN = ("before", "heads", "of", "layer", "area", "side", "times")
 _COUNTS = {2: "two", 3: "three"}
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 
@@ -107,7 +109,7 @@ def _named(scene: StreamScene, one: Candidate, role: str) -> Iterator[tuple[str,
     if where and looking and one.kind == "link":
         named = {"query": f"a patch {where}"}.get(role, f"one {looking}" if where != looking else "another one there")
         which = ""
-    elif role == "query" and words.tokens.patches:
+    elif role == "query" and words.tokens.patches and one.kind != WORD_REGION:
         which, named = "", f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
     # The next word is predicted from the last row, which needs no number.
     yield ("" if role == "query" and one.effect else which), ""
@@ -131,6 +133,10 @@ def _of_effect(one: Candidate) -> dict[str, str]:
 
 
 def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
+    if one.kind == WORD_REGION:
+        beside = word_region(scene, one.layer, one.head, one.query)
+        assert beside is not None
+        return {"times": f"{beside.times:.0f}", "where": _where(scene.keys, one.key)}
     if one.kind != "region":
         return {}
     found = region_of(scene, one.layer, scene.queries.pieces[one.query][0])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
 from attention_viz.circuits.patching.patching import TOTAL, Patching, Put
-from attention_viz.errors import ShapeError
+from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.protocol.needing import need_trained
 from attention_viz.trace.trace import Trace
 
@@ -73,6 +73,7 @@ def patch(
     _check(confirm, direction=direction, parts=parts, by=by)
     need_trained(model)
     mine, yours = (model.trace(one) if isinstance(one, str) else one for one in (text, other))
+    _check_streams(model.name, mine)
     made = Patching.begin(model, mine, yours, of, direction=direction, parts=parts, by=by, aligned=aligned)
     return table_of(made, _confirmed(made, confirm, report))
 
@@ -94,6 +95,13 @@ def _check(confirm: int | None, **given: str) -> None:
             raise ShapeError(f"unknown {name}={one!r}; choose {' or '.join(map(repr, _KNOWN[name]))}")
     if confirm is not None and confirm < 0:
         raise ShapeError(f"confirm must be at least 0; got {confirm}")
+
+
+def _check_streams(name: str, trace: Trace) -> None:
+    if "picture" in trace.streams and len(trace.streams) > 1:
+        raise UnsupportedModel(
+            f"patch takes one text, but {name} reads a text with images in several streams; use effects(…), or edits"
+        )
 
 
 def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":

@@ -122,7 +122,7 @@ def _check_range(edit: Temperature, attention: Attention) -> None:
 
 
 def _largest(term: Tensor | None) -> float:
-    return 0.0 if term is None else float(term.masked_fill(torch.isneginf(term), 0).abs().max())
+    return 0.0 if term is None else float(term.detach().masked_fill(torch.isneginf(term), 0).abs().max())
 
 
 def _words(change: Change, trace: Trace, spell: Spell) -> str:

@@ -224,6 +224,7 @@ class BesideReader(Reader):
         return tensors
 
     def _check(self, tensors: Mapping[str, Tensor]) -> None:
+        shapes: dict[str, tuple[int, ...]]
         shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, PICTURE)}
         if len(shapes[IDS]) != 2 or shapes[IDS][0] != 1 or not shapes[PICTURE]:
             raise UnsupportedModel(

@@ -205,8 +205,8 @@ class TensorReader(Reader):
         return InputField(self._checked(named))
 
     def _checked(self, given: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Return tensors of one row each; image patches may have one row per patch if their grid is passed too."""
-        loose = [name for name in given if self._in_patches and name.startswith("pixel")]
+        """Return tensors of one row each; with a grid, patches may have one row each, and so may their images."""
+        loose = [name for name in given if self._in_patches and (name.startswith("pixel") or name.endswith("grid_thw"))]
         return {name: _tensor(self._model, name, one, is_row=name not in loose) for name, one in given.items()}
 
     def example(self) -> InputField:

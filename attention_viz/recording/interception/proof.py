@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.recording.chunks import Chunk
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows, weights_difference
 from attention_viz.recording.interception.following import FollowedCall, Following, Product
 from attention_viz.recording.interception.plan import CallSite, InterceptionPlan, computing, parameters_of
@@ -165,13 +165,13 @@ class OwnWeights:
     heard: int = 0
     error: float = 0.0
     latest: Tensor | None = None
-    _parts: Sequence[Chunk] = field(init=False)
+    _parts: Sequence[CallPart] = field(init=False)
 
     def __post_init__(self) -> None:
         """List the chunks once."""
         self._parts = self.recorded.parts
 
-    def hear(self, heard: FollowedCall) -> Chunk:
+    def hear(self, heard: FollowedCall) -> CallPart:
         """Compare one call; return which."""
         index, self.heard = self.heard, self.heard + 1
         modules = self.recorded.modules
@@ -186,7 +186,7 @@ class OwnWeights:
             self._compare(part, heard)
         return part
 
-    def _compare(self, part: Chunk, heard: FollowedCall) -> None:
+    def _compare(self, part: CallPart, heard: FollowedCall) -> None:
         call = part.of(self.recorded.calls[self.recorded.numbers.index(part.number)].attention)
         weights = heard.taken.left
         if weights.numel() != call.query.shape[0] * call.query.shape[1] * call.key.shape[1]:

@@ -65,6 +65,7 @@ def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 def language_of(model: Any) -> nn.Module:
+    """Return the language model inside a model that reads images, too."""
     with contextlib.suppress(Exception):
         if isinstance(body := model.get_decoder(), nn.Module) and body is not model:
             return body

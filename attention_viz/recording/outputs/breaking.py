@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from attention_viz.errors import LoadCancelled, UnsupportedModel, first_line
+from attention_viz.errors import AttentionVizError, LoadCancelled, UnsupportedModel, first_line
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -40,6 +40,20 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
             raise UnsupportedModel(f"{family} takes more memory than there is: {raised}") from error
         how = "runs, but not with our attention" if _runs(runner, inputs) else f"doesn't run on {what}"
         raise UnsupportedModel(f"{family} {how}: {raised}") from error
+
+
+@contextlib.contextmanager
+def naming_foreign(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
+    """Turn a foreign model's errors on an image or sound into refusals; ours, and those on text, stay as they are."""
+    try:
+        yield
+    except AttentionVizError:
+        raise
+    except Exception:
+        if not SEEN & {*inputs}:
+            raise
+        with naming(runner, inputs):
+            raise
 
 
 def _runs(runner: "Runner", inputs: Mapping[str, Tensor]) -> bool:

@@ -18,7 +18,7 @@ from attention_viz.analysis.blocks import row_slices
 from attention_viz.analysis.places import sample_of
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
-from attention_viz.recording.chunks import Chunk
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Real, weights_difference
 from attention_viz.recording.references.joined_outputs import JoinedOutputs
 from attention_viz.recording.runner import Pass
@@ -70,7 +70,7 @@ class EagerRows:
         count: rows per call; None for all, which then also compute the outputs.
     """
 
-    parts: Sequence[tuple[Chunk, nn.Module]]
+    parts: Sequence[tuple[CallPart, nn.Module]]
     calls: Mapping[int, Attention]
     original: Mapping[nn.Module, nn.Module]
     count: int | None
@@ -118,7 +118,7 @@ class EagerRows:
             asked = _AttentionArguments(asked.module, asked.terms, None, {**asked.others, "is_causal": False})
         return asked.compute(sdpa_attention_forward)[0]
 
-    def _compare(self, part: Chunk, asked: _AttentionArguments, rows: Tensor) -> Tensor:
+    def _compare(self, part: CallPart, asked: _AttentionArguments, rows: Tensor) -> Tensor:
         output, weights = asked.rows(rows.to(asked.terms[0].device)).compute(_eager(asked.module))
         if part.number in self.calls:
             if weights is None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
-from attention_viz.recording.chunks import Chunk
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Real, weights_difference
 from attention_viz.recording.interception.following import FollowedCall
 from attention_viz.recording.interception.proof import OwnWeights
@@ -20,7 +20,7 @@ from attention_viz.recording.runner import Pass
 from attention_viz.recording.twin import Twin
 
 # Called with a call in the record, or its chunk, and the weights of a run of a twin: (head, query, key).
-Take = Callable[[Chunk, Tensor], None]
+Take = Callable[[CallPart, Tensor], None]
 
 # Bytes of weights that are kept for a later comparison with a more exact run, at most: 64 MiB.
 _KEPT = 2**26
@@ -137,7 +137,7 @@ class WeightsRun:
 
     recorded: Pass
     inputs: Mapping[str, Tensor]
-    kept: dict[Chunk, Tensor] = field(default_factory=dict[Chunk, Tensor])
+    kept: dict[CallPart, Tensor] = field(default_factory=dict[CallPart, Tensor])
     error: float | None = None
 
     @property
@@ -152,7 +152,7 @@ class WeightsRun:
         self.error = error if self.recorded.calls else None
         return output
 
-    def _keep(self, part: Chunk, weights: Tensor) -> None:
+    def _keep(self, part: CallPart, weights: Tensor) -> None:
         self.kept[part] = weights.clone()
 
 
@@ -188,7 +188,7 @@ def _by_eager(
         number = theirs.heard
         theirs.hear(module, outputs)
         if take is not None and theirs.heard > number and number in theirs.calls and theirs.latest is not None:
-            take(Chunk(number), theirs.latest[0])
+            take(CallPart(number), theirs.latest[0])
 
     output = twin.run(inputs, "eager", hear)
     theirs.check_complete()

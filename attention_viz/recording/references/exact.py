@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.operation.kernel import BOUNDS
-from attention_viz.recording.chunks import Chunk
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.copied import copied
 from attention_viz.recording.differences import Difference, Real, cut, kept_rows
 from attention_viz.recording.references.eager_weights import WeightsRun, run_for_weights
@@ -62,10 +62,10 @@ def _of_weights(
     theirs = dict(weights.kept)
     apart = 0.0
 
-    def keep(part: Chunk, weights: Tensor) -> None:
+    def keep(part: CallPart, weights: Tensor) -> None:
         theirs[part] = weights.clone()
 
-    def hold(part: Chunk, weights: Tensor) -> None:
+    def hold(part: CallPart, weights: Tensor) -> None:
         nonlocal apart
         known = real.of_call(part.number) if part.stop is None else None
         rows = kept_rows(known, weights.shape[-2], weights.device)

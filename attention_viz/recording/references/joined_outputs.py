@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.kernel import BOUNDS
-from attention_viz.recording.chunks import Chunk
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.differences import Difference
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.runner import Pass
@@ -30,7 +30,7 @@ class JoinedOutputs:
     error: float = 0.0
     _open: int | None = None
 
-    def hear(self, part: Chunk) -> None:
+    def hear(self, part: CallPart) -> None:
         """Await the module behind a call after its last chunk."""
         lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
         if part.stop is not None and part.stop == sum(lengths):

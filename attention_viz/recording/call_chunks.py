@@ -20,7 +20,7 @@ from attention_viz.recording.hooks import HOOKS
 _CUT = ("query", "key", "value")
 
 
-class Turns:
+class TurnCounter:
     """Counts modules' turns in one run; each module is hooked at its first call, or before the run."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class Turns:
                 handle.remove()
 
 
-class Chunk(NamedTuple):
+class CallPart(NamedTuple):
     """A part of a recorded call that the model computes alone: its positions, `stop` excluded; all by default."""
 
     number: int
@@ -58,18 +58,14 @@ class Chunk(NamedTuple):
         """Return the chunk's part of its call."""
         return attention if self.stop is None else block(attention, self.start, self.stop)
 
-    def is_last(self, attention: Attention) -> bool:
-        """Return whether a joined call ends with this chunk."""
-        return self.stop == attention.shape[-1]
 
-
-def chunks_of(lengths: Sequence[Sequence[int]]) -> list[Chunk]:
+def chunks_of(lengths: Sequence[Sequence[int]]) -> list[CallPart]:
     """Return all calls' chunks in the model's order; calls of one chunk have no lengths."""
-    found = list[Chunk]()
+    found = list[CallPart]()
     for number, several in enumerate(lengths):
         starts = [sum(several[:before]) for before in range(len(several))]
-        parts = [Chunk(number, start, start + length) for start, length in zip(starts, several, strict=True)]
-        found += parts or [Chunk(number)]
+        parts = [CallPart(number, start, start + length) for start, length in zip(starts, several, strict=True)]
+        found += parts or [CallPart(number)]
     return found
 
 
