@@ -12,8 +12,9 @@ from attention_viz.errors import ShapeError, UnsupportedModel, UnusablePicture
 from attention_viz.inputs.check import placeholders
 from attention_viz.inputs.media.beside import IDS, Messages, marks_in
 from attention_viz.inputs.media.readers import InputField
+from attention_viz.inputs.media.video import Video
 from attention_viz.models.continuation import end_ids
-from attention_viz.models.media import BesideText, MediaRun, trace_media
+from attention_viz.models.media import BesideText, MediaRun, check_reads_video, trace_media
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.trace.kind import InputKind
@@ -37,6 +38,8 @@ def continue_beside(
     chat: bool,
 ) -> Iterator[Trace]:
     """Check the arguments at once; then trace the text with its images, and one token more each time."""
+    if isinstance(pictures, Video):
+        check_reads_video(parts)
     continued = _Continued(parts)
     continued.check(tokens, evict)
 

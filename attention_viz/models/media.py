@@ -12,6 +12,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import CLASSES, InputField, Medium
+from attention_viz.inputs.media.remade import VIDEO
 from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
@@ -41,6 +42,15 @@ def check_reads_text(parts: ModelParts) -> None:
         raise UnusableText(f"{parts.name} reads {kind.plural}, not text; pass {kind.handed}")
 
 
+def check_reads_video(parts: ModelParts) -> None:
+    """Refuse a video if the model reads no text with one."""
+    if not isinstance(parts.reader, BesideReader):
+        what = parts.reader.kind.plural if parts.reader is not None else "text"
+        raise UnusableVideo(f"{parts.name} reads {what}, not a text with a video; leave out video=")
+    if parts.reader.why_no_video:
+        raise UnusableVideo(parts.reader.why_no_video)
+
+
 def trace_media(
     parts: ModelParts,
     shown: str | Messages | Thing,
@@ -66,7 +76,8 @@ def trace_tensors(
     if not isinstance(parts.reader, BesideReader):
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
-    ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=True)
+    placed = ("an image", "a video") if VIDEO in tensors else ("an image",)
+    ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=placed)
     tensors = {name: one for name, one in {**tensors, "input_ids": ids}.items() if one is not None}
     wrong = next((name for name, one in tensors.items() if not isinstance(one, Tensor)), None)
     if wrong is not None:
@@ -138,9 +149,8 @@ def _placeholders(parts: ModelParts, given: InputField) -> Placeholders:
 def _read(parts: ModelParts, thing: Thing) -> InputField:
     if isinstance(thing, Video):
         raise UnusableVideo(f"{parts.name} reads no video alone; use trace(text, video=…)")
-    if isinstance(thing, Beside) and thing.video is not None and not isinstance(parts.reader, BesideReader):
-        what = parts.reader.kind.plural if parts.reader is not None else "text"
-        raise UnusableVideo(f"{parts.name} reads {what}, not a text with a video; leave out video=")
+    if isinstance(thing, Beside) and thing.video is not None:
+        check_reads_video(parts)
     if parts.reader is not None:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):

@@ -202,8 +202,6 @@ class BesideReader(Reader):
 
     def _read_video(self, thing: Beside, video: Video) -> InputField:
         """Prepare a text and its video."""
-        if self.why_no_video:
-            raise UnusableVideo(self.why_no_video)
         if not thing.written.strip():
             raise UnusableText("the text with the video is empty: type at least one word")
         text, notes = self._with_places(self._rendered(thing), self._processor.video_token, 1, "video")
