@@ -61,6 +61,11 @@ def _asked(request: Message, name: str) -> Message:
         process.end()
 
 
+def prepare() -> None:
+    """Import what decoding needs, before the process has its limits."""
+    import_module("av")
+
+
 def start() -> Callable[[Message], Message]:
     """Return the request handler."""
     return _answer
