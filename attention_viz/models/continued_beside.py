@@ -1,6 +1,6 @@
 """Continue a text beside images, token by token, each with a run of the whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 

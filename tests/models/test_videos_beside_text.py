@@ -61,16 +61,16 @@ def test_a_change_of_one_frame_moves_the_placeholders_of_its_time(family: str) -
     model, changed = model_of(family), FRAMES.copy()
     changed[2] = 255 - changed[2]
     found = list[Tensor]()
+
+    def hear(_module: object, _given: object, named: Mapping[str, Any]) -> None:
+        found.append(named["inputs_embeds"][0])
+
     for frames in (FRAMES, changed):
         with torch.no_grad():
             made = tensors(family) | {"pixel_values_videos": pixels(family, frames)}
-            taken = list[Tensor]()
-            handle = model.get_decoder().register_forward_pre_hook(
-                lambda _module, _given, named, taken=taken: taken.append(named["inputs_embeds"][0]), with_kwargs=True
-            )
+            handle = model.get_decoder().register_forward_pre_hook(hear, with_kwargs=True)
             model(**made)
             handle.remove()
-        found.append(taken[0])
     moved = (found[0] != found[1]).any(dim=1).nonzero()[:, 0].tolist()
     tokens = wrapped(family).trace(TEXT, video=FILM).query_tokens("decoder")
     assert moved == [at for at, one in enumerate(tokens.regions) if one and one.start == 1.0]
@@ -101,7 +101,7 @@ def test_frames_are_measured_by_the_bits_of_their_number(monkeypatch: pytest.Mon
     monkeypatch.setattr(measuring, "embedded", counted)
     model = av.wrap(model_of("qwen2_vl"), processor("qwen2_vl"))
     model.trace(TEXT, video=FILM)
-    # Two for 3 bits of 5 frames, 2 bits of 4 rows and 3 bits of 8 columns each, one unchanged and one changed throughout.
+    # Two for each of 3 bits of 5 frames, 2 of 4 rows and 3 of 8 columns; one unchanged, and one changed throughout.
     assert len(runs) == 2 * (3 + 2 + 3) + 2
     model.trace(TEXT, video=av.Video(255 - FRAMES, rate=2))
     assert len(runs) == 18
@@ -174,8 +174,9 @@ def test_a_chats_messages_take_a_video() -> None:
 
 
 def test_a_processors_own_tensors_give_the_same_weights() -> None:
-    model, trace = wrapped("qwen2_vl"), wrapped("qwen2_vl").trace(TEXT, video=FILM)
-    found = model.trace_ids(**tensors("qwen2_vl"))
+    model: Any = wrapped("qwen2_vl")
+    trace: av.Trace = model.trace(TEXT, video=FILM)
+    found: av.Trace = model.trace_ids(**tensors("qwen2_vl"))
     assert all(
         torch.equal(found.attention(layer, stream).weights, trace.attention(layer, stream).weights)
         for stream in trace.streams
@@ -186,11 +187,12 @@ def test_a_processors_own_tensors_give_the_same_weights() -> None:
 
 
 def test_what_cant_be_read_is_refused_by_name() -> None:
-    model, small = wrapped("qwen2_vl"), av.Video(FRAMES[:2], rate=2)
+    model: Any = wrapped("qwen2_vl")
+    small = av.Video(FRAMES[:2], rate=2)
     with pytest.raises(av.UnusableVideo, match="pass images or video= beside a text, not both"):
         model.trace(TEXT, video=small, picture=av.Picture(FRAMES[0]))
     with pytest.raises(av.UnusableVideo, match=r"video= takes av.Video\(path\); got Picture"):
-        model.trace(TEXT, video=av.Picture(FRAMES[0]))  # pyright: ignore[reportArgumentType]
+        model.trace(TEXT, video=av.Picture(FRAMES[0]))
     with pytest.raises(av.UnusableText, match="2 places for a video"):
         model.trace("<video> or <video> ?", video=small)
     with pytest.raises(av.UnusableVideo, match="reads no video alone"):
@@ -207,7 +209,7 @@ def test_models_that_read_no_video_say_so() -> None:
     without = av.wrap(model_of("qwen2_vl"), picture_families.PROCESSORS["qwen2_vl"]())
     with pytest.raises(av.UnusableVideo, match="prepares no video; install torchvision"):
         without.trace(TEXT, video=small)
-    words = av.load("induction")
+    words: Any = av.load("induction")
     with pytest.raises(av.UnusableVideo, match="reads text, not a text with a video; leave out video="):
         words.trace("a b", video=small)
     with pytest.raises(av.UnusableVideo, match="leave out video="):

@@ -42,7 +42,9 @@ def read_video(name: str, processor: Any, text: str, video: Video, patch: int) -
     except AttentionVizError:
         raise
     except Exception as error:
-        raise UnusableVideo(f"{name}'s processor can't read {video.name} ({video.size}): {first_line(error)}") from error
+        raise UnusableVideo(
+            f"{name}'s processor can't read {video.name} ({video.size}): {first_line(error)}"
+        ) from error
     size = _size_read(tensors, video, patch)
     read = torch.from_numpy(_resized(video.frames, size))
     remade = Remade(tensors, (size,) * len(read), patch, process, video.times)
@@ -62,9 +64,7 @@ def _tensors(processor: Any, text: str, frames: Pixels, video: Video) -> dict[st
         "frames_indices": [first + at for at in range(count)],
     }
     # All frames are read: which ones to read was decided when the video was opened.
-    made = processor(
-        text=text, videos=[frames], video_metadata=[metadata], do_sample_frames=False, return_tensors="pt"
-    )
+    made = processor(text=text, videos=[frames], video_metadata=[metadata], do_sample_frames=False, return_tensors="pt")
     tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
     if VIDEO not in tensors:
         raise UnsupportedModel(f"the processor makes no {VIDEO} of a video; it makes {', '.join(tensors)}")

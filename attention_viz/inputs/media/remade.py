@@ -16,7 +16,15 @@ __all__ = ["Remade", "sizes_read"]
 Pixels = NDArray[np.uint8]
 # Images and videos in the forward of a model, and what tells the rows and columns of their patches.
 PICTURE, VIDEO = "pixel_values", "pixel_values_videos"
-_GRIDS = ("video_grid_thw", "image_grid_thw", "image_grid_hws", "image_grid_hw", "grid_thw", "spatial_shapes", "target_sizes")
+_GRIDS = (
+    "video_grid_thw",
+    "image_grid_thw",
+    "image_grid_hws",
+    "image_grid_hw",
+    "grid_thw",
+    "spatial_shapes",
+    "target_sizes",
+)
 
 
 @dataclass(frozen=True, eq=False)

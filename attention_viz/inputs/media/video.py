@@ -151,9 +151,7 @@ def _opened(several: Any) -> Iterator[Picture]:
             raise UnusableVideo(f"frame {at} can't be read: {error}") from error
         first = first or one
         if one.pixels.shape != first.pixels.shape:
-            raise UnusableVideo(
-                f"frame {at} is {one.size} pixels, but frame 0 is {first.size}; use frames of one size"
-            )
+            raise UnusableVideo(f"frame {at} is {one.size} pixels, but frame 0 is {first.size}; use frames of one size")
         if (total := len(several) * one.pixels.size // 3) > MOST_FRAME_PIXELS:
             raise UnusableVideo(
                 f"{len(several)} frames of {one.size} have {total:,} pixels; use at most {MOST_FRAME_PIXELS:,} in all"

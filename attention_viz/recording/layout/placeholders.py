@@ -49,8 +49,8 @@ class Placeholders:
         if not lost:
             return ()
         return (
-            f"{lost} of {len(self.marks)} placeholders have no place in the {self.what}: no pixel moves them, as ends of "
-            "lines, or all pixels do.",
+            f"{lost} of {len(self.marks)} placeholders have no place in the {self.what}: no pixel moves them, as ends "
+            "of lines, or all pixels do.",
         )
 
     def placed(self, words: Tokens) -> Tokens:
@@ -112,7 +112,14 @@ def _named(regions: Sequence[Region]) -> tuple[Mapping[Region, str], Mapping[Reg
             before += "thumbnail:" if thumbnail else ""
             cells = {one: (rows.index((one.top, one.bottom)), columns.index((one.left, one.right))) for one in own}
             names |= {one: f"{before}{row},{column}" for one, (row, column) in cells.items()}
-            if time is None and len(pictures) == 1 and not thumbnail and len(cells) == len(own) and _even(rows) and _even(columns):
+            if (
+                time is None
+                and len(pictures) == 1
+                and not thumbnail
+                and len(cells) == len(own)
+                and _even(rows)
+                and _even(columns)
+            ):
                 grid = {one: (float(row), float(column)) for one, (row, column) in cells.items()}
     return names, grid
 

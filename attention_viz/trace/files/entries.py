@@ -127,8 +127,9 @@ def _as_region(value: object) -> Region | None:
         return None
     entry = as_kind(dict, value)
     edges = (float(as_kind(float, entry[name])) for name in ("top", "left", "bottom", "right"))
-    times = (None if (one := entry.get(name)) is None else float(as_kind(float, one)) for name in ("start", "end"))
-    return Region(as_kind(int, entry["picture"]), *edges, as_kind(bool, entry["thumbnail"]), *times)
+    start, end = (None if (one := entry.get(name)) is None else float(as_kind(float, one)) for name in ("start", "end"))
+    thumbnail = as_kind(bool, entry["thumbnail"])
+    return Region(as_kind(int, entry["picture"]), *edges, thumbnail=thumbnail, start=start, end=end)
 
 
 def _as_text_or_none(value: object) -> str | None:
