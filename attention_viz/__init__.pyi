@@ -101,8 +101,8 @@ from .steps.steps import STEPS as STEPS
 from .steps.steps import Step as Step
 from .trace.derived import merge_words as merge_words
 from .trace.fitting import Fit as Fit
-from .trace.region import Region as Region
 from .trace.rerun import Relevance as Relevance
+from .trace.tokens import Region as Region
 from .trace.tokens import Tokens as Tokens
 from .trace.trace import Fidelity as Fidelity
 from .trace.trace import Layer as Layer

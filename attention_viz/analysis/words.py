@@ -92,6 +92,8 @@ class Words:
                 found.append("padding")
             elif self.tokens.special[first]:
                 found.append("special")
+            elif self.tokens.regions[first] is not None and self.tokens.place[first] is None:
+                found.append("sign")  # a part of one of several images, or of a tile, which has no name in a sentence
             else:
                 found.append(_kind(self.texts[word].casefold()))
         return tuple(found)

@@ -121,7 +121,9 @@ class _Scribe(Recorder):
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
             output = super().hear(call)
         if self.count == before and self.chunked:
-            raise UnsupportedModel(f"can't open {type(call.module).__name__}, which attends in chunks")
+            raise UnsupportedModel(
+                f"can't decompose {type(call.module).__name__}, which attends in chunks; trace one image of one frame"
+            )
         if self.count > before:
             one = call.attention
             self.heard.append(OpenCall(one.query[0], one.key[0], one.value[0], one.scale))

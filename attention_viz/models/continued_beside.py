@@ -107,7 +107,7 @@ class _Continued:
             yield trace
 
     def _chosen(self, trace: Trace) -> int:
-        """Return the likeliest next token that is no placeholder, for which the model would want another image."""
+        """Return the likeliest next token, except placeholders, since these need another image."""
         logits = trace.output_at(-1).clone()
         logits[[one for one in placeholders(self.parts.inputs.model) if one < len(logits)]] = -torch.inf
         return int(logits.argmax())
@@ -120,7 +120,7 @@ class _Continued:
         return self.parts.tracer.trace(tensors, run.axes, (), provenance, seen=trace.seen)
 
     def _placeholders(self, trace: Trace, inputs: Mapping[str, Tensor]) -> Placeholders:
-        """Return what the placeholders read, as it was measured for the trace."""
+        """Return the trace's placeholders with their measured rectangles."""
         regions = trace.query_tokens(trace.streams[-1]).regions
         marks = tuple(marks_in(self.parts.inputs.model, inputs[IDS]))
         return Placeholders(marks, tuple(regions[at] for at in marks))

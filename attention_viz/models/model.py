@@ -165,7 +165,7 @@ class AttentionModel(DescribedModel):
             decoder_input_ids: input of an encoder–decoder's decoder, (1, m) or a list of m, with its start token; None
                 for the model's own output. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
-            tensors: what the processor of a model that reads text with images makes besides, by name, such as
+            tensors: for a model that reads text with images, its processor's other tensors by name, such as
                 `pixel_values`: `model.trace_ids(**processor(text=…, images=…, return_tensors="pt"))`.
 
         Raises:

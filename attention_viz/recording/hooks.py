@@ -8,6 +8,8 @@ from torch import nn
 
 # Nobody may hook or unhook while a model is being copied. Held for microseconds, or as long as a copy of it takes.
 HOOKS = threading.Lock()
+# What a hook with named inputs gets beside the module: inputs, named inputs and output.
+_GIVEN = 3
 
 
 @contextlib.contextmanager
@@ -27,9 +29,15 @@ def hooked(
         first: whether `hear` comes before others' hooks.
         named: whether `enter` gets the named inputs, too.
     """
+
+    def call(module: nn.Module, *given: object) -> object:
+        # Torch forgets that a hook takes named inputs when it is removed, even if another thread's run calls it just
+        # then. That run isn't this block's.
+        return hear(module, *given) if len(given) == _GIVEN else None
+
     modules = list(modules)
     with HOOKS:
-        handles = [module.register_forward_hook(hear, prepend=first, with_kwargs=True) for module in modules]
+        handles = [module.register_forward_hook(call, prepend=first, with_kwargs=True) for module in modules]
         if enter is not None:
             handles += [module.register_forward_pre_hook(enter, with_kwargs=named) for module in modules]
     try:

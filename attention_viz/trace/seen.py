@@ -1,4 +1,4 @@
-"""The image, audio or video as the model read it."""
+"""The images, audio or video as the model read them."""
 
 from dataclasses import dataclass
 

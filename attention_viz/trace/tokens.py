@@ -1,17 +1,17 @@
 """The tokens along an attention matrix's axes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import islice
+from math import isfinite
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.region import Region
 from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
-__all__ = ["PADDING", "Tokens", "check_text"]
+__all__ = ["PADDING", "Region", "Tokens", "check_text"]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
@@ -44,6 +44,46 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Region:
+    """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
+
+    Attributes:
+        picture: the image's number, from 0; in a video, the number of the first frame that it reads.
+        top: its upper edge.
+        left: its left edge.
+        bottom: its lower edge.
+        right: its right edge.
+        thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
+        start: the time of the first frame that it reads, in seconds; None without a video.
+        end: the time of the last frame that it reads, in seconds; None without a video.
+    """
+
+    picture: int
+    top: float
+    left: float
+    bottom: float
+    right: float
+    thumbnail: bool = False
+    start: float | None = None
+    end: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a rectangle outside the image, or without an area."""
+        inside = 0 <= self.top < self.bottom <= 1 and 0 <= self.left < self.right <= 1
+        if self.picture < 0 or not inside:
+            raise TraceError(f"a region needs an image's number and edges in order, from 0 to 1; got {astuple(self)}")
+
+        times = [one for one in (self.start, self.end) if one is not None]
+        if len(times) == 1 or not all(map(isfinite, times)) or times != sorted(times):
+            raise TraceError(f"a region of a video needs two times, in order; got {self.start} and {self.end}")
+
+    @property
+    def area(self) -> float:
+        """Its share of the image."""
+        return (self.bottom - self.top) * (self.right - self.left)
+
+
 @dataclass(frozen=True, repr=False)
 class Tokens:
     """A row of tokens from a tokenizer; every field has one entry per position.
@@ -59,8 +99,8 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
-        regions: for a text with images, the rectangle that each placeholder reads, measured inside the model; None for
-            words, and for placeholders that no pixel moves, such as ends of lines.
+        regions: for a text with images or a video, the rectangle that each placeholder reads, measured inside the model;
+            None for words, and for placeholders that no pixel moves, such as ends of lines.
     """
 
     labels: tuple[str, ...]

@@ -12,7 +12,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
-from attention_viz.trace.region import Region
+from attention_viz.trace.tokens import Region
 from tests.models.picture_families import IMAGE, PIXELS, TEMPLATE, WHOLE, WORDS, tensors_of, text_of, tiny_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -43,6 +43,8 @@ def test_two_images_have_their_places_by_number(tmp_path: Path) -> None:
     assert not tokens.placed
     assert [tuple(one.shape) for one in trace.seen.pictures] == [(64, 96, 3), (64, 64, 3)]
     assert trace.fidelity.ok
+    named = " ".join(one.text for one in av.findings(trace, 20) if one.stream == "decoder")
+    assert "1:" not in named and "2:" not in named
     trace.save(tmp_path / "two.safetensors")
     again = av.Trace.load(tmp_path / "two.safetensors")
     assert again.query_tokens("decoder") == tokens

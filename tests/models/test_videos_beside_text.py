@@ -14,7 +14,7 @@ import attention_viz as av
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.layout import measured as measuring
 from attention_viz.recording.recorder import Call
-from attention_viz.trace.region import Region
+from attention_viz.trace.tokens import Region
 from tests.models import picture_families
 from tests.models.video_families import FAMILIES, FRAMES, VIDEO, model_of, processor, wrapped
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -75,6 +76,12 @@ def no_weights_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def no_softmax_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers.models.llama import modeling_llama
+
+    monkeypatch.setattr(modeling_llama, "eager_attention_forward", sdpa_attention_forward)
+
+
 BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "the field that chooses is another": (renamed, "outside transformers' attention interface"),
     "a term has another name": (instead(by_another_name), "passes scale_factor to attention"),
@@ -86,7 +93,7 @@ BREAKS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "a term means something else": (instead(without_scale), "another result"),
     "the mask gets lost": (no_mask, "another result|differs from softmax attention"),
     "true means blocked": (opposite_mask, "another result|differs from softmax attention"),
-    "eager hands back no weights": (no_weights_to_compare, "returns no attention weights"),
+    "eager hands back no weights and has no softmax": (no_softmax_to_follow, "multiplies 0 of 0 softmaxes"),
 }
 
 
@@ -98,6 +105,15 @@ def test_a_broken_assumption_is_a_refusal_by_name(what: str, monkeypatch: pytest
     breaks(monkeypatch)
     with pytest.raises(UnsupportedModel, match=rf"^(can't record )?llama \(LlamaForCausalLM\).*({message})"):
         av.wrap(model)
+
+
+def test_where_eager_hands_back_no_weights_its_softmaxes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = av.wrap(build("llama")).trace_ids(ids(9))
+    no_weights_to_compare(monkeypatch)
+    trace = av.wrap(build("llama")).trace_ids(ids(9))
+    assert trace.provenance.route == "interface"
+    assert trace.fidelity.ok and trace.fidelity.weight_error is not None
+    torch.testing.assert_close(trace.attention(1).weights, expected.attention(1).weights)
 
 
 def test_the_model_is_left_as_it_was_after_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def as_read(
     process: Process,
     reader: "PictureReader",
 ) -> tuple[Seen, Remade | None, tuple[str, ...]]:
-    """Return the images as read, how to make their tensors again, and notes on what was cut."""
+    """Return the images as read, how to make their tensors again, and notes on cut images."""
     if _is_whole(tensors, len(pictures)):
         seen, remade = of_tensors(tensors, patch, process, reader)
         pairs = zip(names, pictures, seen.pictures, strict=True)

@@ -1,4 +1,4 @@
-"""Make a model's image tensors again from changed images, to measure what each position reads."""
+"""Make a model's image tensors again from changed images, to measure each position's part of them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def is_packed(tensors: Mapping[str, Tensor]) -> bool:
 
 
 def sizes_read(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> list[tuple[tuple[int, int], ...]]:
-    """Return the sizes at which images may have been read, rows and columns in pixels, likeliest first."""
+    """Return the images' possible sizes as read, rows and columns in pixels, likeliest first."""
     grid = next((tensors[name] for name in _GRIDS if name in tensors), None)
     if grid is not None:
         counts: list[list[int]] = grid.reshape(-1, grid.shape[-1])[:, -2:].tolist()

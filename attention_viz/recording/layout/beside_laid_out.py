@@ -90,7 +90,7 @@ class BesideLaidOut:
     Attributes:
         grids: an image's patches, if they were found in order; None for a stream of words.
         mark: the id of the placeholder that a part of an image replaces in the text, if any.
-        measured: what placeholders read.
+        measured: the rectangles of placeholders.
     """
 
     grids: Mapping[str, Grid | None]
@@ -119,7 +119,7 @@ class BesideLaidOut:
         return found
 
     def placeholders(self, runner: "Runner", given: InputField) -> Placeholders:
-        """Return what the placeholders of a text read, measured once per shape of its images."""
+        """Return a text's placeholders with their rectangles, measured once per shape of its images or video."""
         marks = marks_in(runner.model, given.tensors[IDS])
         return self.measured.of(runner, given.remade, marks) if marks else Placeholders()
 

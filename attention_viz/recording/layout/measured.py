@@ -1,4 +1,4 @@
-"""Measures which rectangle of which picture moves each position of a text.
+"""Measures the rectangle of an image that moves each placeholder of a text.
 
 The vision tower runs with every position attending to itself alone, on a random image of the same shape. Bands of the
 image are changed by the bits of their number in Gray code, each bit and its opposite, so that few runs tell all bands.
@@ -17,7 +17,7 @@ from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
-from attention_viz.trace.region import Region
+from attention_viz.trace.tokens import Region
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Apart(Recorder):
 
 
 def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
-    """Return what the language model reads at each position, (position, width), with the pictures' parts kept apart."""
+    """Return the language model's input, (position, width), with the positions of images kept apart."""
     body, recorder, found = language_of(runner.model), Apart(), list[Tensor]()
 
     def enter(_module: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
@@ -60,7 +60,7 @@ def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
         with contextlib.suppress(RunEnded), runner.hearing(recorder):
             runner.model(**(runner.settings | dict(inputs)))
     if not found or found[0].ndim != 2:
-        raise UnsupportedModel(f"can't find what the language model of {type(runner.model).__name__} reads")
+        raise UnsupportedModel(f"can't find the input of the language model of {type(runner.model).__name__}")
     return found[0]
 
 
@@ -175,7 +175,7 @@ def _region(
 
 
 def _bit(number: int, bit: int) -> int:
-    """Return a bit of a number in Gray code, in which neighbours differ by one."""
+    """Return a bit of a number in Gray code, whose neighbours differ by one bit."""
     return (number ^ number >> 1) >> bit & 1
 
 

@@ -10,8 +10,7 @@ from cachetools import LRUCache
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.layout.measured import measured
-from attention_viz.trace.region import Region
-from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.tokens import Region, Tokens
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
@@ -23,12 +22,12 @@ _MOST_KEPT = 64
 
 @dataclass(frozen=True)
 class Placeholders:
-    """Where a text's placeholders are, and what they read.
+    """A text's placeholders and their rectangles.
 
     Attributes:
         marks: their positions in the text.
-        regions: what each reads; None if it has no place.
-        why: why nothing could be measured; empty if it was.
+        regions: the rectangle of each; None if it has no place.
+        why: the reason if nothing could be measured, else empty.
     """
 
     marks: tuple[int, ...] = ()
@@ -79,7 +78,7 @@ class Measured:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, runner: "Runner", remade: Remade | None, marks: Sequence[int]) -> Placeholders:
-        """Return what each placeholder reads."""
+        """Return the rectangle of each placeholder."""
         if remade is None:
             why = "the size of the image or video can't be found in its tensors; pass the image or video itself"
             return Placeholders(tuple(marks), (None,) * len(marks), why)

@@ -1,4 +1,4 @@
-"""Compares what a model does with the outputs of joined chunks, and its run while followed."""
+"""Compares the outputs of joined chunks with their use in the model, and a followed run with the plain one."""
 
 import contextlib
 from collections.abc import Generator, Mapping
@@ -18,7 +18,7 @@ from attention_viz.recording.wiring import entering, rows
 
 @dataclass(eq=False)
 class JoinedOutputs:
-    """Compares the outputs of joined chunks with what the module behind them takes: that proves their order.
+    """Compares the outputs of joined chunks with the input of the module behind them, which proves their order.
 
     Attributes:
         original: the model's module by the twin's.

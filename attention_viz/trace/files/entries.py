@@ -12,9 +12,8 @@ from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, numbers_of
 from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.provenance import Fidelity, Provenance
-from attention_viz.trace.region import Region
 from attention_viz.trace.spelling import decode
-from attention_viz.trace.tokens import Tokens
+from attention_viz.trace.tokens import Region, Tokens
 
 # Distances of a fidelity that are measured if a bound is missed; files of earlier versions hold zeros in their place.
 _FROM_EXACT = [one.name for one in fields(Fidelity) if "from" in one.name]

@@ -89,7 +89,7 @@ def _texts(grid: Sequence[Sequence[int]], mark: int) -> Iterator[list[int]]:
         [rows * columns for _, rows, columns in merged],
         [rows * (columns + 1) + 2 for _, rows, columns in merged],
     ):
-        row = list(WORDS[:3])
+        row: list[int] = list(WORDS[:3])
         for number, count in enumerate(counts, 3):
             row += [mark] * count + [WORDS[number]]
         yield row + list(WORDS[3 + len(counts) :])

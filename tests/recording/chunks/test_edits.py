@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -149,7 +150,9 @@ def test_an_edit_has_to_fit_the_joined_layer(edit: Any) -> None:
 def test_gradients_of_a_joined_layer_are_those_of_plain_code() -> None:
     model, inputs, wrapped = made()
     trace = wrapped.trace(inputs, edits=(av.Temperature(3.0, **PLACE),))
-    found = behind(trace).differentiate(None).layers["picture"]
+    differentiate = behind(trace).differentiate
+    assert differentiate is not None
+    found = differentiate(None).layers["picture"]
     kept = list[Tensor]()
 
     def change(logits: Tensor, value: Tensor) -> Tensor:
@@ -183,3 +186,19 @@ def test_what_joins_the_heads_is_the_edited_turns() -> None:
     proj = tower(made()[0])[1].proj
     with torch.no_grad():
         assert torch.allclose(proj(after.attention.output.transpose(0, 1).flatten(1)), after.joined, atol=1e-5)
+
+
+def test_threads_share_a_tower_of_chunks() -> None:
+    _, inputs, wrapped = made()
+    edit = av.Ablate(1, 2, stream="picture")
+    expected = {edits: wrapped.trace(inputs, edits=edits).output[:] for edits in ((), (edit,))}
+    assert not torch.equal(*expected.values())
+
+    def run(number: int) -> bool:
+        edits = (edit,) if number % 2 else ()
+        return torch.equal(wrapped.trace(inputs, edits=edits).output[:], expected[edits])
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(run, range(24)))
+    hooks = ("_forward_hooks", "_forward_pre_hooks")
+    assert not any(getattr(one, name) for one in made()[0].modules() for name in hooks)

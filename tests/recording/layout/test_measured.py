@@ -17,7 +17,7 @@ from attention_viz.recording.layout.measured import measured
 from attention_viz.recording.layout.placeholders import Measured, Placeholders
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.runner import Runner
-from attention_viz.trace.region import Region
+from attention_viz.trace.tokens import Region
 from tests.models.picture_families import IMAGE, PIXELS, PROCESSORS, text_of, tiny_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
