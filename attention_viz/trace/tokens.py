@@ -99,8 +99,8 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
-        regions: for a text with images or a video, the rectangle that each placeholder reads, measured inside the model;
-            None for words, and for placeholders that no pixel moves, such as ends of lines.
+        regions: for a text with images or a video, the rectangle that each placeholder reads, measured inside
+            the model; None for words, and for placeholders that no pixel moves, such as ends of lines.
     """
 
     labels: tuple[str, ...]

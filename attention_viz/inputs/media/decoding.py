@@ -22,8 +22,8 @@ _MODULE = "attention_viz.inputs.media.decoding"
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,ogg,mpegts,mpeg,gif"
 _KINDS = "MP4, MOV, WebM, MKV, AVI, Ogg, MPEG or GIF"
 # The smallest side of a frame, the most pixels of one, and how much longer one side may be.
-_SMALLEST, _LARGEST, _LONGEST_FOR_WIDTH = 8, 20_000_000, 50
-_LIMITS = Limits(memory=1_500_000_000, seconds=60, processor=60, answer=310_000_000)
+_SMALLEST, LARGEST, _LONGEST_FOR_WIDTH = 8, 20_000_000, 50
+LIMITS = Limits(memory=1_500_000_000, seconds=60, processor=60, answer=310_000_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ def decoded(source: Path | bytes, name: str, rate: float, start: float, most: in
 
 
 def _asked(request: Message, name: str) -> Message:
-    process = Process(_MODULE, _LIMITS)
+    process = Process(_MODULE, LIMITS)
     try:
         return process.ask(request)
     except ProcessEnded as error:
@@ -152,8 +152,8 @@ def _regular(frames: Iterator[tuple[float, Any]], values: Any) -> Message:
 
 
 def _check_size(name: str, width: int, height: int) -> None:
-    if width * height > _LARGEST:
-        raise UnusableVideo(f"{name} is {width:,} × {height:,} pixels; use at most {_LARGEST:,} per frame")
+    if width * height > LARGEST:
+        raise UnusableVideo(f"{name} is {width:,} × {height:,} pixels; use at most {LARGEST:,} per frame")
     if min(width, height) < _SMALLEST or max(width, height) > _LONGEST_FOR_WIDTH * min(width, height):
         raise UnusableVideo(
             f"{name} is {width:,} × {height:,} pixels; use at least {_SMALLEST} each way, and no side over "

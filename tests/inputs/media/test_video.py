@@ -199,13 +199,13 @@ def sounded(path: Path) -> Path:
 
 
 def test_a_file_that_takes_too_much_is_stopped(film: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "_LIMITS", Limits(memory=300_000))
+    monkeypatch.setattr(decoding, "LIMITS", Limits(memory=300_000))
     with pytest.raises(av.UnusableVideo, match=r"grey.mp4 (takes more than 0.3 MB|is broken)"):
         av.Video(film)
-    monkeypatch.setattr(decoding, "_LIMITS", Limits(seconds=1e-6))
+    monkeypatch.setattr(decoding, "LIMITS", Limits(seconds=1e-6))
     with pytest.raises(av.UnusableVideo, match=r"decoding grey.mp4 takes longer than 1e-06 seconds"):
         av.Video(film)
-    monkeypatch.setattr(decoding, "_LIMITS", Limits(answer=1_000))
+    monkeypatch.setattr(decoding, "LIMITS", Limits(answer=1_000))
     with pytest.raises(av.UnusableVideo, match=r"decoding grey.mp4 gives an answer of more than"):
         av.Video(film)
 
@@ -213,6 +213,6 @@ def test_a_file_that_takes_too_much_is_stopped(film: Path, monkeypatch: pytest.M
 def test_huge_frames_are_refused_before_decoding(film: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATTENTION_VIZ_ISOLATE", "off")
     assert greys(av.Video(film)) == [0, 5, 10, 15, 20, 25]
-    monkeypatch.setattr(decoding, "_LARGEST", 64 * 96 - 1)
+    monkeypatch.setattr(decoding, "LARGEST", 64 * 96 - 1)
     with pytest.raises(av.UnusableVideo, match=r"grey.mp4 is 96 × 64 pixels; use at most 6,143 per frame"):
         av.Video(film)
