@@ -36,7 +36,7 @@ class Decoded:
 
 
 def decoded(source: Path | bytes, name: str, rate: float, start: float, most: int, pixels: int) -> Decoded:
-    """Return a file's frames at regular times, at most so many frames and pixels."""
+    """Return a file's frames at regular times, up to both limits."""
     if find_spec("av") is None:
         raise UnusableVideo(
             f'{name} can\'t be decoded without PyAV; run pip install "attention-viz[video]", or pass frames as arrays'
