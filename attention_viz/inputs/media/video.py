@@ -44,8 +44,8 @@ class Video:
     ) -> None:
         """Open a video.
 
-        A file is decoded by PyAV, the extra `attention-viz[video]`, in a process of its own. Of a long video, up to 128
-        frames and 100 million pixels are read from `start` on; `notes` says so.
+        A file is decoded by PyAV, the extra `attention-viz[video]`, in a process of its own. It reads up to 128 frames
+        and 100 million pixels from `start` on; `notes` says if the file has more.
 
         Args:
             source: the path of an MP4, MOV, WebM, MKV, AVI, Ogg, MPEG or GIF file, its bytes, or its frames: a list of
