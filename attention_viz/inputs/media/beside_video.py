@@ -72,7 +72,7 @@ def _tensors(processor: Any, text: str, frames: Pixels, video: Video) -> dict[st
 
 
 def _size_read(tensors: Mapping[str, Tensor], video: Video, patch: int) -> tuple[int, int]:
-    """Return the rows and columns at which frames were read, in pixels; by default their own."""
+    """Return the frames' rows and columns as the model reads them, in pixels; by default their own."""
     sizes = sizes_read(tensors, 1, patch) if any(name.endswith("grid_thw") for name in tensors) else []
     values = tensors[VIDEO]
     if sizes:
