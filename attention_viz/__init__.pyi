@@ -65,11 +65,13 @@ from .errors import UnsupportedModel as UnsupportedModel
 from .errors import UnusablePicture as UnusablePicture
 from .errors import UnusableSound as UnusableSound
 from .errors import UnusableText as UnusableText
+from .errors import UnusableVideo as UnusableVideo
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
 from .explorer import explore as explore
 from .inputs.media.picture import Picture as Picture
 from .inputs.media.sound import Sound as Sound
+from .inputs.media.video import Video as Video
 from .lesson.course import Solved as Solved
 from .lesson.exercise import Feedback as Feedback
 from .models import AttentionModel as AttentionModel

@@ -15,6 +15,7 @@ __all__ = [
     "UnusablePicture",
     "UnusableSound",
     "UnusableText",
+    "UnusableVideo",
 ]
 # The characters shown on either side of the error in a hypothesis.
 _SHOWN = 300
@@ -83,6 +84,10 @@ class UnusablePicture(AttentionVizError, ValueError):
 
 class UnusableSound(AttentionVizError, ValueError):
     """The audio can't be read or has no content, or the model can't read audio."""
+
+
+class UnusableVideo(AttentionVizError, ValueError):
+    """The video can't be read or has no frames, or the model can't read videos."""
 
 
 class TextTooLong(UnusableText):

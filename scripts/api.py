@@ -25,6 +25,8 @@ QUESTIONS = {
     "How do I see attention at work without a model?": "av.scratch(text)",
     "What did attention compute on a text?": "model.trace(text)",
     "And on an image or audio?": "model.trace(av.Picture(path)), model.trace(av.Sound(path))",
+    "And on a text beside an image?": "model.trace(text, picture=av.Picture(path))",
+    "And on a text beside a video?": "model.trace(text, video=av.Video(path))",
     "What are the weights of one head?": "trace.weights(layer, head), trace.table(layer, head)",
     "Does the trace match the model's own run?": "trace.fidelity, model.verify(text)",
     "At which position is a word?": "trace.query_tokens().index(word)",

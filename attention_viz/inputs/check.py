@@ -27,11 +27,11 @@ class Inputs:
     model: "PreTrainedModel"
     limit: int | None
 
-    def row(self, ids: Tensor | Sequence[int], what: str = "ids", *, placed: bool = False) -> Tensor:
+    def row(self, ids: Tensor | Sequence[int], what: str = "ids", *, placed: Sequence[str] = ()) -> Tensor:
         """Return one row of the model's ids, (1, n); refuse anything else.
 
         Args:
-            placed: whether placeholders for images are allowed, since these are passed, too.
+            placed: the kinds of placeholders that are allowed, since their images or video are passed, too.
         """
         target = "target" if what == "decoder ids" else "text"
         if isinstance(ids, list | tuple):
@@ -67,7 +67,7 @@ class Inputs:
             )
         self.check_ids(tokens.numbers)
 
-    def check_ids(self, ids: Sequence[int], what: str = "text", *, placed: bool = False) -> None:
+    def check_ids(self, ids: Sequence[int], what: str = "text", *, placed: Sequence[str] = ()) -> None:
         """Refuse ids that the model doesn't know, and more than it can read."""
         if self.limit is not None and len(ids) > self.limit:
             raise TextTooLong(self.name, len(ids), self.limit, what)
@@ -79,7 +79,7 @@ class Inputs:
                 "that the model was trained with, or add ids with model.resize_token_embeddings"
             )
         for number, kind in placeholders(self.model).items():
-            if number in ids and not (placed and kind == "an image"):
+            if number in ids and kind not in placed:
                 raise UnusableText(
                     f"token {number} of the {what} is a placeholder for {kind}, which {self.name} didn't get; remove "
                     "the placeholder"

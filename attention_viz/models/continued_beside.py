@@ -1,6 +1,6 @@
 """Continue a text beside images, token by token, each with a run of the whole."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -10,13 +10,12 @@ from torch import Tensor
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusablePicture
 from attention_viz.inputs.check import placeholders
-from attention_viz.inputs.media.beside import IDS, Messages
-from attention_viz.inputs.media.picture import Picture
+from attention_viz.inputs.media.beside import IDS, Messages, marks_in
 from attention_viz.inputs.media.readers import InputField
+from attention_viz.inputs.media.video import Video
 from attention_viz.models.continuation import end_ids
-from attention_viz.models.media import MediaRun, trace_media
+from attention_viz.models.media import BesideText, MediaRun, check_reads_video, trace_media
 from attention_viz.models.parts import ModelParts
-from attention_viz.recording.layout.beside_laid_out import BesideLaidOut
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
@@ -32,13 +31,15 @@ _KINDS = "token_type_ids"
 def continue_beside(
     parts: ModelParts,
     text: str | Messages,
-    pictures: "Picture | Sequence[Picture] | None",
+    pictures: BesideText,
     tokens: int,
     evict: Evict | None,
     *,
     chat: bool,
 ) -> Iterator[Trace]:
     """Check the arguments at once; then trace the text with its images, and one token more each time."""
+    if isinstance(pictures, Video):
+        check_reads_video(parts)
     continued = _Continued(parts)
     continued.check(tokens, evict)
 
@@ -120,9 +121,8 @@ class _Continued:
 
     def _placeholders(self, trace: Trace, inputs: Mapping[str, Tensor]) -> Placeholders:
         """Return the trace's placeholders with their measured rectangles."""
-        laid_out, regions = self.parts.laid_out, trace.query_tokens(trace.streams[-1]).regions
-        mark = laid_out.mark if isinstance(laid_out, BesideLaidOut) else None
-        marks = tuple(at for at, one in enumerate(inputs[IDS][0].tolist()) if one == mark)
+        regions = trace.query_tokens(trace.streams[-1]).regions
+        marks = tuple(marks_in(self.parts.inputs.model, inputs[IDS]))
         return Placeholders(marks, tuple(regions[at] for at in marks))
 
 

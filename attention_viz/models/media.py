@@ -7,11 +7,13 @@ from typing import cast
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusablePicture, UnusableText, UnusableVideo
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import CLASSES, InputField, Medium
+from attention_viz.inputs.media.remade import VIDEO
+from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
@@ -26,8 +28,9 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 from attention_viz.trace.trace_data import attach, behind
 
-# What a model may read instead of a text.
+# What a model may read instead of a text, and beside one.
 Thing = Medium | Beside | Mapping[str, Tensor]
+BesideText = Picture | Sequence[Picture] | Video | None
 
 
 def check_reads_text(parts: ModelParts) -> None:
@@ -39,10 +42,19 @@ def check_reads_text(parts: ModelParts) -> None:
         raise UnusableText(f"{parts.name} reads {kind.plural}, not text; pass {kind.handed}")
 
 
+def check_reads_video(parts: ModelParts) -> None:
+    """Refuse a video if the model reads no text with one."""
+    if not isinstance(parts.reader, BesideReader):
+        what = parts.reader.kind.plural if parts.reader is not None else "text"
+        raise UnusableVideo(f"{parts.name} reads {what}, not a text with a video; leave out video=")
+    if parts.reader.why_no_video:
+        raise UnusableVideo(parts.reader.why_no_video)
+
+
 def trace_media(
     parts: ModelParts,
     shown: str | Messages | Thing,
-    pictures: "Picture | Sequence[Picture] | None",
+    pictures: BesideText,
     second_text: str | None,
     target: str | None,
     edits: Sequence[Edit],
@@ -64,7 +76,8 @@ def trace_tensors(
     if not isinstance(parts.reader, BesideReader):
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
-    ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=True)
+    placed = ("an image", "a video") if VIDEO in tensors else ("an image",)
+    ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=placed)
     tensors = {name: one for name, one in {**tensors, "input_ids": ids}.items() if one is not None}
     wrong = next((name for name, one in tensors.items() if not isinstance(one, Tensor)), None)
     if wrong is not None:
@@ -73,10 +86,14 @@ def trace_tensors(
     return _traced(parts, None, parts.reader.of_tensors(named), None, edits, keep)
 
 
-def one_or_several(
-    picture: Picture | None, pictures: "Sequence[Picture] | None"
-) -> "Picture | Sequence[Picture] | None":
-    """Return the image or images beside a text."""
+def one_or_several(picture: Picture | None, pictures: "Sequence[Picture] | None", video: Video | None) -> BesideText:
+    """Return the image, the images or the video beside a text."""
+    if video is not None:
+        if picture is not None or pictures is not None:
+            raise UnusableVideo("pass images or video= beside a text, not both")
+        if not isinstance(video, Video):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise UnusableVideo(f"video= takes av.Video(path); got {type(video).__name__}")
+        return video
     if picture is not None and pictures is not None:
         raise UnusablePicture("pass picture= for one image or pictures=[…] for several, not both")
     if pictures is not None and not isinstance(pictures, list | tuple):
@@ -84,8 +101,10 @@ def one_or_several(
     return picture if pictures is None else pictures
 
 
-def _thing(shown: "str | Messages | Thing", pictures: "Picture | Sequence[Picture] | None", *, chat: bool) -> Thing:
-    """Return an input, with the images beside a text."""
+def _thing(shown: "str | Messages | Thing", pictures: BesideText, *, chat: bool) -> Thing:
+    """Return an input, with the images or the video beside a text."""
+    if isinstance(pictures, Video):
+        return Beside.of_video(shown, pictures, chat=chat)
     if pictures is None and not isinstance(shown, str | list | tuple):
         return cast("Thing", shown)
     several = isinstance(pictures, list | tuple)
@@ -122,11 +141,16 @@ def _placeholders(parts: ModelParts, given: InputField) -> Placeholders:
         return Placeholders()
     count, limit = given.tensors["input_ids"].shape[1], parts.inputs.limit
     if limit is not None and count > limit:
-        raise TextTooLong(parts.name, count, limit, "text with its images")
+        beside = "video" if given.remade is not None and given.remade.times else "images"
+        raise TextTooLong(parts.name, count, limit, f"text with its {beside}")
     return parts.laid_out.placeholders(parts.tracer.runner, given)
 
 
 def _read(parts: ModelParts, thing: Thing) -> InputField:
+    if isinstance(thing, Video):
+        raise UnusableVideo(f"{parts.name} reads no video alone; use trace(text, video=…)")
+    if isinstance(thing, Beside) and thing.video is not None:
+        check_reads_video(parts)
     if parts.reader is not None:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):

@@ -13,6 +13,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import Reader
+from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
 from attention_viz.inputs.vocabulary import candidates, probability
 from attention_viz.models import media, texts
@@ -104,6 +105,7 @@ class AttentionModel(DescribedModel):
         chat: bool = False,
         picture: Picture | None = None,
         pictures: Sequence[Picture] | None = None,
+        video: Video | None = None,
         progress: Progress | None = None,
     ) -> Trace:
         """Run a text, an image or audio through the model and record its attention.
@@ -123,20 +125,22 @@ class AttentionModel(DescribedModel):
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
             picture: the image beside the text, for a model that reads both.
             pictures: several images beside the text, in the order of their placeholders.
+            video: the video beside the text, for a model that reads its frames.
             progress: called after each layer with the finished share of the run, from 0 to 1, instead of printing to
                 standard error; if it raises, the run stops.
 
         Raises:
             UnusableText: the text is empty, the model has no tokenizer, or it doesn't read text.
-            UnusablePicture, UnusableSound: the model doesn't read images or audio, or can't read this one.
+            UnusablePicture, UnusableSound, UnusableVideo: the model doesn't read images, audio or video, or can't read
+                this one.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
             ShapeError: an edit doesn't fit the text or names a missing layer, head or stream; or `layers` is empty, has
                 duplicates or names a missing layer.
         """
         keep = self.anatomy.calls_of(layers)
-        if picture is not None or pictures is not None or not isinstance(text, str):
-            beside = media.one_or_several(picture, pictures)
+        if any(one is not None for one in (picture, pictures, video)) or not isinstance(text, str):
+            beside = media.one_or_several(picture, pictures, video)
             return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, chat=chat)
         media.check_reads_text(self._parts)
         wording = Wording(special_tokens, chat)
@@ -265,6 +269,7 @@ class AttentionModel(DescribedModel):
         chat: bool = False,
         picture: Picture | None = None,
         pictures: Sequence[Picture] | None = None,
+        video: Video | None = None,
     ) -> Iterator[Trace]:
         """Continue a text by the likeliest token: yield a trace of the text, then one per new token.
 
@@ -280,16 +285,17 @@ class AttentionModel(DescribedModel):
             chat: as in `trace`.
             picture: as in `trace`.
             pictures: as in `trace`.
+            video: as in `trace`.
 
         Raises:
             UnsupportedModel: the model isn't a decoder with an unembedding, or its keys can't be evicted.
             UnusableText: the text is empty.
-            UnusablePicture: the model doesn't read images, or can't read this one.
+            UnusablePicture, UnusableVideo: the model doesn't read images or video, or can't read this one.
             ShapeError: `tokens` is below 0.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
-        if self._reads_beside or picture is not None or pictures is not None:
-            beside = media.one_or_several(picture, pictures)
+        if self._reads_beside or any(one is not None for one in (picture, pictures, video)):
+            beside = media.one_or_several(picture, pictures, video)
             return continue_beside(self._parts, text, beside, tokens, evict, chat=chat)
         return texts.continue_text(self._parts, cast("str", text), tokens, evict, Wording(special_tokens, chat))
 

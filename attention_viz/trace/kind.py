@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
+from attention_viz.errors import (
+    AttentionVizError,
+    UnsupportedModel,
+    UnusablePicture,
+    UnusableSound,
+    UnusableText,
+    UnusableVideo,
+)
 
 __all__ = ["MEDIA", "MIXER", "STREAMS", "InputKind", "Unit"]
 
@@ -27,6 +34,7 @@ class InputKind(StrEnum):
     TEXT = "text", "a text", "texts", "reads text", "a str", UnusableText
     PICTURE = "picture", "an image", "images", "reads images", "av.Picture(path)", UnusablePicture
     SOUND = "sound", "audio", "audio", "reads audio", "av.Sound(path)", UnusableSound
+    VIDEO = "video", "a video", "videos", "reads videos", "av.Video(path)", UnusableVideo
     TENSORS = "tensors", "tensors", "tensors", "reads tensors", "tensors by name", UnsupportedModel
     BESIDE = (
         "text beside a picture",

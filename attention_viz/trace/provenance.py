@@ -40,6 +40,7 @@ class Provenance:
         target: an encoder–decoder's decoder text, if its tokens can be written as text.
         picture: the image's file name and size; None without an image.
         sound: the audio's file name and length; None without audio.
+        video: the video's file name, frames and size; None without a video.
         notes: a sentence each on the model and its input: its enclosing model, changes made before, duplicate special
             tokens, and attention that isn't in the trace (see `left_out`).
         generated: how many tokens at the end the model itself generated, before any edits.
@@ -68,6 +69,7 @@ class Provenance:
     target: str | None = None
     picture: str | None = None
     sound: str | None = None
+    video: str | None = None
     notes: tuple[str, ...] = ()
     generated: int = 0
     special_tokens: bool = True

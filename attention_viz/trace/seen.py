@@ -1,4 +1,4 @@
-"""The images or audio as the model read them."""
+"""The images, audio or video as the model read them."""
 
 from dataclasses import dataclass
 
@@ -15,18 +15,20 @@ NO_TIMES = "no word has a time in it."
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """An image or audio after the model's cropping, rotating, resizing or resampling.
+    """An image, audio or video after the model's cropping, rotating, resizing or resampling.
 
     Attributes:
         picture: RGB, 0 to 255; None for audio.
         sound: samples, -1 to 1; None for an image.
-        others: further images beside the same text.
+        others: further images beside the same text, or a video's frames after its first.
+        times: seconds of a video's frames; empty without a video.
     """
 
     picture: UInt8[Tensor, "row column 3"] | None = None
     sound: Float[Tensor, " sample"] | None = None
     rate: int = 0
     others: tuple[UInt8[Tensor, "_ _ 3"], ...] = ()
+    times: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse wrong shapes or dtypes, as in a broken file."""
@@ -39,9 +41,12 @@ class Seen:
             got = f"{tuple(sound.shape)} of {sound.dtype} at a rate of {self.rate}"
             raise TraceError(f"audio must be one row of samples from -1 to 1 with their rate; got {got}")
 
+        if self.times and (len(self.times) != len(self.pictures) or sorted(self.times) != list(self.times)):
+            raise TraceError(f"a video needs a time per frame, in order; got {self.times!r:.80}")
+
     @property
     def pictures(self) -> tuple[UInt8[Tensor, "_ _ 3"], ...]:
-        """All images, in the order of `Region.picture`."""
+        """All images, or a video's frames, in the order of `Region.picture`."""
         return () if self.picture is None else (self.picture, *self.others)
 
     @property

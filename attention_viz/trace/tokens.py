@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import islice
+from math import isfinite
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.kind import Unit
@@ -48,12 +49,14 @@ class Region:
     """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
 
     Attributes:
-        picture: the image's number, from 0.
+        picture: the image's number, from 0; in a video, the number of the first frame that it reads.
         top: its upper edge.
         left: its left edge.
         bottom: its lower edge.
         right: its right edge.
         thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
+        start: the time of the first frame that it reads, in seconds; None without a video.
+        end: the time of the last frame that it reads, in seconds; None without a video.
     """
 
     picture: int
@@ -62,12 +65,18 @@ class Region:
     bottom: float
     right: float
     thumbnail: bool = False
+    start: float | None = None
+    end: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse a rectangle outside the image, or without an area."""
         inside = 0 <= self.top < self.bottom <= 1 and 0 <= self.left < self.right <= 1
         if self.picture < 0 or not inside:
             raise TraceError(f"a region needs an image's number and edges in order, from 0 to 1; got {astuple(self)}")
+
+        times = [one for one in (self.start, self.end) if one is not None]
+        if len(times) == 1 or not all(map(isfinite, times)) or times != sorted(times):
+            raise TraceError(f"a region of a video needs two times, in order; got {self.start} and {self.end}")
 
     @property
     def area(self) -> float:
@@ -90,8 +99,8 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
-        regions: for a text with images, the rectangle that each placeholder reads, measured inside the model; None for
-            words, and for placeholders that no pixel moves, such as ends of lines.
+        regions: for a text with images or a video, the rectangle that each placeholder reads, measured inside
+            the model; None for words, and for placeholders that no pixel moves, such as ends of lines.
     """
 
     labels: tuple[str, ...]

@@ -56,15 +56,18 @@ def tokenizer() -> Any:
     return found
 
 
-def _made(name: str, *given: Any, **settings: Any) -> Any:
-    """Build a processor without its video processor, which needs torchvision."""
-    base = getattr(_T, name)
+def lenient(name: str) -> Any:
+    """Return a processor's class that takes any parts: its own video processor needs torchvision."""
 
     def check(_self: object, _name: str, _given: object) -> None:
         """Take what is there."""
 
-    lenient = type(name, (base,), {"check_argument_for_proper_class": check})
-    return lenient(*given, chat_template=TEMPLATE, **settings)
+    return type(name, (getattr(_T, name),), {"check_argument_for_proper_class": check})
+
+
+def _made(name: str, *given: Any, **settings: Any) -> Any:
+    """Build a processor without its video processor."""
+    return lenient(name)(*given, chat_template=TEMPLATE, **settings)
 
 
 def _packed(name: str, pictures: str, frames: int) -> Any:

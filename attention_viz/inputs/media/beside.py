@@ -2,17 +2,27 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from torch import Tensor
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusablePicture, UnusableText, first_line
+from attention_viz.errors import (
+    AttentionVizError,
+    UnsupportedModel,
+    UnusablePicture,
+    UnusableText,
+    UnusableVideo,
+    first_line,
+)
 from attention_viz.inputs.chat_template import render_chat
 from attention_viz.inputs.media.as_read import as_read, of_tensors
+from attention_viz.inputs.media.beside_video import read_video, why_no_video
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
+from attention_viz.inputs.media.remade import VIDEO
+from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import check_text
 
@@ -24,6 +34,7 @@ IDS = "input_ids"
 # More images beside one text are refused before a processor cuts them up.
 MOST_PICTURES = 16
 # Marks around an image's placeholder, for models that need them.
+_ARTICLE = {"image": "an", "video": "a"}
 _AROUND = (("image_start_token", "image_end_token"), ("vision_start_token", "vision_end_token"))
 
 Messages = Sequence[Mapping[str, Any]]
@@ -31,11 +42,12 @@ Messages = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A text, or a chat's messages, and the images beside it."""
+    """A text, or a chat's messages, and the images or the video beside it."""
 
     text: "str | Messages"
     pictures: tuple[Picture, ...]
     chat: bool = False
+    video: Video | None = None
 
     @classmethod
     def of(cls, text: object, picture: object, pictures: object = (), *, chat: bool = False) -> "Beside":
@@ -58,6 +70,17 @@ class Beside:
             raise UnusablePicture(f"got {len(several)} images; pass at most {MOST_PICTURES} with one text")
         return cls(cast("str | Messages", text), tuple(cast("Sequence[Picture]", several)), chat)
 
+    @classmethod
+    def of_video(cls, text: object, video: object, *, chat: bool = False) -> "Beside":
+        """Check a user's text and video."""
+        if not isinstance(video, Video):
+            raise UnusableVideo(f"video= takes av.Video(path); got {type(video).__name__}")
+        if isinstance(text, list | tuple):
+            text, _ = _of_messages(cast("Sequence[object]", text), (), video=True)
+        else:
+            check_text(text, "a text with a video")
+        return cls(cast("str | Messages", text), (), chat, video)
+
     @property
     def written(self) -> str:
         """The text; of messages, their texts, one per line."""
@@ -66,8 +89,14 @@ class Beside:
         return "\n".join(part["text"] for one in self.text for part in one["content"] if "text" in part)
 
 
-def _of_messages(messages: Sequence[object], pictures: Sequence[object]) -> tuple[Messages, Sequence[object]]:
-    """Check a chat's messages; return them without their images, and these in order."""
+def _of_messages(
+    messages: Sequence[object], pictures: Sequence[object], *, video: bool = False
+) -> tuple[Messages, Sequence[object]]:
+    """Check a chat's messages; return them without their images, and these in order.
+
+    Args:
+        video: whether the messages have a video instead.
+    """
     found, left, seen = list[Mapping[str, Any]](), list(pictures), list[object]()
     for message in messages:
         if not isinstance(message, Mapping) or not isinstance(cast("Any", message).get("role"), str):
@@ -76,7 +105,9 @@ def _of_messages(messages: Sequence[object], pictures: Sequence[object]) -> tupl
         parts: list[dict[str, str]] = []
         for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
             kind = part.get("type") if isinstance(part, dict) else None
-            if kind == "image":
+            if kind == "video" and video:
+                parts.append({"type": "video"})
+            elif kind == "image" and not video:
                 if "image" not in part and not left:
                     raise UnusablePicture('a message has an image without a picture; add "image": av.Picture(path)')
                 seen.append(part["image"] if "image" in part else left.pop(0))
@@ -85,7 +116,8 @@ def _of_messages(messages: Sequence[object], pictures: Sequence[object]) -> tupl
                 check_text(part.get("text"), "a message's text")
                 parts.append({"type": "text", "text": part["text"]})
             else:
-                raise UnusableText(f'a message\'s parts have the type "text" or "image"; got {kind!r}')
+                beside = "video" if video else "image"
+                raise UnusableText(f'a message\'s parts have the type "text" or "{beside}"; got {kind!r}')
         found.append({"role": cast("Any", message)["role"], "content": parts})
     if left:
         raise UnusablePicture(f"the messages have places for {len(seen)} images, but got {len(seen) + len(left)}")
@@ -105,14 +137,20 @@ def takes_both(model: "PreTrainedModel") -> bool:
     return {PICTURE, IDS} <= _named(model)
 
 
-def mark_of(model: "PreTrainedModel") -> int | None:
-    """Return the id of the placeholder that an image's part replaces; None if the model has none."""
-    found = (getattr(model.config, f"image_token_{ending}", None) for ending in ("id", "index"))
+def mark_of(model: "PreTrainedModel", kind: str = "image") -> int | None:
+    """Return the id of the placeholder that a part of an image or video replaces; None if the model has none."""
+    found = (getattr(model.config, f"{kind}_token_{ending}", None) for ending in ("id", "index"))
     return next((one for one in found if isinstance(one, int)), None)
 
 
+def marks_in(model: "PreTrainedModel", ids: Tensor) -> list[int]:
+    """Return the positions that a part of an image or video replaces, in a row of ids."""
+    marks = {mark_of(model), mark_of(model, "video")} - {None}
+    return [at for at, one in enumerate(ids[0].tolist()) if one in marks]
+
+
 class BesideReader(Reader):
-    """Reads text beside images with a processor that has a tokenizer and an image processor."""
+    """Reads text beside images or a video with a processor that has a tokenizer and an image processor."""
 
     kind = InputKind.BESIDE
     main = PICTURE
@@ -127,9 +165,12 @@ class BesideReader(Reader):
         self._name, self._processor = name, processor
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark, self._patch = mark_of(model), _patch_side(model)
+        self.why_no_video = why_no_video(name, _named(model), processor)
 
     def read(self, thing: object) -> InputField:
-        """Prepare a text and its images."""
+        """Prepare a text and its images or video."""
+        if isinstance(thing, Beside) and thing.video is not None:
+            return self._read_video(thing, thing.video)
         if not isinstance(thing, Beside) or not thing.pictures:
             raise UnusableText(
                 f"{self._name} reads a text with an image, but got {_what(thing)} alone. Use "
@@ -137,7 +178,8 @@ class BesideReader(Reader):
             )
         if not thing.written.strip():
             raise UnusableText("the text with the image is empty: type at least one word")
-        text, notes = self._with_places(self._rendered(thing), len(thing.pictures))
+        place: str | None = getattr(self._processor, "image_token", None) if self._mark is not None else None
+        text, notes = self._with_places(self._rendered(thing), place, len(thing.pictures))
 
         def process(pictures: Sequence[Any]) -> Mapping[str, Tensor]:
             return self._tensors(text, pictures)
@@ -158,8 +200,20 @@ class BesideReader(Reader):
         own = [note for one in thing.pictures for note in one.notes]
         return InputField(tensors, seen, {InputKind.PICTURE: named}, (*own, *cut, *notes), remade=remade)
 
+    def _read_video(self, thing: Beside, video: Video) -> InputField:
+        """Prepare a text and its video."""
+        if not thing.written.strip():
+            raise UnusableText("the text with the video is empty: type at least one word")
+        text, notes = self._with_places(self._rendered(thing), self._processor.video_token, 1, "video")
+        given = read_video(self._name, self._processor, text, video, self._patch)
+        self._check(given.tensors, VIDEO)
+        return replace(given, notes=(*given.notes, *notes))
+
     def of_tensors(self, tensors: Mapping[str, Tensor]) -> InputField:
         """Return the input of a processor's own tensors."""
+        if VIDEO in tensors and PICTURE not in tensors:
+            self._check(tensors, VIDEO)
+            return InputField(tensors)
         if PICTURE not in tensors:
             raise UnusablePicture(
                 f"{self._name} reads a text with an image; pass {PICTURE} with the ids, as its processor makes them"
@@ -191,28 +245,30 @@ class BesideReader(Reader):
             raise UnusableText(f"{self._name}'s processor has no chat template; pass a text instead of messages")
         messages = thing.text
         if isinstance(messages, str):
-            images = [{"type": "image"}] * len(thing.pictures)
+            images = [{"type": "image"}] * len(thing.pictures) or [{"type": "video"}]
             messages = [{"role": "user", "content": [*images, {"type": "text", "text": messages}]}]
         tokens: Mapping[str, object] = getattr(owners[1], "special_tokens_map", None) or {}
         return render_chat(self._name, template, cast("Any", messages), tokens)
 
-    def _with_places(self, text: str, pictures: int) -> tuple[str, tuple[str, ...]]:
-        """Return the text with an image placeholder per image, and notes on the change."""
-        place: str | None = getattr(self._processor, "image_token", None) if self._mark is not None else None
+    def _with_places(
+        self, text: str, place: str | None, pictures: int, kind: str = "image"
+    ) -> tuple[str, tuple[str, ...]]:
+        """Return the text with a placeholder per image or video, and notes on the change."""
         if place is None and pictures > 1:
             raise UnusablePicture(f"{self._name} reads one image; got {pictures}")
         if place is None or (count := text.count(place)) == pictures:
             return text, ()
         if count:
-            wanted = "1 image" if pictures == 1 else f"{pictures} images"
+            wanted = f"1 {kind}" if pictures == 1 else f"{pictures} {kind}s"
             raise UnusableText(
-                f"the text has {count} places for an image ({place}), but got {wanted}; use one place per image"
+                f"the text has {count} places for {_ARTICLE[kind]} {kind} ({place}), but got {wanted}; use one place "
+                f"per {kind}"
             )
         around = ((getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND)
         start, end = next((pair for pair in around if all(pair)), ("", ""))
         # Some models take placeholders side by side for one image.
         put = "\n".join([f"{start}{place}{end}"] * pictures)
-        what = "the image, so" if pictures == 1 else "the images, so"
+        what = f"the {kind}, so" if pictures == 1 else f"the {kind}s, so"
         return f"{put}{text}", (f"The text has no place for {what} {put} was put before it.",)
 
     def _tensors(self, text: str, pictures: Sequence[Any]) -> dict[str, Tensor]:
@@ -223,12 +279,12 @@ class BesideReader(Reader):
         self._check(tensors)
         return tensors
 
-    def _check(self, tensors: Mapping[str, Tensor]) -> None:
+    def _check(self, tensors: Mapping[str, Tensor], main: str = PICTURE) -> None:
         shapes: dict[str, tuple[int, ...]]
-        shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, PICTURE)}
-        if len(shapes[IDS]) != 2 or shapes[IDS][0] != 1 or not shapes[PICTURE]:
+        shapes = {name: tuple(tensors[name].shape) if name in tensors else () for name in (IDS, main)}
+        if len(shapes[IDS]) != 2 or shapes[IDS][0] != 1 or not shapes[main]:
             raise UnsupportedModel(
-                f"{self._name}'s processor makes {IDS} {shapes[IDS]} and {PICTURE} {shapes[PICTURE]}; use one that "
+                f"{self._name}'s processor makes {IDS} {shapes[IDS]} and {main} {shapes[main]}; use one that "
                 "makes a row of ids, (1, tokens), and pixels"
             )
 

@@ -14,7 +14,7 @@ from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.huggingface import read_both, read_processor
 
 # Attributes of a processor that prepare pictures and sounds, besides itself.
-_PARTS = ("image_processor", "feature_extractor")
+_PARTS = ("image_processor", "video_processor", "feature_extractor")
 # What readers ask of a processor or of its parts, besides to prepare something.
 _ASKED = (
     "image_mean",
@@ -26,6 +26,7 @@ _ASKED = (
     "sampling_rate",
     "n_samples",
     "image_token",
+    "video_token",
     "image_start_token",
     "image_end_token",
     "vision_start_token",
@@ -89,10 +90,14 @@ def _given(request: Message) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return (np.frombuffer(request.content, "<f4"),), {"sampling_rate": values["rate"]}
     from PIL import Image
 
+    text = {} if values["text"] is None else {"text": values["text"]}
+    if values["video"] is not None:
+        frames = np.frombuffer(request.content, np.uint8).reshape(values["shapes"][0])
+        how = {"video_metadata": [values["video"]], "do_sample_frames": False}
+        return (), {**text, "videos": [frames], **how}
     images, at = list[Any](), 0
     for shape in values["shapes"]:
         pixels = np.frombuffer(request.content, np.uint8, math.prod(shape), at).reshape(shape)
         images.append(Image.fromarray(pixels))
         at += pixels.size
-    text = {} if values["text"] is None else {"text": values["text"]}
     return (), {**text, "images": images[0] if len(images) == 1 else images}

@@ -62,16 +62,21 @@ class IsolatedProcessor:
         images: Any = None,
         text: str | None = None,
         sampling_rate: int | None = None,
+        videos: Any = None,
+        video_metadata: Any = None,
+        do_sample_frames: bool = False,
         return_tensors: str = "pt",
     ) -> dict[str, Tensor]:
-        """Prepare images, a sound, or a text beside images."""
+        """Prepare images, a sound, or a text beside images or a video, all of whose frames are read."""
         sound = samples is not None
-        things = [samples] if sound else images if isinstance(images, list) else [images]
+        things = [samples] if sound else videos or (images if isinstance(images, list) else [images])
         given = [np.ascontiguousarray(one, "<f4" if sound else np.uint8) for one in things]
         shapes = [list(one.shape) for one in given]
-        values = {"text": text, "shapes": shapes, "rate": sampling_rate if sound else None}
+        video = video_metadata[0] if videos else None
+        values = {"text": text, "shapes": shapes, "rate": sampling_rate if sound else None, "video": video}
         content = b"".join(one.tobytes() for one in given)
-        answer = self._process.ask("prepare", values, content, what="processor", thing="sound" if sound else "picture")
+        thing = "sound" if sound else "picture" if video is None else "video"
+        answer = self._process.ask("prepare", values, content, what="processor", thing=thing)
         return _tensors(answer.values["tensors"], answer.content)
 
 

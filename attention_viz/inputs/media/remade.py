@@ -14,9 +14,17 @@ from attention_viz.errors import UnsupportedModel
 __all__ = ["Remade", "sizes_read"]
 
 Pixels = NDArray[np.uint8]
-# Images in the forward of a model, and what tells the rows and columns of their patches.
-PICTURE = "pixel_values"
-_GRIDS = ("image_grid_thw", "image_grid_hws", "image_grid_hw", "grid_thw", "spatial_shapes", "target_sizes")
+# Images and videos in the forward of a model, and what tells the rows and columns of their patches.
+PICTURE, VIDEO = "pixel_values", "pixel_values_videos"
+_GRIDS = (
+    "video_grid_thw",
+    "image_grid_thw",
+    "image_grid_hws",
+    "image_grid_hw",
+    "grid_thw",
+    "spatial_shapes",
+    "target_sizes",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +36,14 @@ class Remade:
         sizes: rows and columns of each image, in pixels.
         patch: the side of a patch, in pixels.
         process: returns the tensors of other images of these sizes.
+        times: seconds of each image, if they are a video's frames.
     """
 
     tensors: Mapping[str, Tensor]
     sizes: tuple[tuple[int, int], ...]
     patch: int
     process: Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
+    times: tuple[float, ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -43,11 +53,13 @@ class Remade:
             if not name.endswith(("_ids", "attention_mask", "labels")) or name == "aspect_ratio_ids":
                 small = not one.is_floating_point() and one.numel() <= 1000
                 found.append((name, tuple(one.shape), tuple(one.flatten().tolist()) if small else ()))
-        return (self.sizes, *found)
+        return (self.sizes, self.times, *found)
 
     @property
     def tiles(self) -> int:
         """The number of tiles that the images were cut into; 0 if each is read as one, or as a list of patches."""
+        if self.times:
+            return 0
         pixels = self.tensors[PICTURE]
         rows = pixels.shape[:-3].numel() if pixels.ndim > 3 else 0
         return rows if not is_packed(self.tensors) and rows > len(self.sizes) else 0
@@ -72,7 +84,7 @@ class Remade:
 
 def _named(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     names = {name for name in made if name in tensors and made[name].is_floating_point()}
-    if PICTURE not in names or any(made[name].shape != tensors[name].shape for name in names):
+    if not names & {PICTURE, VIDEO} or any(made[name].shape != tensors[name].shape for name in names):
         raise UnsupportedModel("the processor makes tensors of other shapes from images of the same size")
     return {name: made[name] for name in names}
 

@@ -136,7 +136,7 @@ def try_each(
     """
     behind(before).check()
     origin = before.provenance
-    is_text = origin.text is not None and origin.picture is None
+    is_text = origin.text is not None and origin.picture is None and origin.video is None
     several = is_text and (len(tries) > 1 or origin.generated > 0)
     outputs = model.run_batch(before, tries, only) if several else None
     if outputs is not None:

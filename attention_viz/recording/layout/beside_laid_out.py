@@ -13,7 +13,7 @@ from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.labelling import tokens_of_ids
-from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of
+from attention_viz.inputs.media.beside import IDS, BesideReader, mark_of, marks_in
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader, SoundReader
 from attention_viz.recording.batches.batch import Intervention, call_of
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
@@ -119,12 +119,9 @@ class BesideLaidOut:
         return found
 
     def placeholders(self, runner: "Runner", given: InputField) -> Placeholders:
-        """Return a text's placeholders with their rectangles, measured once per shape of its images."""
-        marks = self._marks(given.tensors)
+        """Return a text's placeholders with their rectangles, measured once per shape of its images or video."""
+        marks = marks_in(runner.model, given.tensors[IDS])
         return self.measured.of(runner, given.remade, marks) if marks else Placeholders()
-
-    def _marks(self, tensors: Mapping[str, Tensor]) -> list[int]:
-        return [at for at, one in enumerate(tensors[IDS][0].tolist()) if one == self.mark]
 
     def _check_last_word(self, runner: "Runner", inputs: Mapping[str, Tensor], stream: str, call: int) -> None:
         """Refuse a stream whose last position isn't the last word."""
@@ -149,11 +146,11 @@ class BesideLaidOut:
         """Return a stream's tokens; ids only if it has words alone."""
         grid, mask = self.grids[stream], tensors.get("attention_mask")
         if stream == "picture":
-            found = numbered(count) if grid is None else grid.tokens(tensors[PICTURE])
+            found = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else numbered(count)
             return found if len(found) == count else numbered(count)
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
-        if grid is not None:
+        if grid is not None and PICTURE in tensors:
             found = _joined(replace(grid, after=0).tokens(tensors[PICTURE]), words)
         else:
             found = placeholders.placed(words)

@@ -123,6 +123,9 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
     whole = moves.by(moves.pictured(range(len(sizes))))
     still = whole <= _STILL * whole.max()
     pictures = _candidates(moves.coded(len(sizes), moves.pictured), len(sizes), _SUPPORT)
+    if remade.times and not _is_plain(pictures[~still], torch.zeros(int((~still).sum()))):
+        each = torch.stack([moves.by(moves.pictured([frame])) for frame in range(len(sizes))], dim=1)
+        pictures = _of_each(each, torch.zeros(len(marks), dtype=torch.bool))
     tiles = torch.zeros(len(marks), dtype=torch.long)
     if remade.tiles:
         tiles = _candidates(moves.coded(remade.tiles, remade.with_tiles), remade.tiles, _SUPPORT).int().argmax(dim=1)
@@ -138,18 +141,25 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
             change = moves.banded(axis, count)
             found = _of_each(torch.stack([moves.by(change([band])) for band in range(count)], dim=1), reduced)
         spans.append(found)
-    places = [
-        None if still[at] or int(pictures[at].sum()) != 1 else int(pictures[at].int().argmax())
-        for at in range(len(marks))
-    ]
+    places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(marks))]
     rows, columns = spans
     return tuple(
-        None if picture is None else _region(picture, places.count(picture), rows[at], columns[at], reduced[at])
-        for at, picture in enumerate(places)
+        None if span is None else _region(span, places.count(span), rows[at], columns[at], reduced[at], remade.times)
+        for at, span in enumerate(places)
     )
 
 
-def _region(picture: int, several: int, rows: Tensor, columns: Tensor, reduced: Tensor) -> Region | None:
+def _span(found: Tensor, times: Sequence[float]) -> tuple[int, int] | None:
+    """Return the first and last image that a placeholder reads; of several, only neighbouring frames are one span."""
+    numbers = found.nonzero()[:, 0].tolist()
+    if not numbers or (len(numbers) > 1 and not times) or numbers[-1] - numbers[0] >= len(numbers):
+        return None
+    return numbers[0], numbers[-1]
+
+
+def _region(
+    span: tuple[int, int], several: int, rows: Tensor, columns: Tensor, reduced: Tensor, times: Sequence[float]
+) -> Region | None:
     """Return a placeholder's rectangle; None if it reads the whole image, like others."""
     edges = [
         (int(inside.nonzero()[0]) / len(inside), (int(inside.nonzero()[-1]) + 1) / len(inside))
@@ -159,7 +169,9 @@ def _region(picture: int, several: int, rows: Tensor, columns: Tensor, reduced: 
     if len(edges) < 2 or (several > 1 and edges == [(0, 1), (0, 1)]):
         return None
     (top, bottom), (left, right) = edges
-    return Region(picture, top, left, bottom, right, bool(reduced))
+    first, last = span
+    when = (times[first], times[last]) if times else (None, None)
+    return Region(first, top, left, bottom, right, bool(reduced), *when)
 
 
 def _bit(number: int, bit: int) -> int:

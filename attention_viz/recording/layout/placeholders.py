@@ -35,16 +35,21 @@ class Placeholders:
     why: str = ""
 
     @property
+    def what(self) -> str:
+        """The kind of input that they read."""
+        return "video" if any(one is not None and one.start is not None for one in self.regions) else "image"
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know, in sentences."""
         if self.why:
-            return (f"The image's placeholders have no places: {self.why}.",)
+            return (f"The placeholders have no places: {self.why}.",)
         lost = self.regions.count(None)
         if not lost:
             return ()
         return (
-            f"{lost} of {len(self.marks)} placeholders have no place in the image: no pixel moves them, as ends of "
-            "lines, or all pixels do.",
+            f"{lost} of {len(self.marks)} placeholders have no place in the {self.what}: no pixel moves them, as ends "
+            "of lines, or all pixels do.",
         )
 
     def placed(self, words: Tokens) -> Tokens:
@@ -75,7 +80,7 @@ class MeasuredPlaceholders:
     def of(self, runner: "Runner", remade: Remade | None, marks: Sequence[int]) -> Placeholders:
         """Return the rectangle of each placeholder."""
         if remade is None:
-            why = "the size of the image can't be found in its tensors; pass the image itself"
+            why = "the size of the image or video can't be found in its tensors; pass the image or video itself"
             return Placeholders(tuple(marks), (None,) * len(marks), why)
         key = (*remade.key, len(marks))
         with self._lock:
@@ -101,11 +106,19 @@ def _named(regions: Sequence[Region]) -> tuple[Mapping[Region, str], Mapping[Reg
             own = [one for one in regions if one.picture == picture and one.thumbnail == thumbnail]
             rows = sorted({(one.top, one.bottom) for one in own}, key=sum)
             columns = sorted({(one.left, one.right) for one in own}, key=sum)
-            before = f"{picture + 1}:" if len(pictures) > 1 else ""
+            time = own[0].start if own else None
+            before = f"{time:.2f} s:" if time is not None else f"{picture + 1}:" if len(pictures) > 1 else ""
             before += "thumbnail:" if thumbnail else ""
             cells = {one: (rows.index((one.top, one.bottom)), columns.index((one.left, one.right))) for one in own}
             names |= {one: f"{before}{row},{column}" for one, (row, column) in cells.items()}
-            if len(pictures) == 1 and not thumbnail and len(cells) == len(own) and _even(rows) and _even(columns):
+            if (
+                time is None
+                and len(pictures) == 1
+                and not thumbnail
+                and len(cells) == len(own)
+                and _even(rows)
+                and _even(columns)
+            ):
                 grid = {one: (float(row), float(column)) for one, (row, column) in cells.items()}
     return names, grid
 

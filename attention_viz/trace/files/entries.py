@@ -10,7 +10,7 @@ from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.files.format import WEIGHTS
 from attention_viz.trace.files.rounding import DTYPES
 from attention_viz.trace.kept import KeptLayers, LayerIndex, LayerNumber, numbers_of
-from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.spelling import decode
 from attention_viz.trace.tokens import Region, Tokens
@@ -27,7 +27,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         text=_as_text_or_none(entry["text"]),
         second_text=_as_text_or_none(entry["second_text"]),
         target=_as_text_or_none(entry.get("target")),
-        **{kind: _as_text_or_none(entry.get(kind)) for kind in MEDIA},
+        **{kind: _as_text_or_none(entry.get(kind)) for kind in (*MEDIA, InputKind.VIDEO)},
         notes=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
         generated=as_kind(int, entry.get("generated", 0)),
         special_tokens=as_kind(bool, entry.get("special_tokens", True)),
@@ -126,7 +126,9 @@ def _as_region(value: object) -> Region | None:
         return None
     entry = as_kind(dict, value)
     edges = (float(as_kind(float, entry[name])) for name in ("top", "left", "bottom", "right"))
-    return Region(as_kind(int, entry["picture"]), *edges, thumbnail=as_kind(bool, entry["thumbnail"]))
+    start, end = (None if (one := entry.get(name)) is None else float(as_kind(float, one)) for name in ("start", "end"))
+    thumbnail = as_kind(bool, entry["thumbnail"])
+    return Region(as_kind(int, entry["picture"]), *edges, thumbnail=thumbnail, start=start, end=end)
 
 
 def _as_text_or_none(value: object) -> str | None:

@@ -12,7 +12,7 @@ from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.shapes import FLOATING, widened
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import KINDS, TokenMixer
-from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.provenance import MERGED, Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
 
@@ -166,7 +166,7 @@ def _check_provenance(origin: Provenance, tokens: int) -> None:
         raise TraceError(f"the model can't have generated {origin.generated} of {tokens} tokens")
     for name in ("model", "dtype", "reading", "route", "output", "stored", "revision", "sha256"):
         _check_text(f"the run's {name}", getattr(origin, name) or "", _LONGEST_NAME)
-    for name in MEDIA:
+    for name in (*MEDIA, InputKind.VIDEO):
         _check_text(f"the description of the {name}", getattr(origin, name) or "", _LONGEST_NOTE)
     for name in ("text", "second_text", "target"):
         _check_text(f"the {name.replace('_', ' ')}", getattr(origin, name) or "", _LONGEST_TEXT)

@@ -170,7 +170,8 @@ def _check_weights_apart(entries: Iterable[Mapping[str, Any]]) -> None:
 def _unpack_seen(entry: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Seen:
     found = {name: None if entry.get(name) is None else tensors[entry[name]] for name in MEDIA}
     others = tuple(tensors[as_kind(str, name)] for name in as_kind(list, entry.get("others", [])))
-    return Seen(**found, rate=as_kind(int, entry.get("rate", 0)), others=others)
+    times = tuple(float(as_kind(float, one)) for one in as_kind(list, entry.get("times", [])))
+    return Seen(**found, rate=as_kind(int, entry.get("rate", 0)), others=others, times=times)
 
 
 def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer:

@@ -147,6 +147,8 @@ def _header(
     seen: dict[str, Any] = {name: shelf.put(one, f"the {name}") for name, one in trace.seen.tensors.items()}
     if trace.seen.others:
         seen["others"] = [shelf.put(one, "an image") for one in trace.seen.others]
+    if trace.seen.times:
+        seen["times"] = list(trace.seen.times)
     if trace.seen.rate:
         seen["rate"] = trace.seen.rate
     less = rounding.what == WEIGHTS or rounding.dtype is not None

@@ -1,0 +1,110 @@
+"""Prepare a text beside a video's frames with the processor of a model that reads both."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableVideo, first_line
+from attention_viz.inputs.media.readers import InputField
+from attention_viz.inputs.media.remade import VIDEO, Pixels, Remade, sizes_read
+from attention_viz.inputs.media.video import Video
+from attention_viz.trace.kind import InputKind
+from attention_viz.trace.seen import Seen
+
+__all__ = ["read_video", "why_no_video"]
+
+# Frames of more pixels than this in all are reduced before a trace keeps them.
+_MOST_KEPT = 4_000_000
+
+
+def why_no_video(name: str, inputs: frozenset[str], processor: Any) -> str:
+    """Return why a model reads no video with its processor; empty if it does."""
+    if VIDEO not in inputs:
+        return f"{name} reads images, not video; pass some of its frames with pictures=[…]"
+    if getattr(processor, "video_processor", None) is None:
+        return f"the processor of {name} prepares no video; install torchvision, then load the processor again"
+    if not isinstance(getattr(processor, "video_token", None), str):
+        return f"the processor of {name} has no placeholder for a video; pass some of its frames with pictures=[…]"
+    return ""
+
+
+def read_video(name: str, processor: Any, text: str, video: Video, patch: int) -> InputField:
+    """Return the input of a text with a place for a video, whose frames are all read at their times."""
+
+    def process(frames: Sequence[Pixels]) -> Mapping[str, Tensor]:
+        return _tensors(processor, text, np.stack(frames), video)
+
+    try:
+        tensors = process(list(video.frames))
+    except AttentionVizError:
+        raise
+    except Exception as error:
+        raise UnusableVideo(
+            f"{name}'s processor can't read {video.name} ({video.size}): {first_line(error)}"
+        ) from error
+    size = _size_read(tensors, video, patch)
+    read = torch.from_numpy(_resized(video.frames, size))
+    remade = Remade(tensors, (size,) * len(read), patch, process, video.times)
+    kept = torch.from_numpy(_reduced(read.numpy()))
+    seen = Seen(picture=kept[0], others=tuple(kept[1:]), times=video.times)
+    named = {InputKind.VIDEO: f"{video.name}, {video.size} pixels"}
+    return InputField(tensors, seen, named, (*video.notes, *_notes(tensors, video, size)), remade=remade)
+
+
+def _tensors(processor: Any, text: str, frames: Pixels, video: Video) -> dict[str, Tensor]:
+    count = len(frames)
+    first = round(video.start * video.rate)
+    metadata = {
+        "fps": video.rate,
+        "total_num_frames": count,
+        "duration": count / video.rate,
+        "frames_indices": [first + at for at in range(count)],
+    }
+    # All frames are read: which ones to read was decided when the video was opened.
+    made = processor(text=text, videos=[frames], video_metadata=[metadata], do_sample_frames=False, return_tensors="pt")
+    tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+    if VIDEO not in tensors:
+        raise UnsupportedModel(f"the processor makes no {VIDEO} of a video; it makes {', '.join(tensors)}")
+    return tensors
+
+
+def _size_read(tensors: Mapping[str, Tensor], video: Video, patch: int) -> tuple[int, int]:
+    """Return the frames' rows and columns as the model reads them, in pixels; by default their own."""
+    sizes = sizes_read(tensors, 1, patch) if any(name.endswith("grid_thw") for name in tensors) else []
+    values = tensors[VIDEO]
+    if sizes:
+        return sizes[0][0]
+    if values.ndim == 5:
+        return int(values.shape[-2]), int(values.shape[-1])
+    return int(video.frames.shape[1]), int(video.frames.shape[2])
+
+
+def _resized(frames: Pixels, size: tuple[int, int]) -> Pixels:
+    from PIL import Image
+
+    if frames.shape[1:3] == size:
+        return frames.copy()
+    resample = Image.Resampling.BICUBIC
+    return np.stack([np.array(Image.fromarray(one).resize((size[1], size[0]), resample)) for one in frames])
+
+
+def _reduced(frames: Pixels) -> Pixels:
+    """Return frames small enough for a trace to keep."""
+    count, rows, columns, _ = frames.shape
+    share = (_MOST_KEPT / (count * rows * columns)) ** 0.5
+    return frames if share >= 1 else _resized(frames, (max(1, int(rows * share)), max(1, int(columns * share))))
+
+
+def _notes(tensors: Mapping[str, Tensor], video: Video, size: tuple[int, int]) -> tuple[str, ...]:
+    """Return notes on frames that were resized, or read twice."""
+    notes = list[str]()
+    if video.frames.shape[1:3] != size:
+        notes.append(f"Its frames were read at {size[1]} × {size[0]} pixels.")
+    grid = tensors.get("video_grid_thw")
+    together = -(-len(video.frames) // max(1, int(grid[0, 0]))) if grid is not None else 1
+    if len(video.frames) % together:
+        notes.append(f"The model reads {together} frames at a time, so its last frame was repeated.")
+    return tuple(notes)
