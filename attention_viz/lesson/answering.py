@@ -32,7 +32,7 @@ _STREAM = "decoder"
 _THIRDS = (0, 3, 5, 8)
 
 
-class Question(NamedTuple):
+class PictureQuestion(NamedTuple):
     """A question about one shape of a sample."""
 
     sample: str
@@ -45,20 +45,20 @@ class Question(NamedTuple):
         return DRAWN[self.sample]
 
 
-def questions(sample: str, wording: str) -> tuple[Question, ...]:
+def questions(sample: str, wording: str) -> tuple[PictureQuestion, ...]:
     """Return a sample's questions with one answer; `wording` has {} for the shape's name."""
     names = [one.shape for one in DRAWN[sample]]
     return tuple(
-        Question(sample, one, wording.format(one.shape)) for one in DRAWN[sample] if names.count(one.shape) < 2
+        PictureQuestion(sample, one, wording.format(one.shape)) for one in DRAWN[sample] if names.count(one.shape) < 2
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Answering:
+class PictureAnswer:
     """A question's run; `blocked` is a place that no word may attend to, in any layer or head of the decoder."""
 
     scene: Scene
-    question: Question
+    question: PictureQuestion
     blocked: int | None = None
 
     @once
@@ -66,7 +66,7 @@ class Answering:
         """The run."""
         if self.blocked is None:
             return self.scene.run(SHAPES_MODEL, self.question.text, picture=self.question.sample)
-        tokens = Answering(self.scene, self.question).tokens
+        tokens = PictureAnswer(self.scene, self.question).tokens
         allowed = torch.ones(2 * (len(tokens),), dtype=torch.bool)
         allowed[max(tokens.patches) + 1 :, _positions(tokens, self.blocked)] = False
         edits = (Allow(allowed, stream=_STREAM),)

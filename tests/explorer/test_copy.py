@@ -47,7 +47,9 @@ def test_the_picture_says_and_draws_what_is_on_the_screen(bank: Trace, show: Sho
 @pytest.mark.parametrize("stream", ["encoder", "cross"])
 def test_any_label_stays_text(many_kinds: Trace, show: Show, tmp_path: Path, stream: str) -> None:
     picture = saved(show(many_kinds, stream=stream), tmp_path / "saved.svg")
-    assert {one.tag.removeprefix(SVG) for one in picture.iter()} == {"svg", "rect", "text", "tspan", "path"}
+    assert {one.tag.removeprefix(SVG) for one in picture.iter()} == {
+        *("svg", "rect", "text", "tspan", "path", "linearGradient", "stop")
+    }
     assert any("</script>" in one for one in texts(picture)) and any("שלום" in one for one in texts(picture))
 
 

@@ -22,7 +22,7 @@ _FEWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Region:
+class LitRegion:
     """An image region that a layer's heads look at, with its share of their weight and of the image."""
 
     layer: int
@@ -53,13 +53,13 @@ def regions_of(scene: StreamScene) -> list[Candidate]:
     ]
 
 
-def region_of(scene: StreamScene, layer: int, looking: int) -> Region | None:
+def region_of(scene: StreamScene, layer: int, looking: int) -> LitRegion | None:
     """Return a layer's main region; None if fewer than two heads agree."""
     call = scene.trace.attention(layer, scene.stream).rows([looking])
     weights, grid = call.weights[:, 0].detach().float().cpu().nan_to_num(0), PatchGrid.of(scene)
     maps = grid.of_weights(weights)
     maps = maps / maps.sum(dim=(1, 2), keepdim=True).clamp_min(1e-12)
-    best: Region | None = None
+    best: LitRegion | None = None
     for one in maps:
         region = grid.largest_part(_densest(_smoothed(one)))
         found = _looked_at(region, maps, layer, grid, weights)
@@ -129,7 +129,7 @@ def _looked_at(
     layer: int,
     grid: PatchGrid,
     weights: Float[Tensor, "head key"],
-) -> Region | None:
+) -> LitRegion | None:
     area = float(region.sum()) / float((grid.positions >= 0).sum())
     if not 0 < area <= _LARGEST:
         return None
@@ -141,4 +141,4 @@ def _looked_at(
     patches = grid.positions[region]
     heaviest = int(patches[weights[heads][:, patches].mean(dim=0).argmax()])
     share = float(shares[heads].mean())
-    return Region(layer, tuple(heads), len(maps), tuple(patches.tolist()), heaviest, share, area)
+    return LitRegion(layer, tuple(heads), len(maps), tuple(patches.tolist()), heaviest, share, area)

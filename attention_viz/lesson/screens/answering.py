@@ -1,7 +1,7 @@
 """A question about an image: where each of its words looks, and the answer with a place blocked."""
 
 from attention_viz.inputs.media.shapes import DRAWN
-from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, Question, questions
+from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, PictureAnswer, PictureQuestion, questions
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
@@ -16,23 +16,23 @@ _ARTICLE, _OPEN = "the", "none"
 _OPTIONS = (*PLACES, "text")
 
 
-def _question() -> Question:
+def _question() -> PictureQuestion:
     return next(one for one in questions(_SAMPLE, _WORDING) if one.shape.shape == _ASKED)
 
 
-def _asked(scene: Scene) -> Answering:
+def _asked(scene: Scene) -> PictureAnswer:
     chosen = _CONTROL.value(scene)
-    return Answering(scene, _question(), None if chosen == _OPEN else int(chosen))
+    return PictureAnswer(scene, _question(), None if chosen == _OPEN else int(chosen))
 
 
-def _position(scene: Scene, run: Answering) -> int:
+def _position(scene: Scene, run: PictureAnswer) -> int:
     """Return the pressed word's position, else that of the shape's name."""
     words = list(run.words)
     return words[scene.word] if scene.word is not None and scene.word < len(words) else run.naming
 
 
 def _words(scene: Scene) -> tuple[dict[str, str], str]:
-    run = Answering(scene, _question())
+    run = PictureAnswer(scene, _question())
     words = list(run.words)
     return {str(words.index(at)): word for at, word in run.words.items()}, str(words.index(_position(scene, run)))
 
@@ -58,20 +58,20 @@ def _ask(scene: Scene) -> Ask:
     )
 
 
-def _finding(scene: Scene, run: Answering) -> str:
+def _finding(scene: Scene, run: PictureAnswer) -> str:
     assert run.blocked is not None, "there is nothing to compare"
-    before, place = Answering(scene, run.question).answer, PLACES[run.blocked]
+    before, place = PictureAnswer(scene, run.question).answer, PLACES[run.blocked]
     if run.answer == before:
         return f"Without the {place}: still “{before}”"
     return f"Without the {place}: “{run.answer}” instead of “{before}”"
 
 
 def _show(scene: Scene) -> Shown:
-    run, whole = _asked(scene), Answering(scene, _question())
+    run, whole = _asked(scene), PictureAnswer(scene, _question())
     shape, position = whole.question.shape, _position(scene, whole)
-    thing, ground = (Answering(scene, whole.question, PLACES.index(place)) for place in (shape.place, _GROUND))
+    thing, ground = (PictureAnswer(scene, whole.question, PLACES.index(place)) for place in (shape.place, _GROUND))
     own, last = (whole.on_places(at)[PLACES.index(shape.place)] for at in (whole.naming, max(whole.words)))
-    every = [Answering(scene, one) for sample in DRAWN for one in questions(sample, _WORDING)]
+    every = [PictureAnswer(scene, one) for sample in DRAWN for one in questions(sample, _WORDING)]
     facts = {
         **texts(layer=HEAD[0], head=HEAD[1], patches=len(whole.tokens.patches), count=len(every), samples=len(DRAWN)),
         **texts(thing=shape.shape, place=shape.place, word=whole.words[position]),
@@ -94,7 +94,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, panels([[likely]], scene.theme), says)
 
 
-def _hits(every: list[Answering]) -> dict[str, int]:
+def _hits(every: list[PictureAnswer]) -> dict[str, int]:
     """Count the questions whose article, name and last word have their strongest patch on the shape."""
     return {
         "article_hits": sum(run.hits(next(at for at, word in run.words.items() if word == _ARTICLE)) for run in every),

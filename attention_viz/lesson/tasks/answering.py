@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from attention_viz.edits.words import listed
 from attention_viz.inputs.media.shapes import DRAWN, Shape
-from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, Answering, questions
+from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, PictureAnswer, questions
 from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw, table
@@ -21,9 +21,9 @@ def asked(scene: Scene, seed: int) -> Exercise:
     options = questions(draw.pick(many), draw.pick(_WORDINGS))
     shapes = [one.shape for one in options]
     # No word before the shape's name knows it, so its row is the same in all of them.
-    early = _on_shapes(Answering(scene, options[0]), shapes, _EARLIER[-1])
+    early = _on_shapes(PictureAnswer(scene, options[0]), shapes, _EARLIER[-1])
     right = draw.pick([at for at in range(len(options)) if at != early.index(max(early))])
-    run = Answering(scene, options[right])
+    run = PictureAnswer(scene, options[right])
     words = (*_EARLIER, run.words[max(run.words)])
     names = [f"“{word}”" for word in words]
     rows = [_on_shapes(run, shapes, word) for word in words]
@@ -49,7 +49,7 @@ def asked(scene: Scene, seed: int) -> Exercise:
     )
 
 
-def _on_shapes(run: Answering, shapes: Sequence[Shape], word: str) -> list[float]:
+def _on_shapes(run: PictureAnswer, shapes: Sequence[Shape], word: str) -> list[float]:
     """Return a word's weight on the place of each shape."""
     found = run.on_places(next(at for at, one in run.words.items() if one == word))
     return [found[PLACES.index(one.place)] for one in shapes]

@@ -43,6 +43,7 @@ from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.kept import KeptLayers, LayerNumber, numbers_of
 from attention_viz.trace.layers import Layer, MixerLayer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import MixersByStream, TraceData, behind, by_row
 
 _TERMS, _MIXER_TERMS = terms_of(Attention), terms_of(TokenMixer)
@@ -178,7 +179,14 @@ def _header(
 
 
 def _pack_tokens(trace: TraceData, stream: str) -> dict[str, object]:
-    return {"queries": asdict(trace.query_tokens(stream)), "keys": asdict(trace.key_tokens(stream))}
+    return {"queries": _axis(trace.query_tokens(stream)), "keys": _axis(trace.key_tokens(stream))}
+
+
+def _axis(tokens: Tokens) -> dict[str, Any]:
+    entry = asdict(tokens)
+    if not any(tokens.regions):  # most texts have no image beside them
+        del entry["regions"]
+    return entry
 
 
 def _pack_fidelity(fidelity: Fidelity) -> dict[str, object]:
