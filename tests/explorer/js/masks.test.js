@@ -196,8 +196,10 @@ test("a window says that the token itself is open, too", () => {
 test("what is painted is told by its heaviest link, and a mask with a name by the pair that was chosen", () => {
   const pair = {query: 1, key: 2};
   const choice = {mask: "causal", window: 2, prefix: 2, in_layer: null, in_head: null};
-  assert.equal(chosenPair({choice, pair}), pair);
-  assert.equal(chosenPair({choice: {...choice, mask: "drawn"}, pair}), null);
+  const [message, ground] = /** @type {any} */ ([{query: pair.query}, {header: {queries: {}}}]);
+  assert.equal(chosenPair({choice, pair, message, ground}), pair);
+  assert.equal(chosenPair({choice: {...choice, mask: "drawn"}, pair, message, ground}), null);
+  assert.equal(chosenPair({choice, pair, message: {...message, query: null}, ground}), null);
 });
 
 test("a row that a mask leaves as it was is known, as it has no colour among the differences", () => {
