@@ -122,7 +122,7 @@ def _numbers(trace: "Trace", parts: Mapping[str, HeadTables], rows: Sequence[tup
         return [number for some in numbers for number in some]
 
     def rounded(name: str) -> list[float | None]:
-        return [None if number != number else round(number, 6) for number in column(name)]
+        return [None if number != number else float(f"{number:.9g}") for number in column(name)]
 
     spread = any(f"{name}_spread" in tables[0][0] for name in names)
     largest = {name: numpy.nanmax(numpy.abs(column(name)), initial=0.0) for name in names}

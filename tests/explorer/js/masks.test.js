@@ -11,7 +11,7 @@ import {
   ownOutputs,
   tokenOf,
 } from "../../../attention_viz/explorer/static/masks/board.js";
-import {claimOf} from "../../../attention_viz/explorer/static/masks/telling.js";
+import {claimOf, cutOf} from "../../../attention_viz/explorer/static/masks/telling.js";
 import {NUMBER_WORDS, chosenPair} from "../../../attention_viz/explorer/static/masks/stage.js";
 import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
 import {
@@ -123,6 +123,18 @@ test("where only tokens that fill up the row lose something, no word is said to"
     claimOf(ground, /** @type {any} */ (matrices), /** @type {any} */ (run), false)[0];
   assert.match(String(told({outputs: [0, 0, 0.3]})), /^This sentence is unaffected: only padding/u);
   assert.match(String(told(null)), /^In this head only padding .*; running the model/u);
+  assert.equal(cutOf(ground, /** @type {any} */ (matrices)), null);
+});
+
+test("the frame without a chosen pair is on the link that the sentence names", () => {
+  const axis = {tokens: ["a", "b"], special: [], padding: []};
+  const ground = /** @type {any} */ ({header: {queries: axis, keys: axis}, columns: 2});
+  const before = new Float64Array([0.4, 0.6, 0.7, 0.3]);
+  const cut = (/** @type {string} */ open) =>
+    cutOf(ground, /** @type {any} */ ({own: cells("11 11"), open: cells(open), before, after: null}));
+  assert.deepEqual(cut("10 11"), {query: 0, key: 1, weight: 0.6});
+  assert.deepEqual(cut("10 01"), {query: 1, key: 0, weight: 0.7});
+  assert.equal(cut("11 11"), null);
 });
 
 test("this head's own output moves by the values that it fetches otherwise", () => {
@@ -196,8 +208,10 @@ test("a window says that the token itself is open, too", () => {
 test("what is painted is told by its heaviest link, and a mask with a name by the pair that was chosen", () => {
   const pair = {query: 1, key: 2};
   const choice = {mask: "causal", window: 2, prefix: 2, in_layer: null, in_head: null};
-  assert.equal(chosenPair({choice, pair}), pair);
-  assert.equal(chosenPair({choice: {...choice, mask: "drawn"}, pair}), null);
+  const [message, ground] = /** @type {any} */ ([{query: pair.query}, {header: {queries: {}}}]);
+  assert.equal(chosenPair({choice, pair, message, ground}), pair);
+  assert.equal(chosenPair({choice: {...choice, mask: "drawn"}, pair, message, ground}), null);
+  assert.equal(chosenPair({choice, pair, message: {...message, query: null}, ground}), null);
 });
 
 test("a row that a mask leaves as it was is known, as it has no colour among the differences", () => {

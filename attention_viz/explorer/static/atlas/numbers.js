@@ -1,5 +1,6 @@
 // What a cell of the atlas stands for, in numbers and words.
 
+import {weightText} from "../data/scale.js";
 import {roleOf} from "./roles.js";
 
 /** @import {AtlasCell, Drawing, Metric} from "./grid.js" */
@@ -50,10 +51,8 @@ export function isSigned({header, message}) {
 /** A number as it stands in a cell. @param {number} number */
 export function shortNumber(number) {
   const size = Math.abs(number);
-  return (size < 10 ? number.toFixed(2) : size < 1000 ? number.toFixed(1) : number.toExponential(0)).replace(
-    "-",
-    "\u2212",
-  );
+  if (size < 10) return weightText(number);
+  return (size < 1000 ? number.toFixed(1) : number.toExponential(0)).replace("-", "\u2212");
 }
 
 /** Whether a mean stands on so few tokens that it says little; as in Python's head_table.

@@ -5,7 +5,7 @@ import {countCut, isAtHand, keepsRow, looksBack, matricesOf, ownOutputs} from ".
 import {leaveSheet} from "./leaving.js";
 import {drawSheet, drawnNumbers, laySheet} from "./sheet.js";
 import {drawHeads, writeOutputs, writeWhole} from "./sides.js";
-import {claimOf, pointedClaim} from "./telling.js";
+import {claimOf, cutOf, pointedClaim} from "./telling.js";
 import {drawPresets, writeLegend} from "./tools.js";
 import {BATCHED, readsTheSame} from "./rules.js";
 import {axesOf} from "../heads/cells.js";
@@ -96,12 +96,14 @@ function drawMatrix(stage, colours) {
     stage.choice.mask === "none",
     stage.painting || stage.peek ? null : (stage.cursor ?? stage.over),
   ];
+  const chosen = chosenPair(stage);
   const said = cell
     ? pointedClaim(ground, mine, stage.run, none, cell)
-    : claimOf(ground, mine, stage.run, none, chosenPair(stage));
+    : claimOf(ground, mine, stage.run, none, chosen);
   stage.parts.claim.replaceChildren(...said);
   laySheet(stage.sheet, ground, roomOf() - stage.parts.locked.offsetHeight);
-  const marks = {pair: stage.peek ? null : stage.pair, row: stage.overRow, cursor: stage.cursor};
+  const told = none ? null : (chosen ?? cutOf(ground, mine));
+  const marks = {pair: stage.peek ? null : (told ?? stage.pair), row: stage.overRow, cursor: stage.cursor};
   leaveSheet(stage.sheet, matrices);
   drawSheet(stage.sheet, matrices, shownOf(stage), colours, marks);
   const {end, signed, beyond} = drawnNumbers(matrices, shownOf(stage));
@@ -120,10 +122,12 @@ export function drawPointed(stage) {
   if (stage.ground && stage.message && !stage.run) drawOutputs(stage, stage.ground);
 }
 
-/** The link that the sentence is about, where one was chosen: a press that paints chooses none for it.
- * @param {Pick<Stage, "choice" | "pair">} stage */
-export function chosenPair({choice, pair}) {
-  return choice.mask === "drawn" ? null : pair;
+/** The link that the sentence is about, where one was chosen: a press that paints chooses none for it, and a picture
+ * shows one in any case.
+ * @param {Pick<Stage, "choice" | "pair" | "message" | "ground">} stage */
+export function chosenPair({choice, pair, message, ground}) {
+  const free = message?.query == null && !ground?.header.queries.placed;
+  return choice.mask === "drawn" || free ? null : pair;
 }
 
 /** How high the matrix may be, in pixels. */

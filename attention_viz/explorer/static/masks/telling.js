@@ -14,8 +14,8 @@ const LEAST_CUT = 0.005;
 // A prediction that changed by so much is told instead of an output.
 const DRAMA = 0.2;
 
-/** The chosen link where it was cut, else the heaviest that was; what its query turns to, and how far that word's
- * output moved; what isn't known yet is left out.
+/** What the chosen link became, where one was chosen; else the heaviest link that was cut. Then what its query turns to,
+ * and how far that word's output moved; what isn't known yet is left out.
  * @param {Ground} ground @param {Matrices} matrices @param {Run | null} run
  * @param {boolean} none  whether no mask is put on
  * @param {{query: number, key: number} | null} pair  the link that was chosen
@@ -25,14 +25,35 @@ export function claimOf(ground, matrices, run, none, pair = null) {
   if (none && header.mixed) return ["No mask: every cell is as the layer computed it."];
   if (none) return ["No mask: every word can look wherever the model allows."];
   if (!countCut(matrices)) return [...nothingCut(ground, matrices, run)];
-  const {before, after, open} = matrices;
-  const cut = chosenCut(ground, matrices, pair) ?? heaviestCut(before, open, ground.columns, wordless(ground));
+  const chosen = chosenCut(ground, matrices, pair);
+  if (pair && !chosen) {
+    const cut = cutOf(ground, matrices);
+    const lost = cut ? [" Elsewhere, ", ...(header.mixed ? lostParts : cutParts)(ground, cut, matrices), "."] : [];
+    return [...pointedClaim(ground, matrices, run, none, pair), ".", ...lost];
+  }
+  const cut = chosen ?? heaviestOf(ground, matrices);
   if (!cut) return ["The blocked cells had no weight."];
-  const moved = after ? (nextParts(run) ?? outputParts(ground, run, cut.query)) : ["."];
-  if (header.mixed) return [...lostParts(ground, cut), ...moved];
-  const most = mostOfWords(ground, matrices);
-  if (header.queries.padding.length && most < LEAST_CUT) return fillUpParts(ground, run, most);
-  return [...cutParts(ground, matrices, cut), ...moved];
+  const moved = matrices.after ? (nextParts(run) ?? outputParts(ground, run, cut.query)) : ["."];
+  if (header.mixed) return [...capital(lostParts(ground, cut)), ...moved];
+  if (!chosen && onlyFillsUp(ground, matrices)) return fillUpParts(ground, run, mostOfWords(ground, matrices));
+  return [...capital(cutParts(ground, cut, matrices)), ...moved];
+}
+
+/** The heaviest link that was cut, if the sentence names it. @param {Ground} ground @param {Matrices} matrices */
+export function cutOf(ground, matrices) {
+  return countCut(matrices) && !onlyFillsUp(ground, matrices) ? heaviestOf(ground, matrices) : null;
+}
+
+/** @param {Ground} ground @param {Matrices} matrices */
+function heaviestOf(ground, {before, open}) {
+  return heaviestCut(before, open, ground.columns, wordless(ground));
+}
+
+/** Whether words lost next to nothing, and tokens that only fill up the row did.
+ * @param {Ground} ground @param {Matrices} matrices */
+function onlyFillsUp(ground, matrices) {
+  const {mixed, queries} = ground.header;
+  return !mixed && queries.padding.length > 0 && mostOfWords(ground, matrices) < LEAST_CUT;
 }
 
 /** What is said of the cell that is pointed at: what was cut there, or its weight as it was and with the mask.
@@ -52,7 +73,7 @@ export function pointedClaim(ground, matrices, run, none, cell) {
         ? ["reaches", "reach"]
         : ["looks at", "look at"];
   if (!own[at]) return [...capital(one), ` can\u2019t ${can} `, ...other, ": the model blocks it."];
-  const written = header.mixed ? significant : weightText;
+  const written = header.mixed === "arrived" ? significant : weightText;
   const [was, is] = [before, after].map((matrix) => (matrix ? written(matrix[at]) : null));
   const amount = (/** @type {string | null} */ text) => element("strong", {class: "av-claim-number"}, text ?? "");
   const then = none || is === was ? [] : is === null ? ["; with the mask \u2026"] : ["; with the mask ", amount(is)];
@@ -90,10 +111,12 @@ function fillUpParts({header}, run, lost) {
   return [`In this head ${here}; the output moves most at `, ...said, ", by ", ...distance(most), "."];
 }
 
-/** @param {Ground} ground @param {Matrices} matrices @param {{query: number, key: number, weight: number}} cut */
-function cutParts({header, columns}, {open, before, after}, {query, key, weight}) {
-  const from = capital(token(header.queries, query, "av-query"));
+/** @param {Ground} ground @param {{query: number, key: number, weight: number}} cut @param {Matrices} matrices
+ * @returns {[string, ...(Node | string)[]]} */
+function cutParts({header, columns}, {query, key, weight}, {open, before, after}) {
+  const from = token(header.queries, query, "av-query");
   const to = (/** @type {number} */ at) => token(header.keys, at, "av-keys");
+  /** @type {[string, ...(Node | string)[]]} */
   const lost = [...from, " loses ", ...to(key), " (", number(weight), ")"];
   if (!open.subarray(query * columns, (query + 1) * columns).includes(1)) return [...lost, " and can look nowhere"];
   if (!after) return lost;
@@ -103,12 +126,14 @@ function cutParts({header, columns}, {open, before, after}, {query, key, weight}
 }
 
 /** What no longer arrives, where there is no softmax: nothing is shared out again.
- * @param {Ground} ground @param {{query: number, key: number, weight: number}} cut */
+ * @param {Ground} ground @param {{query: number, key: number, weight: number}} cut
+ * @returns {[string, ...(Node | string)[]]} */
 function lostParts({header}, {query, key, weight}) {
-  const what = element("strong", {class: "av-claim-number"}, significant(weight));
+  const written = header.mixed === "arrived" ? significant : weightText;
+  const what = element("strong", {class: "av-claim-number"}, written(weight));
   const from = token(header.keys, key, "av-keys");
   return [
-    ...capital(from),
+    ...from,
     header.mixed === "arrived"
       ? " no longer arrives at "
       : weight < 0
@@ -167,9 +192,9 @@ function token({tokens, placed}, at, role) {
   return tokenParts(tokens, at, bare(tokens[at]), placed?.[at], role);
 }
 
-/** A token that begins a sentence. @param {[string, HTMLElement]} parts @returns {[string, HTMLElement]} */
-function capital([which, shown]) {
-  return [which.slice(0, 1).toUpperCase() + which.slice(1), shown];
+/** Words that begin a sentence. @param {[string, ...(Node | string)[]]} parts @returns {(Node | string)[]} */
+function capital([which, ...shown]) {
+  return [which.slice(0, 1).toUpperCase() + which.slice(1), ...shown];
 }
 
 /** How far an output moved, with what it is measured by. @param {number} share */

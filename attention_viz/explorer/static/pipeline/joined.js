@@ -35,7 +35,8 @@ export function drawJoined(scene, opened, row, {joined, values, narrow}, output)
   drawStrips(scene, opened, row, {x: x + width - 2 * STRIP - APART, y: top, width: STRIP, height: room});
   if (narrow) return;
   const middle = top + (header.head + 0.5) * each;
-  const [start, before] = [values.x + values.width + 4, x - 22];
+  // The head's number stands before its box.
+  const [start, before] = [values.x + values.width + 4, x - 14 - 8 * String(header.head).length];
   const path = `M${tidy(start)} ${tidy(output)}C${tidy(before)} ${tidy(output)} ${tidy(start - 4)} ${tidy(middle)} ${tidy(before - 4)} ${tidy(middle)}`;
   scene.add("output this-head", flow(path, "av-v", 3.5, {x: before + 4, y: middle, towards: "right"}));
 }

@@ -10,6 +10,9 @@ import {entryTold, exponentials, weightTold} from "./told.js";
  * @import {Lane, Opened, Pair} from "./numbers.js"
  * @import {Said, Scene} from "./scene.js" */
 
+// What the title of the weights and its button take.
+const TITLE = 86;
+
 /** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number, room: number}} RowSpans */
 
 const GAP = 34;
@@ -51,7 +54,7 @@ function spansOf({row: {x, width}}, lanes) {
   const wide = Math.max(40, longest * SIGN + 20);
   const scores = x + wide + 6;
   const half = width - wide - GAP - 10;
-  const full = half * 0.52;
+  const full = Math.max(half * 0.4, Math.min(half * 0.52, half - TITLE));
   return {words: x, scores, soft: scores + full + GAP / 2, weights: scores + full + GAP, wide, full, room: half - full};
 }
 

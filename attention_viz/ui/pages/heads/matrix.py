@@ -1,15 +1,16 @@
 """The chosen head's matrix: what a click keeps, and what a pen marks."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy
 import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz import views
-from attention_viz.analysis.blocks import call_blocks
+from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.analysis.places import after_the_sound
-from attention_viz.analysis.signed import has_channels
+from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.explorer.chart_payload import Grid
 from attention_viz.serving.runs import Run
 from attention_viz.trace.tokens import Tokens
@@ -46,10 +47,10 @@ def show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words
         with place.picture():
             if shows_photo(shown, atlas.stream) and not board:
                 show_photo(shown, state, atlas.stream)
-            elif board or atlas.mixes:
-                _draw_figure(atlas, shown, state, choice, words, board=board, arrived=arrived)
+            elif board:
+                _draw_board(atlas, shown, state, choice, words)
             else:
-                _draw_grid(atlas, shown, state, words)
+                _draw_grid(atlas, shown, state, words, arrived=arrived)
     if board:
         show_board_pen("heads-one", atlas.trace.query_tokens(atlas.stream))
     if not readings.is_raw(state):
@@ -60,16 +61,16 @@ def show_matrix(atlas: Atlas, run: Run, state: State, choice: HeadsChoice, words
         )
 
 
-def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
-    """Draw the weights or a reading of them, of an audio only the frames that it has."""
+def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str, *, arrived: bool) -> None:
+    """Draw the weights or a reading of them, of an audio only the frames that it has; `arrived` as `show_matrix`."""
     trace, stream, raw = shown.trace, atlas.stream, readings.is_raw(state)
-    blocks = call_blocks(trace.attention(state.layer, stream).head(readings.head(state)))
+    blocks = _mixer_blocks(trace, stream, state, arrived=arrived) if atlas.mixes else _blocks(trace, stream, state)
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
     names = [drawn_names(one) for one in tokens]
     rows, columns = (one if blocks.whole else spans(blocks, axis, one) for axis, one in enumerate(names))
     (down, across), values = (_heard(trace, one) if blocks.whole else None for one in tokens), blocks.values
     smallest, most = float(values.min(initial=0.0)), float(values.max(initial=0.0))
-    largest = full_colour(values, max(blocks.shape)) if smallest >= 0 else max(most, -smallest)
+    largest = max(most, -smallest) if atlas.mixes or smallest < 0 else full_colour(values, max(blocks.shape))
     notes = [f"{note}." for note in [block_note(blocks)] if note]
     if most > largest:
         notes.append(f"The deepest colour is {largest:.3g} or more; the largest weight is {weight_text(most)}.")
@@ -81,7 +82,7 @@ def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
         columns=columns[:across],
         row_title="Queries",
         column_title="Keys",
-        scale="signed" if smallest < 0 else "weight",
+        scale=_scale(arrived=arrived, mixes=atlas.mixes, signed=smallest < 0),
         largest=largest,
         blocked=blocks.blocked[:down, :across] if blocks.blocked.any() else None,
         chosen=None if query is None or key is None else (query, key),
@@ -90,6 +91,26 @@ def _draw_grid(atlas: Atlas, shown: Run, state: State, words: str) -> None:
     show_grid(grid, "heads-one", None if query is None else _take_cell)
     if notes:
         st.caption(" ".join(notes))
+
+
+def _blocks(trace: Trace, stream: str, state: State) -> Blocks:
+    return call_blocks(trace.attention(state.layer, stream).head(readings.head(state)))
+
+
+def _mixer_blocks(trace: Trace, stream: str, state: State, *, arrived: bool) -> Blocks:
+    """Return a head's signed weights, or what arrives in it; of a layer with a matrix per channel, in all of them."""
+    mixer = mixer_of(trace, stream, state.layer)
+    if arrived and has_channels(trace, stream, state.layer):
+        return call_blocks(mixer, lambda some: some.layer_contributions.detach().float().cpu().numpy())
+    if arrived:
+        return call_blocks(mixer.head(state.head), lambda some: some.contributions.detach().float().cpu().numpy())
+    return call_blocks(mixer.head(state.head))
+
+
+def _scale(*, arrived: bool, mixes: bool, signed: bool) -> Literal["weight", "size", "signed", "mixed"]:
+    if mixes:
+        return "size" if arrived else "mixed"
+    return "signed" if signed else "weight"
 
 
 def _take_cell(cell: tuple[int, int]) -> None:
@@ -112,19 +133,16 @@ def head_figure(
     return views.heatmap(run.trace, state.layer, state.head, atlas.stream, names=names, theme=theme)
 
 
-def _draw_figure(
-    atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str, *, board: bool, arrived: bool
-) -> None:
-    """Draw signed weights, or the board for the pen."""
+def _draw_board(atlas: Atlas, shown: Run, state: State, choice: HeadsChoice, words: str) -> None:
+    """Draw the weights, for the pen."""
     trace, stream = shown.trace, atlas.stream
     tokens = trace.query_tokens(stream), trace.key_tokens(stream)
     names = max(map(len, tokens)) <= _NAMED_UP_TO
-    figure = head_figure(atlas, shown, state, arrived=arrived, names=names, theme=theme_name())
+    figure = head_figure(atlas, shown, state, arrived=False, names=names, theme=theme_name())
     lower(figure, MATRIX_HEIGHT).update_layout(title_text="", margin_t=8)
     for axis, one, direction in ((figure.layout.xaxis, tokens[1], 1), (figure.layout.yaxis, tokens[0], -1)):
         if (end := _heard(trace, one)) is not None:
             begin(axis, readable(one.written), end)
             axis.range = axis.range[::direction]
-    if board:
-        mark_drawn(figure, choice.pattern, len(tokens[0]))
+    mark_drawn(figure, choice.pattern, len(tokens[0]))
     show_picture(figure, "heads-one", f"The chosen head. {words}")

@@ -18,6 +18,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import effect_source
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.runs import Run, ask, run_request
+from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -308,7 +309,7 @@ def _nearest(before: Run, after: Run, state: State, offer: str, name: str) -> _E
 
 
 def _quoted(label: str) -> str:
-    return f"“{shortened(label.strip('· ') or label, 60)}”"
+    return f"“{set_apart(shortened(label.strip('· ') or label, 60))}”"
 
 
 def _first(

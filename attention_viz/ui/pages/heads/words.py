@@ -28,6 +28,8 @@ from attention_viz.views.style.wording import shortened, weight_text
 
 # A top rank isn't worth naming if its value is about 0.
 _NOTHING = 0.005
+# A key with less is little of its row, and one with more is most of it; as in Explore's sentence.
+_LITTLE_OF_ROW, _MOST_OF_ROW = 0.25, 0.5
 # A row is strong from this weight on one token.
 _STRONG = 0.4
 
@@ -41,14 +43,15 @@ def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
         return f"This text has too few words to show what {model}’s {count} heads do."
     several = "heads have a clear role" if named != 1 else "heads has a clear role"
     own = parts[stream].roles["role"].tolist() if stream not in trace.mixers else []
-    resting, broad = (own.count(name) for name in ("first", "broad"))
+    resting, broad = own.count("first"), jobs["role"].tolist().count("broad")
     where = resting_words(trace, stream)
     others = ""
     if resting >= broad and resting and where:
         sinks = "sinks" if " and " in where else "a sink"
         others = f"; {resting} use{'s' if resting == 1 else ''} {where} as {sinks}"
     elif broad:
-        others = f"; {broad} attend{'s' if broad == 1 else ''} almost evenly"
+        attend = ("is" if broad == 1 else "are") if trace.mixers else f"attend{'s' if broad == 1 else ''}"
+        others = f"; {broad} {attend} almost {'even' if trace.mixers else 'evenly'}"
     return f"{named or 'None'} of {model}’s {count} {several} here{others}."
 
 
@@ -62,7 +65,17 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         where = " in all channels" if mixer.per == "channel" else ""
         return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
-    return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}"
+    return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}{_aside(trace, stream, head, query, key)}"
+
+
+def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
+    """Say where most of a row goes, if that is one special token and little goes to the key."""
+    keys = trace.key_tokens(stream)
+    row = trace.attention(head[0], stream).tile(head[1], [query], range(len(keys))).nan_to_num(0).reshape(-1)
+    most = int(row.argmax())
+    if most == key or not keys.special[most] or float(row[most]) <= _MOST_OF_ROW or float(row[key]) >= _LITTLE_OF_ROW:
+        return ""
+    return f"; most, {float(row[most]):.2f}, goes to {keys.written[most]}"
 
 
 def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str, float], query: int, key: int) -> str:

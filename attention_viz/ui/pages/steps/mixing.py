@@ -50,17 +50,6 @@ def head_of(run: Run, state: State) -> MixerHead:
     return open_mixer(run.trace, *run.place(stream, state.layer, state.head), stream)
 
 
-def pair_in(opened: MixerHead, state: State) -> tuple[int, int]:
-    """Return the chosen pair, else the last token and the other key with the largest weight for it."""
-    queries, keys = opened.mixer.shape
-    if state.query is not None and state.key is not None and state.query < queries and state.key < keys:
-        return state.query, state.key
-    sizes = exact_row(opened, queries - 1).abs()
-    if keys > 1:
-        sizes[queries - 1] = -1
-    return queries - 1, int(sizes.argmax())
-
-
 def known_choices(opened: MixerHead) -> Possible:
     """Return the page's choices for this head."""
     queries, keys = opened.mixer.shape

@@ -34,7 +34,6 @@ from attention_viz.ui.pages.steps.mixing import (
     head_of,
     known_choices,
     mixes,
-    pair_in,
     show_mixer_exports,
     show_mixer_pipeline,
     show_mixer_step,
@@ -131,11 +130,11 @@ def settle(selection: Selection, study: StepsStudy) -> Selection:
     if isinstance(study.opens, AttentionVizError):
         return selection
     state, unread = selection.shared, bool(selection.part(STEP_CHOICES).unread)
+    pair = pair_of(study.run, state)
     if mixes(study.run, state):
-        mixer = head_of(study.run, state)
-        pair, known = pair_in(mixer, state), known_choices(mixer)
+        known = known_choices(head_of(study.run, state))
     else:
-        as_run, pair = study.opens.head(state), pair_of(study.run, state)
+        as_run = study.opens.head(state)
         known = Possible(possible(as_run), as_the_model(as_run), study.own(state))
     default = StepChoice(query=pair[0], key=pair[1])
     selection = answer(_with_variant(selection, own=known.own), STEP_CHOICES, known, default=default)
