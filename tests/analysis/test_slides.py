@@ -104,7 +104,7 @@ def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_
     # Of two pieces of one word: which looks at which.
     piece = pieces.index("token")
     tell = said(link_slide(trace, "encoder", 0, 0, piece, piece + 1).tell)
-    assert tell.startswith(f"The first “token” gives to the first “{pieces[piece + 1]}”: ")
+    assert tell.startswith(f"The first “token” looks at the first “{pieces[piece + 1]}”: ")
 
 
 def test_a_question_that_comes_again_says_of_which_head() -> None:
@@ -118,8 +118,8 @@ def test_a_question_that_comes_again_says_of_which_head() -> None:
 def test_a_link_that_is_no_finding_comes_first_and_is_told_whatever_it_weighs(trace: Trace) -> None:
     (slide,) = found_slides(trace, (), ("encoder", 0, 1, 1, 6))
     weight = float(trace.weights(0, 1)[1, 6])
-    assert said(slide.ask) == "How much does “cat” give to “tired”?"
-    assert said(slide.tell) == f"“cat” gives to “tired”: {weight:.2f}"
+    assert said(slide.ask) == "How much does “cat” look at “tired”?"
+    assert said(slide.tell) == f"“cat” looks at “tired”: {weight:.2f}"
     assert slide.picture is not None
     assert slide.picture.values == pytest.approx(trace.weights(0, 1)[1].tolist(), abs=1e-6)
     assert not slide.picture.cuts
@@ -163,7 +163,8 @@ def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
     assert picture.before[picture.key] == pytest.approx(float(before.weights(0, 0)[query, key]), abs=1e-6)
     (other,) = changed_slides(before, after, stream, 0, 0, query, 2, change="Nobody looks ahead.")
     assert other.ask[-1] == ("Nobody looks ahead.", "small")
-    assert f"now gives {float(after.weights(0, 0)[query, 2]):.2f} to" in said(other.tell)
+    assert "now looks at" in said(other.tell)
+    assert said(other.tell).endswith(f": {float(after.weights(0, 0)[query, 2]):.2f}")
 
 
 def test_what_may_not_be_looked_at_has_no_number_on_a_slide_so_that_no_link_has_run_to_it() -> None:
@@ -192,7 +193,7 @@ def test_the_chosen_pair_of_two_heads_comes_first_and_the_second_side_by_its_nam
     first, largest = compared_slides(comparison, (2, 1), called="in layer 0, head 1")
     assert largest == compared_slides(comparison, called="in layer 0, head 1")[0]
     weight = f"{float(trace.weights(0, 1)[2, 1]):.2f}"
-    assert said(first.tell) == f"In layer 0, head 1, “sat” gives {weight} to “cat”"
+    assert said(first.tell) == f"In layer 0, head 1, “sat” looks at “cat”: {weight}"
     assert said(first.ask).endswith(". And in layer 0, head 1?")
 
 
