@@ -8,6 +8,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import compare
+from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.slides import (
     PutIn,
     Slide,
@@ -135,6 +136,17 @@ def test_of_a_long_text_the_words_around_the_link_are_shown_and_where_some_are_l
     assert len(picture.tokens) < 20
     assert picture.cuts[0] == 0 and picture.cuts[-1] == len(picture.tokens) and len(picture.cuts) == 3
     assert "“word0 and word1" in slide.source and slide.source.endswith("…”")
+
+
+def test_the_word_that_a_sentence_says_is_written_is_on_the_line_however_far() -> None:
+    trace = av.scratch(LONG)
+    (link,) = found_slides(trace, (Finding("next word", "encoder", 0, 0, 100, 96, 0.5, (("“and”", "query"),)),))
+    said = (("“and”", "query"), (" looks at ", ""), ("“word48”", "key"))
+    one = Finding("next word", "encoder", 0, 0, 100, 96, 0.5, said, 1.0, "word3", "word5")
+    (slide,) = found_slides(trace, (one,))
+    assert link.picture is not None and slide.picture is not None
+    assert "word3" in slide.picture.tokens and "word3" not in link.picture.tokens
+    assert {"word48", "word50"} <= set(slide.picture.tokens)
 
 
 def test_a_lone_word_has_one_slide_that_says_so() -> None:

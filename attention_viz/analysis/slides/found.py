@@ -93,7 +93,7 @@ def _of_finding(trace: Trace, one: Finding) -> Slide:
         # The sentence is about all rows, and the picture has one of them.
         looking = named(trace.query_tokens(one.stream), one.query, "query")
         tell = (*tell, (f"shown: the row of {''.join(text for text, _ in looking)}", "small"))
-    slide = _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head)
+    slide = _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head, word=one.word)
     bars = shares_picture(trace, one)
     return slide if bars is None else replace(slide, picture=bars)
 
@@ -173,6 +173,7 @@ def _slide(
     tell: Sequence[Part],
     *,
     between_words: bool = False,
+    word: str = "",
 ) -> Slide:
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     own = stream != "cross" and queries == keys
@@ -182,8 +183,11 @@ def _slide(
     tokens, values, looking, seen = keys, row, query, key
     if between_words and (_in_pieces(queries, query) or _in_pieces(keys, key)):
         tokens, values, looking, seen = _of_words(trace, stream, layer, head, query, key)
+    # A sentence about a word that is written is shown with its first occurrence.
+    said = words_of(tokens)
+    also = [pieces[0] for pieces, text in zip(said.pieces, said.texts, strict=True) if word and text == word][:1]
     unit = "share of size" if stream in trace.mixers else "weight"
-    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit)
+    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit, also=also)
     slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
     return with_picture(slide, trace, stream, row, query, key)
 

@@ -191,9 +191,10 @@ def picture_of(
     before: Float[Tensor, " key"] | None = None,
     unit: str = "weight",
     asked: Sequence[str] = (),
+    also: Sequence[int] = (),
 ) -> SlidePicture:
-    """Return the part of a row that fits; numbers not finite, (key,), are blocked."""
-    needed = [key] if query is None else [query, key]
+    """Return the part of a row that fits, `also` on a line; numbers not finite, (key,), are blocked."""
+    needed = [key, *also] if query is None else [query, key, *also]
     if form == "line":
         kept = around(tokens, needed)
     else:
