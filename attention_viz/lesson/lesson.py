@@ -16,6 +16,7 @@ from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
+from attention_viz.views.style.wording import weight_text
 
 __all__ = [
     "Ask",
@@ -114,7 +115,7 @@ class Ask:
     @property
     def written(self) -> tuple[str, ...]:
         """The number shown at each bar."""
-        return self.shown or tuple(signed(value) for value in self.values)
+        return self.shown or tuple((weight_text if self.shares else signed)(value) for value in self.values)
 
     @property
     def lengths(self) -> tuple[float, ...]:
@@ -157,10 +158,10 @@ def row_asked(
     best = max(range(len(values)), key=values.__getitem__)
     # As the bars call them: of equal words each with its number.
     options = tuple(offered(labels).values())
-    taken = "itself" if best == query else short(options[best])
+    seen = "itself" if best == query else short(options[best])
     return Ask(
-        f"Which word does {short(options[query])} take most from?",
-        f"{short(options[query])} takes {signed(values[best])} from {taken}",
+        f"Which word does {short(options[query])} look at most?",
+        f"{short(options[query])} looks at {seen}: {weight_text(values[best])}",
         source,
         options,
         values,

@@ -123,8 +123,8 @@ class _SlideRow:
     def weights(self) -> Slide:
         """Show the row's weights."""
         row = _first(self.opened.weights)
-        ask = (("The softmax turns scores into weights. How much does ", ""), *self.looking, (" give to ", ""))
-        tell = (*self.looking, (" gives to ", ""), *self.seen, (": ", ""), _number(row[self.key]))
+        ask = (("The softmax turns scores into weights. How much does ", ""), *self.looking, (" look at ", ""))
+        tell = (*self.looking, (" looks at ", ""), *self.seen, (": ", ""), _number(row[self.key]))
         form = "bars" if self.query is None or self.keys.unit is Unit.PATCH else "line"
         return self.slide((*ask, *self.seen, ("?", "")), tell, picture_of(form, self.keys, row, self.query, self.key))
 

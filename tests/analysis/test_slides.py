@@ -8,6 +8,7 @@ import torch
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import compare
+from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.slides import (
     PutIn,
     Slide,
@@ -104,7 +105,7 @@ def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_
     # Of two pieces of one word: which looks at which.
     piece = pieces.index("token")
     tell = said(link_slide(trace, "encoder", 0, 0, piece, piece + 1).tell)
-    assert tell.startswith(f"The first “token” gives to the first “{pieces[piece + 1]}”: ")
+    assert tell.startswith(f"The first “token” looks at the first “{pieces[piece + 1]}”: ")
 
 
 def test_a_question_that_comes_again_says_of_which_head() -> None:
@@ -118,8 +119,8 @@ def test_a_question_that_comes_again_says_of_which_head() -> None:
 def test_a_link_that_is_no_finding_comes_first_and_is_told_whatever_it_weighs(trace: Trace) -> None:
     (slide,) = found_slides(trace, (), ("encoder", 0, 1, 1, 6))
     weight = float(trace.weights(0, 1)[1, 6])
-    assert said(slide.ask) == "How much does “cat” give to “tired”?"
-    assert said(slide.tell) == f"“cat” gives to “tired”: {weight:.2f}"
+    assert said(slide.ask) == "How much does “cat” look at “tired”?"
+    assert said(slide.tell) == f"“cat” looks at “tired”: {weight:.2f}"
     assert slide.picture is not None
     assert slide.picture.values == pytest.approx(trace.weights(0, 1)[1].tolist(), abs=1e-6)
     assert not slide.picture.cuts
@@ -135,6 +136,17 @@ def test_of_a_long_text_the_words_around_the_link_are_shown_and_where_some_are_l
     assert len(picture.tokens) < 20
     assert picture.cuts[0] == 0 and picture.cuts[-1] == len(picture.tokens) and len(picture.cuts) == 3
     assert "“word0 and word1" in slide.source and slide.source.endswith("…”")
+
+
+def test_the_word_that_a_sentence_says_is_written_is_on_the_line_however_far() -> None:
+    trace = av.scratch(LONG)
+    (link,) = found_slides(trace, (Finding("next word", "encoder", 0, 0, 100, 96, 0.5, (("“and”", "query"),)),))
+    said = (("“and”", "query"), (" looks at ", ""), ("“word48”", "key"))
+    one = Finding("next word", "encoder", 0, 0, 100, 96, 0.5, said, 1.0, "word3", "word5")
+    (slide,) = found_slides(trace, (one,))
+    assert link.picture is not None and slide.picture is not None
+    assert "word3" in slide.picture.tokens and "word3" not in link.picture.tokens
+    assert {"word48", "word50"} <= set(slide.picture.tokens)
 
 
 def test_a_lone_word_has_one_slide_that_says_so() -> None:
@@ -163,7 +175,8 @@ def test_a_mask_is_told_by_the_row_before_and_after_it() -> None:
     assert picture.before[picture.key] == pytest.approx(float(before.weights(0, 0)[query, key]), abs=1e-6)
     (other,) = changed_slides(before, after, stream, 0, 0, query, 2, change="Nobody looks ahead.")
     assert other.ask[-1] == ("Nobody looks ahead.", "small")
-    assert f"now gives {float(after.weights(0, 0)[query, 2]):.2f} to" in said(other.tell)
+    assert "now looks at" in said(other.tell)
+    assert said(other.tell).endswith(f": {float(after.weights(0, 0)[query, 2]):.2f}")
 
 
 def test_what_may_not_be_looked_at_has_no_number_on_a_slide_so_that_no_link_has_run_to_it() -> None:
@@ -192,7 +205,7 @@ def test_the_chosen_pair_of_two_heads_comes_first_and_the_second_side_by_its_nam
     first, largest = compared_slides(comparison, (2, 1), called="in layer 0, head 1")
     assert largest == compared_slides(comparison, called="in layer 0, head 1")[0]
     weight = f"{float(trace.weights(0, 1)[2, 1]):.2f}"
-    assert said(first.tell) == f"In layer 0, head 1, “sat” gives {weight} to “cat”"
+    assert said(first.tell) == f"In layer 0, head 1, “sat” looks at “cat”: {weight}"
     assert said(first.ask).endswith(". And in layer 0, head 1?")
 
 

@@ -144,7 +144,7 @@ def test_the_matrix_has_the_screen_to_itself_until_escape(show: Show, bank: Trac
     page.keyboard.press("Tab")
     expect(stage).to_be_focused()
     stage.hover(position={"x": alone["width"] * 0.58, "y": alone["height"] * 0.3})
-    expect(matrix.get_by_role("tooltip")).to_have_text("bank → river0.580")
+    expect(matrix.get_by_role("tooltip")).to_have_text("bank → river0.58")
     page.keyboard.press("Escape")
     expect(page.locator(":fullscreen")).to_have_count(0)
     expect(button).to_be_focused()

@@ -163,7 +163,7 @@ def test_the_scale_brings_the_spread_back_and_the_gradient_with_it(scene: Scene,
 @pytest.mark.parametrize("temperature", ["0.25", "1", "4"])
 def test_a_weight_is_its_exponential_in_the_sum_of_all(scene: Scene, temperature: str) -> None:
     shown = LESSONS["softmax"].show(replace(scene, choice=temperature))
-    # “bank” in the head of a real model in which it takes most from a word further off.
+    # “bank” in the head of a real model in which it looks most at a word further off.
     trace = scene.run("all-MiniLM-L6-v2", TEXT)
     call = trace.attention(0).head(4)
     entries = (call.key @ call.query[2]).double() / math.sqrt(call.query.shape[-1]) / float(temperature)
@@ -274,8 +274,8 @@ def test_the_first_lesson_names_the_largest_weight_of_the_words_that_it_says(
     }
     assert facts["among"] == next(name for name, pool in pools.items() if pool)
     most = max(row[key] for key in pools[facts["among"]])
-    assert facts["weight"] == f"{float(most):.3f}"
-    assert f"of {facts['among']} “{facts['word']}” takes most from “{facts['other']}”: {facts['weight']}" in shown.says
+    assert facts["weight"] == f"{float(most):.2f}"
+    assert f"of {facts['among']} “{facts['word']}” looks most at “{facts['other']}”: {facts['weight']}" in shown.says
     assert head in (None, (int(facts["layer"]), int(facts["head"])))
 
 

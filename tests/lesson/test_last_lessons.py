@@ -96,7 +96,7 @@ def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene
     assert light.weight == pytest.approx(float(one.weights[3].max())) and light.weight > 0.6
     assert light.length == pytest.approx(min(lengths)) and light.most == pytest.approx(max(lengths))
     told = LESSONS["limits"].show(replace(scene, choice="1")).facts["light"]
-    assert f"“of” takes most from “[CLS]”: {light.weight:.3f}" in told and "place 9 of 9" in told
+    assert f"“of” looks most at “[CLS]”: {light.weight:.3f}" in told and "place 9 of 9" in told
     # In each row of each layer, worked out cell by cell, none has a later place.
     for layer in trace.layer_numbers():
         found = []

@@ -94,7 +94,7 @@ def test_a_translator_looks_from_what_it_says_to_what_it_read(run: RunText) -> N
     assert facts["cells"] == str(queries * keys)
     assert facts["word"] == trace.query_tokens("cross").labels[int(LESSONS["cross"].control.value(scene))]
     row = max(trace.weights(0, head, "cross")[0].max().item() for head in range(4))
-    assert facts["weight"] == f"{row:.3f}"
+    assert facts["weight"] == f"{row:.2f}"
     assert LESSONS["cross"].show(Scene(TEXT, run)).facts["sentence"] != TEXT  # "flooded" isn't among its words
 
 
@@ -118,4 +118,4 @@ def test_the_weight_told_is_that_of_the_reader_s_words(scene: Scene) -> None:
     x, known, v = scratch.embed(scene.words), scratch.projections(), word_vectors(("v",), 8, 0)[0]
     row = torch.stack([v @ torch.tanh(known["query"].weight @ x[1] + known["key"].weight @ h) for h in x]).softmax(-1)
     assert (facts["word"], facts["other"]) == ("bank", scene.words[int(row.argmax())])
-    assert facts["weight"] == f"{float(row.max()):.3f}"
+    assert facts["weight"] == f"{float(row.max()):.2f}"

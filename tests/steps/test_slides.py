@@ -39,7 +39,7 @@ def test_the_way_of_a_score_is_told_step_by_step_with_the_runs_numbers(opened: O
     largest = int((call.query[2] * call.key[5]).abs().argmax())
     assert terms.startswith(f"The score is {score:.2f}: dimension {largest} gives ")
     assert scale == f"{score:.2f} ÷ √32 is {scaled:.2f}"
-    assert shares == f"“bank” gives to “river”: {weight:.2f}"
+    assert shares == f"“bank” looks at “river”: {weight:.2f}"
     assert values.startswith(f"“river” counts most: weight {weight:.2f} × a value of length ")
     assert joined.startswith("Head 4 adds most: ")
     assert all(said(one.ask).endswith("?") for one in slides)

@@ -8,8 +8,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
+from attention_viz.analysis.findings.hearing import HEARD
+from attention_viz.analysis.findings.word_regions import WORD_REGION
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import mixer_of
+from attention_viz.analysis.slides.shares import shares_picture
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,
@@ -19,6 +22,7 @@ from attention_viz.analysis.slides.slide import (
     picture_of,
     row_of,
     source_of,
+    two_digits,
     with_picture,
 )
 from attention_viz.analysis.words import words_of
@@ -26,9 +30,6 @@ from attention_viz.trace.derived import tokens_of_words
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-
-# The digits a room can read; a link so faint is told with more of them.
-_FAINT = 0.005
 
 
 def found_slides(
@@ -56,17 +57,17 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
         return _mixed_slide(trace, stream, layer, head, query, key, weight)
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     own = stream != "cross" and queries == keys
-    number = (f"{weight:.2f}" if weight >= _FAINT or weight == 0 else f"{weight:.2g}", "number")
+    number = (two_digits(weight), "number")
     alone = own and len(keys.counted) <= 1
     if alone:
         ask: tuple[Part, ...] = (("Where can ", ""), *looking, (" look, alone?", ""))
     else:
-        ask = (("How much does ", ""), *looking, (" give to ", ""), *(seen if query != key else (("itself", "key"),)))
+        ask = (("How much does ", ""), *looking, (" look at ", ""), *(seen if query != key else (("itself", "key"),)))
         ask = (*ask, ("?", ""))
     if own and query == key:
         tell = begun((*looking, (" looks at ", ""), ("itself", "key"), (": ", ""), number))
     else:
-        tell = begun((*looking, (" gives to ", ""), *seen, (": ", ""), number))
+        tell = begun((*looking, (" looks at ", ""), *seen, (": ", ""), number))
     return _slide(trace, stream, layer, head, query, key, ask, tell)
 
 
@@ -76,7 +77,7 @@ def _mixed_slide(trace: Trace, stream: str, layer: int, head: int, query: int, k
     mixer = mixer_of(trace, stream, layer)
     channels = mixer.per == "channel"
     taken = not channels and float(mixer.tile(head, [query], [key])) < 0
-    number = (f"{share:.2f}" if share >= _FAINT or share == 0 else f"{share:.2g}", "number")
+    number = (two_digits(share), "number")
     of = " of all that arrives" if channels else " of the row's size"
     ask = (("How much of ", ""), *carried, (" is carried to ", ""), *reading, ("?", ""))
     how = " is taken away from " if taken else " is carried to "
@@ -92,7 +93,9 @@ def _of_finding(trace: Trace, one: Finding) -> Slide:
         # The sentence is about all rows, and the picture has one of them.
         looking = named(trace.query_tokens(one.stream), one.query, "query")
         tell = (*tell, (f"shown: the row of {''.join(text for text, _ in looking)}", "small"))
-    return _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head)
+    slide = _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head, word=one.word)
+    bars = shares_picture(trace, one)
+    return slide if bars is None else replace(slide, picture=bars)
 
 
 def _of_words(
@@ -120,6 +123,10 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
         return ((f"Which part of the image do several heads of layer {one.layer} look at?", ""),)
     if one.kind == "regions":
         return (("Which parts of the image does ", ""), *_looking(one.parts)[1], (" look at?", ""))
+    if one.kind == WORD_REGION:
+        return (("Which part of the image does ", ""), *_looking(one.parts)[1], (" attend to?", ""))
+    if one.kind == HEARD:
+        return (("Before ", ""), *_looking(one.parts)[1], (", which third of the word’s time does it attend to?", ""))
     if FINDING_KINDS[one.kind].of_a_head:
         return ((f"What does head {one.head} of layer {one.layer} do with every {unit}?", ""),)
     if one.kind == "next word":
@@ -166,6 +173,7 @@ def _slide(
     tell: Sequence[Part],
     *,
     between_words: bool = False,
+    word: str = "",
 ) -> Slide:
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
     own = stream != "cross" and queries == keys
@@ -175,8 +183,11 @@ def _slide(
     tokens, values, looking, seen = keys, row, query, key
     if between_words and (_in_pieces(queries, query) or _in_pieces(keys, key)):
         tokens, values, looking, seen = _of_words(trace, stream, layer, head, query, key)
+    # A sentence about a word that is written is shown with its first occurrence.
+    said = words_of(tokens)
+    also = [pieces[0] for pieces, text in zip(said.pieces, said.texts, strict=True) if word and text == word][:1]
     unit = "share of size" if stream in trace.mixers else "weight"
-    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit)
+    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit, also=also)
     slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
     return with_picture(slide, trace, stream, row, query, key)
 

@@ -12,6 +12,7 @@ from attention_viz.analysis.slides.slide import (
     picture_of,
     row_of,
     source_of,
+    two_digits,
     with_picture,
 )
 from attention_viz.trace.tokens import Tokens
@@ -29,14 +30,13 @@ def changed_slides(
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     now = only_allowed(now, after, stream, layer, head, query)
     picture = picture_of("bars", keys, now, None, key, before=was)
-    gave: tuple[Part, ...] = ((f"{float(was[key]):.2f}", "number"),)
-    ask = (*looking, (" gave ", ""), *gave, (" to ", ""), *seen, (". And now?", ""))
+    ask = (*_looks(looking, seen, two_digits(float(was[key])), "looked"), (". And now?", ""))
     if change:
         ask = (*ask, (change, "small"))
     if blocked:
         tell = (*looking, (" can no longer look at ", ""), *seen, (": ", ""), ("0", "number"))
     else:
-        tell = (*looking, (" now gives ", ""), (f"{float(now[key]):.2f}", "number"), (" to ", ""), *seen)
+        tell = _looks(looking, seen, two_digits(float(now[key])), "now looks")
     slide = Slide(begun(ask), begun(tell), picture, source_of(after, f"layer {layer}, head {head}", picture))
     return (with_picture(slide, after, stream, now, query, key),)
 
@@ -75,10 +75,10 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     asking = named(before.trace.query_tokens(before.stream), queries.one[query] or 0, "query")
     asked = named(before.trace.key_tokens(before.stream), keys.one[key] or 0, "key")
     numbers = (float(one[query, key]) for one in (comparison.weights, comparison.other_weights))
-    first, second = (f"{number:.2f}".replace("-", "−") for number in numbers)
+    first, second = map(two_digits, numbers)
     mixes = before.mixes or side.mixes
-    ask = begun((*_gives(asking, asked, first, mixes=mixes), (f". And {called}?", "")))
-    tell = begun(((f"{called}, ", ""), *_gives(looking, seen, second, mixes=mixes)))
+    ask = begun((*_sees(asking, asked, first, mixes=mixes), (f". And {called}?", "")))
+    tell = begun(((f"{called}, ", ""), *_sees(looking, seen, second, mixes=mixes)))
     unit = "share of size" if mixes else "weight"
     picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was, unit=unit, asked=firsts)
     slide = Slide(ask, tell, picture, _source(before, side, picture))
@@ -88,10 +88,14 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     return with_picture(slide, side.trace, side.stream, now, place, theirs.index(key))
 
 
-def _gives(query: tuple[Part, ...], key: tuple[Part, ...], number: str, *, mixes: bool) -> tuple[Part, ...]:
+def _sees(query: tuple[Part, ...], key: tuple[Part, ...], number: str, *, mixes: bool) -> tuple[Part, ...]:
     if mixes:
         return (*query, (" receives ", ""), *key, (", share of size ", ""), (number, "number"))
-    return (*query, (" gives ", ""), (number, "number"), (" to ", ""), *key)
+    return _looks(query, key, number)
+
+
+def _looks(query: tuple[Part, ...], key: tuple[Part, ...], number: str, verb: str = "looks") -> tuple[Part, ...]:
+    return (*query, (f" {verb} at ", ""), *key, (": ", ""), (number, "number"))
 
 
 def _words(axis: AlignedAxis, tokens: Tokens) -> list[int]:

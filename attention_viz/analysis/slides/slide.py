@@ -28,6 +28,8 @@ _LONGEST_TOKEN = 16
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 
+# A positive weight below this would read as 0.
+_FAINT = 0.005
 # Letters of a text that fit into a line of small print.
 _LONGEST_SENTENCE = 90
 
@@ -147,6 +149,11 @@ def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
     return ((f"{text[:1].upper()}{text[1:]}", role), *rest)
 
 
+def two_digits(weight: float) -> str:
+    """Write a weight with the digits that a room can read, "0.58"; "<0.01" if that would be 0."""
+    return "<0.01" if 0 < weight < _FAINT else f"{weight:.2f}".replace("-", "−")
+
+
 def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
     """Return one row's weights, (key,), from its call if possible; of a mixer, their shares of its size."""
     if stream in trace.mixers:
@@ -184,9 +191,10 @@ def picture_of(
     before: Float[Tensor, " key"] | None = None,
     unit: str = "weight",
     asked: Sequence[str] = (),
+    also: Sequence[int] = (),
 ) -> SlidePicture:
-    """Return the part of a row that fits; numbers not finite, (key,), are blocked."""
-    needed = [key] if query is None else [query, key]
+    """Return the part of a row that fits, `also` on a line; numbers not finite, (key,), are blocked."""
+    needed = [key, *also] if query is None else [query, key, *also]
     if form == "line":
         kept = around(tokens, needed)
     else:

@@ -10,14 +10,14 @@ from torch import Tensor
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots, line_spots, short
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts
+from attention_viz.lesson.words import counted, in_words, offered, quoted, texts
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.trace import Layer, Trace
 from attention_viz.views import alignment, looks
-from attention_viz.views.style.wording import one_line, readable
+from attention_viz.views.style.wording import one_line, readable, weight_text
 
 _LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"
@@ -55,8 +55,8 @@ def _ask_cross(scene: Scene) -> Ask:
     best = max(range(len(values)), key=values.__getitem__)
     word = short(said[query])
     return Ask(
-        f"To write {word}, which word of the source does a translator take most from?",
-        f"{word} takes {signed(values[best])} from {short(read[best])}",
+        f"To write {word}, which word of the source does a translator look at most?",
+        f"{word} looks at {short(read[best])}: {weight_text(values[best])}",
         f"the toy “{_MODEL}”, head {head}: from its translation to the source",
         tuple(offered(read).values()),
         tuple(values),
@@ -84,9 +84,9 @@ def _show_cross(scene: Scene) -> Shown:
         "said": counted(len(target), "token"),
         "read": counted(len(read), "token"),
         "lengths": _EQUAL if len(target) == len(read) else _UNEQUAL,
-        "weight": f"{float(rows[head, key]):.3f}",
+        "weight": weight_text(float(rows[head, key])),
     }
-    says = f"“{facts['word']}” takes most from “{facts['source']}”: {facts['weight']}."
+    says = f"“{facts['word']}” looks most at “{facts['source']}”: {facts['weight']}."
     # Both lines are as wide as the picture.
     places = [(at + 0.5) / len(target) for at in range(len(target))]
     spots = line_spots(places, readable(target), _CONTROL_CROSS.options(scene).keys(), _SAID)
@@ -159,10 +159,10 @@ def _show_older(scene: Scene) -> Shown:
         "formula.score": r"e_{ij} = " + KINDS[kind][1],
         "kind": KINDS[kind][0],
         "one": f"{math.tanh(math.inf):.0f}",
-        "weight": f"{float(row[key]):.3f}",
+        "weight": weight_text(float(row[key])),
         "beside": _beside(scene, kind, query, key),
     }
-    taken = f"“{facts['word']}” takes most from “{facts['other']}”: {facts['weight']}."
+    taken = f"“{facts['word']}” looks most at “{facts['other']}”: {facts['weight']}."
     says = f"With random numbers and the score “{facts['kind']}”, {taken}"
     spots = bar_spots([*map(str, range(len(scene.words)))])
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots)
@@ -171,7 +171,7 @@ def _show_older(scene: Scene) -> Shown:
 def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
     other, how = ("scaled", "scaled") if kind == "dot" else ("dot", "plain")
     weight = float(_trace_older(scene, other).weights(0, 0)[query, key])
-    return f"With the {how} dot product, that weight is {weight:.3f}."
+    return f"With the {how} dot product, that weight is {weight_text(weight)}."
 
 
 _CONTROL_OLDER = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")

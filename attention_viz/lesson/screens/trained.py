@@ -158,7 +158,7 @@ def _phrase(trace: Trace, layer: int) -> str:
         return "In this layer, each word's largest weight also contributes most."
     word, other = in_words(labels[light.query]), in_words(labels[light.key])
     return (
-        f"In head {light.head}, “{word}” takes most from “{other}”: {light.weight:.3f}. But weight × value is only "
+        f"In head {light.head}, “{word}” looks most at “{other}”: {light.weight:.3f}. But weight × value is only "
         f"{light.length:.3f} long there, place {light.place} of {len(labels)}; the longest is {light.most:.3f}."
     )
 

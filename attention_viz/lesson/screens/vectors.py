@@ -19,6 +19,7 @@ from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.variants import run_variant
 from attention_viz.trace.trace import Trace
 from attention_viz.views import looks, steps
+from attention_viz.views.style.wording import weight_text
 
 
 def _trace(scene: Scene) -> Trace:
@@ -47,13 +48,15 @@ def _show_why(scene: Scene) -> Shown:
         **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers()), word=word),
         "which": "that the other pages show, too"
         if scene.head == (link.layer, link.head)
-        else f"that lets “{word}” take most from one of {link.among}, of those heads that follow no fixed place",
+        else f"that lets “{word}” look most at one of {link.among}, of those heads that follow no fixed place",
         "among": link.among,
-        "weight": f"{link.weight:.3f}",
+        "weight": weight_text(link.weight),
         "percent": f"{link.weight:.0%}",
     }
-    says = f"In layer {link.layer}, head {link.head}, of {link.among} “{word}” takes most from “{other}”"
-    return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), f"{says}: {link.weight:.3f}.")
+    says = (
+        f"In layer {link.layer}, head {link.head}, of {link.among} “{word}” looks most at “{other}”: {facts['weight']}."
+    )
+    return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), says)
 
 
 _CONTROL_WHY = Control("Query word", positioned_words, opening_word)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {restWords} from "../../../attention_viz/explorer/static/parts/bars.js";
+import {leftOutOf, restWords} from "../../../attention_viz/explorer/static/parts/bars.js";
 
 test("one special token takes its share, and several take theirs", () => {
   assert.equal(restWords(["</s>"], true, 0.04), "</s> takes 4 % of the average word\u2019s row.");
@@ -10,4 +10,19 @@ test("one special token takes its share, and several take theirs", () => {
     restWords(["The"], false, 0.5),
     "The first token, \u201cThe\u201d, takes 50 % of the average word\u2019s row.",
   );
+});
+
+test("the list says that links of words to themselves aren't in it, if the strongest would be", () => {
+  const weights = [
+    [0.9, 0.05, 0.05],
+    [0.1, 0.22, 0.68],
+    [0.3, 0.5, 0.2],
+  ];
+  const head = {at: (query, key) => weights[query][key], isBlocked: () => false};
+  const all = Int32Array.of(0, 1, 2);
+  const drawn = {rows: all, columns: all, stream: {own: true, queries: {words: Uint8Array.of(0, 1, 1)}}};
+  assert.equal(leftOutOf(drawn, head, 0.05), "Left out: each word\u2019s link to itself, up to 0.22.");
+  assert.equal(leftOutOf(drawn, head, 0.3), "");
+  assert.equal(leftOutOf({...drawn, columns: Int32Array.of(0, 2)}, head, 0.05).slice(-5), "0.20.");
+  assert.equal(leftOutOf({...drawn, stream: {...drawn.stream, own: false}}, head, 0.05), "");
 });

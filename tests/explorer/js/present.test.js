@@ -1,12 +1,12 @@
 import {test} from "node:test";
 import assert from "node:assert/strict";
 
+import {weightText} from "../../../attention_viz/explorer/static/data/scale.js";
 import {endOf} from "../../../attention_viz/explorer/static/present/bars.js";
 import {NARROW, SMALLEST, onLine, stageOf} from "../../../attention_viz/explorer/static/present/room.js";
 import {palenessOf} from "../../../attention_viz/explorer/static/present/shown.js";
 import {
   actOf,
-  forRoom,
   moved,
   pastEnd,
   readPlace,
@@ -55,7 +55,7 @@ test("a page without slides says so on one", () => {
 });
 
 test("numbers have two digits after the point and never read as 0 where they aren't", () => {
-  assert.deepEqual([0, 0.584, 1, 0.004, 0.0001, -1.25].map(forRoom), ["0.00", "0.58", "1.00", "0.004", "~0", "−1.25"]);
+  assert.deepEqual([0, 0.584, 1, 0.004, -1.25].map(weightText), ["0.00", "0.58", "1.00", "<0.01", "−1.25"]);
 });
 
 test("the smallest writing is 20 pixels and more, in any room; a stage fills it", () => {

@@ -48,6 +48,23 @@ def test_slides_of_a_picture_show_it_with_both_patches_and_the_weights_of_the_ru
     assert (np.asarray(Image.open(io.BytesIO(base64.b64decode(content)))) == cat.seen.picture.numpy()).all()
 
 
+@pytest.mark.parametrize(("model", "sample", "kind"), [(DINO, "chelsea", "regions"), (WHISPER, "window", "heard")])
+def test_bars_are_of_what_the_headlines_number_is_of(model: str, sample: str, kind: str) -> None:
+    trace = shown(model, sample)
+    found = [one for one in av.findings(trace, 9) if one.kind == kind]
+    assert found
+    for slide, one in zip(found_slides(trace, found), found, strict=True):
+        assert slide.picture is not None and slide.picture.key is not None
+        values = [value or 0 for value in slide.picture.values]
+        told = sum(values[:-1]) if kind == "regions" else values[slide.picture.key]
+        assert told == pytest.approx(one.strength, abs=1e-4) and sum(values) == pytest.approx(1, abs=1e-4)
+        assert slide.picture.tokens[-1] == "elsewhere"
+        if kind == "heard":
+            asked = "".join(text for text, _ in slide.ask)
+            assert "before “" in asked.lower() and asked.endswith(", which third of the word’s time does it attend to?")
+            assert slide.picture.tokens[slide.picture.key].removesuffix(" third") in "".join(t for t, _ in slide.tell)
+
+
 def test_the_lesson_on_a_picture_shows_it_with_the_question_and_with_the_exercise() -> None:
     scene = Scene("The cat sat", run)
     question, exercise = lesson_slides("", "", LESSONS["picture"].ask(scene), EXERCISES["region"].make(scene, 1))

@@ -134,15 +134,20 @@ function rowOf({recording, now: {stream, at}}, {query, key}) {
     : "";
 }
 
-/** Whether the sentence is of the pair that is kept: beside what is pointed at nothing may come and go.
+/** Whether the sentence is of a head's pair: beside cells that are pointed at nothing may come and go.
  * @param {ClaimView} view */
 function atRest(view) {
-  return !isPointedAt(view) && !view.told?.() && !view.recording.header.reading;
+  return !isOverCell(view) && !view.told?.() && !view.recording.header.reading;
 }
 
 /** @param {Pick<View, "store">} view */
-function isPointedAt({store: {state}}) {
-  return state.overQuery !== null || state.overKey !== null || state.preview !== null;
+function isPointedAt(view) {
+  return isOverCell(view) || view.store.state.preview !== null;
+}
+
+/** @param {Pick<View, "store">} view */
+function isOverCell({store: {state}}) {
+  return state.overQuery !== null || state.overKey !== null;
 }
 
 /** @param {ClaimView["store"]["state"]} state @param {number} channel */
@@ -163,8 +168,7 @@ function whereOf({recording, now: {stream, at}, store: {state}}) {
 /** What the chosen pair, or what is pointed at, says. @param {ClaimView} view @returns {(Node | string)[]} */
 function sentenceOf(view) {
   const {head, stream, pair, at} = view.now;
-  const {overQuery, overKey} = view.store.state;
-  const pointed = overQuery !== null || overKey !== null;
+  const pointed = isOverCell(view);
   const told = view.told?.();
   const shown = pointed && !told ? pointedAt(view) : pair;
   if (shown === null) return [];

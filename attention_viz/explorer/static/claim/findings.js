@@ -13,8 +13,8 @@ import {setApart} from "../data/spelling.js";
 
 /** @typedef {Pick<View, "store" | "recording" | "now" | "preview" | "take">} FindingsView */
 
-// So many pixels out of sight are none.
-const HIDDEN = 4;
+// So many pixels out of sight are none; so many at each end fade.
+const [HIDDEN, FADE] = [4, 48];
 // What heads do in all rows, short enough for a button; of other kinds stand the two words.
 /** @type {Record<string, string>} */
 const JOBS = {
@@ -27,6 +27,7 @@ export function createFindings(view) {
   const list = element("div", {class: "av-findings", role: "group", "aria-label": "Findings"});
   listenToFindings(view, list);
   const cue = cueMore(list);
+  let chosen = "";
   return {
     node: list,
     draw(changed) {
@@ -35,8 +36,21 @@ export function createFindings(view) {
         cue();
       }
       markChosen(view, list);
+      const pressed = /** @type {HTMLElement | null} */ (list.querySelector("[aria-pressed=true]"));
+      const next = pressed?.dataset["finding"] ?? "";
+      // What is pointed at doesn't move away.
+      if (pressed && next !== chosen && !list.matches(":hover")) requestAnimationFrame(() => uncover(list, pressed));
+      chosen = next;
     },
   };
+}
+
+/** Scroll a button of the row out from under the fade. @param {HTMLElement} list @param {HTMLElement} button */
+function uncover(list, button) {
+  const [row, own] = [list.getBoundingClientRect(), button.getBoundingClientRect()];
+  const [before, after] = [row.left + FADE - own.left, own.right - row.right + FADE];
+  if (after > 0) list.scrollLeft += Math.min(after, -before);
+  else if (before > 0) list.scrollLeft -= before;
 }
 
 /** Fade the end of a row that goes on out of sight. @param {HTMLElement} list @returns {() => void} */

@@ -100,13 +100,27 @@ function strongestBars(view, head) {
       ? `the row of ${stream.queries.names[pair.query]}: ${rowSums(head, pair.query, columns)}`
       : "";
   const rest = head instanceof MixedHead ? sums : restOf(view, head);
+  const left = words.length ? leftOutOf(view.now, head, words[words.length - 1].weight) : "";
   return element(
     "div",
     {class: "av-list av-links"},
     element("header", {}, title),
     element("ol", {}, ...bars),
-    rest ? element("p", {class: "av-quiet"}, rest) : null,
+    rest || left ? element("p", {class: "av-quiet"}, [rest, left].filter(Boolean).join(" ")) : null,
   );
+}
+
+/** That words' links to themselves aren't listed, where the strongest would be.
+ * @param {Pick<BarsView["now"], "rows" | "columns" | "stream">} drawn @param {AnyHead} head
+ * @param {number} least  of the weights that are listed */
+export function leftOutOf({rows, columns, stream: {own, queries}}, head, least) {
+  if (!own) return "";
+  const shown = new Set(columns);
+  const alone = [...rows].filter((place) => queries.words[place] && shown.has(place) && !head.isBlocked(place, place));
+  const most = Math.max(0, ...alone.map((place) => Math.abs(head.at(place, place))));
+  if (most <= Math.abs(least)) return "";
+  const told = head instanceof MixedHead ? significant(most) : weightText(most);
+  return `Left out: each word\u2019s link to itself, up to ${told}.`;
 }
 
 /** What the words' rows give to what stands for nothing in the text, as one number.

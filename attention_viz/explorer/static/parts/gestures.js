@@ -3,7 +3,7 @@
 import {arrowStep, element, focused} from "./element.js";
 import {cellUnder} from "./plot.js";
 import {MixedHead, carried, rowSums, shareOfSize, significant} from "../data/mixing.js";
-import {threeDigits} from "../data/scale.js";
+import {weightText} from "../data/scale.js";
 import {isWhole, panned, showing, zoomed} from "../data/viewport.js";
 
 /** @import {Sight} from "../overview/overview.js"
@@ -99,7 +99,7 @@ function describe(view, head, query, key) {
     const pair = element("span", {class: "av-pair"}, to, " \u2192 ", from);
     return [element("div", {class: "av-mixed"}, pair, element("span", {}, words, share), beside, sums)];
   }
-  const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key)));
+  const number = element("strong", {}, head.isBlocked(query, key) ? "blocked" : weightText(head.at(query, key)));
   return [element("span", {class: "av-pair"}, from, " \u2192 ", to), number];
 }
 

@@ -5,6 +5,7 @@ import {createTooltip} from "./tooltip.js";
 import {hatchingOf, readStyle} from "./style.js";
 import {MixedHead, carried} from "../data/mixing.js";
 import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
+import {weightText} from "../data/scale.js";
 import {positions} from "../data/tokens.js";
 
 /** @import {BlockKind} from "./blocks.js"
@@ -244,7 +245,7 @@ function roomOf(width, own) {
 function announceCell({now: {head, stream}, live}, query, key) {
   if (head === null) return;
   const [from, to] = [stream.queries.spoken[query], stream.keys.spoken[key]];
-  const weight = head.isBlocked(query, key) ? "blocked" : head.at(query, key).toFixed(3);
+  const weight = head.isBlocked(query, key) ? "blocked" : weightText(head.at(query, key));
   live.textContent =
     head instanceof MixedHead ? `${to} ${carried(head, query, key)} to ${from}` : `${from} attends to ${to}, ${weight}`;
 }
@@ -258,6 +259,6 @@ function announceRow({now: {head, columns, stream}, live}, query) {
     live.textContent = `${stream.queries.spoken[query]}: most by ${stream.keys.spoken[best]}, which ${carried(head, query, best)}`;
     return;
   }
-  const weight = head.at(query, best).toFixed(3);
+  const weight = weightText(head.at(query, best));
   live.textContent = `${stream.queries.spoken[query]} attends most to ${stream.keys.spoken[best]}, ${weight}`;
 }

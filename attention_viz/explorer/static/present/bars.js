@@ -1,15 +1,13 @@
 // A row of numbers as bars below each other; at first blind, or as they were before something was changed.
 
+import {weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
-import {forRoom} from "./slides.js";
 
 /** @import {Row} from "./slides.js"
  * @import {Room} from "./line.js" */
 
 // A bar's row is at least so high.
 export const LEAST_ROW = 44;
-// Of the longest bar: what is shorter has no number.
-const LEAST = 0.005;
 // Letters from which on a name, or what stands behind a bar, needs more room.
 const [LONG_NAME, LONG_VALUE] = [14, 6];
 
@@ -50,11 +48,10 @@ export function drawBars({tokens, values, before, dim, query, key, cuts, unit, w
     const end = endOf(value, was);
     if (value === null) track.append(after("blocked", end, share, start));
     else if (written.length) track.append(after(written[place] ?? "", end, share, start));
-    else if (place === key || value === 0 || Math.abs(value) >= LEAST * span)
-      track.append(after(forRoom(value), end, share, start));
+    else track.append(after(weightText(value), end, share, start));
     if (before.length) {
       // What a text doesn't have has no number in it, not 0.
-      const old = after(was === null ? "not there" : forRoom(was), was ?? 0, share, start);
+      const old = after(was === null ? "not there" : weightText(was), was ?? 0, share, start);
       old.className = "av-value av-blind";
       track.append(old);
     }

@@ -1,9 +1,8 @@
 // The words of a sentence on one line, and links from the one that looks; at first dashed and all alike.
 
-import {inkOn, onRamp} from "../data/scale.js";
+import {inkOn, onRamp, weightText} from "../data/scale.js";
 import {svg} from "../parts/element.js";
 import {SMALLEST, onLine} from "./room.js";
-import {forRoom} from "./slides.js";
 
 /** @import {Row} from "./slides.js"
  * @import {Colours} from "../parts/style.js" */
@@ -83,7 +82,7 @@ export function drawLine(row, room) {
  * @param {number | null} weight @param {boolean} asked  whether it is the one that is asked for */
 function textOf(weight, asked) {
   if (weight === null) return "—";
-  return asked || weight >= LEAST_TOLD ? forRoom(weight) : "";
+  return asked || weight >= LEAST_TOLD ? weightText(weight) : "";
 }
 
 /** @param {number} x @param {number} y @param {string} name @param {number} size @param {string} text */

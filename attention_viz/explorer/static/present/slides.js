@@ -105,9 +105,3 @@ export function readPlace(text, count) {
   const at = Number(found[1]) - 1;
   return at < count ? {at, step: Number(found[2]) - 1} : {at: count - 1, step: 0};
 }
-
-/** A number for a room: two digits after the point, more where it would read as 0. @param {number} value */
-export function forRoom(value) {
-  if (value === 0 || Math.abs(value) >= 0.005) return value.toFixed(2).replace("-", "\u2212");
-  return Math.abs(value) < 0.0005 ? "~0" : value.toFixed(3).replace("-", "\u2212");
-}

@@ -111,5 +111,8 @@ function named(words, picture) {
 /** @param {Words[]} words @returns {(Node | string)[]} */
 function sentence(words) {
   // A word from right to left is set apart inside its quotes, which stand as the sentence does.
-  return words.map(([text, role]) => (ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, text) : text));
+  const whole = (/** @type {string} */ text) => text.replace(/\b(layer|head|patch) (?=\d)/giu, "$1\u00a0");
+  return words.map(([text, role]) =>
+    ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, whole(text)) : whole(text),
+  );
 }

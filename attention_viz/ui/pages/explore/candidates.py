@@ -196,7 +196,8 @@ def _show_row(trace: Trace, place: tuple[int, int], position: int) -> None:
     row = trace.attention(layer, stream).head(head).rows([position]).weights[0].detach().float().cpu()
     heaviest = [int(key) for key in row.topk(min(_COUNT, len(row))).indices if row[key] > 0]
     names = drawn_names(trace.key_tokens(stream))
-    title = f"“{last}” attends to, in head {layer}·{head}"
+    which = "the last token, " if position == len(trace.query_tokens(stream)) - 1 else ""
+    title = f"In the chosen head, {layer}·{head}, {which}“{last}” attends to"
     labels, weights = [names[key] for key in heaviest], [float(row[key]) for key in heaviest]
     show_bars(Bars(labels, weights, largest=1, colour="key", title=title), f"candidates-row-{position}")
 

@@ -1,0 +1,66 @@
+"""A row's shares of what a finding's number is about: thirds of a word's time, or regions of an image."""
+
+from collections.abc import Sequence
+from itertools import count
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.findings.hearing import HEARD, THIRDS, word_thirds
+from attention_viz.analysis.findings.regions import PatchGrid, connected
+from attention_viz.analysis.findings.scene import StreamScene
+from attention_viz.analysis.findings.spots import TOGETHER
+from attention_viz.analysis.findings.word_regions import WORD_REGION
+from attention_viz.analysis.places import patch_words
+from attention_viz.analysis.slides.slide import SlidePicture
+from attention_viz.trace.trace import Trace
+
+_ELSEWHERE = "elsewhere"
+_SUBSCRIPT = ord("₀")
+
+
+def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
+    """Return bars of a finding's thirds or regions, and the rest of the row; None for other kinds."""
+    scene = StreamScene(trace, one.stream)
+    if one.kind == HEARD:
+        shares = _thirds(scene, one)
+    elif one.kind == "regions":
+        shares = _regions(scene, one)
+    elif one.kind in ("region", WORD_REGION):
+        shares = [(patch_words(scene.keys.tokens, one.key), one.strength)]
+    else:
+        return None
+    values = [value for _, value in shares]
+    labels = (*_apart([label for label, _ in shares]), _ELSEWHERE)
+    numbers = tuple(round(value, 6) for value in (*values, max(0.0, 1 - sum(values))))
+    return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, values.index(max(values)))
+
+
+def _row(scene: StreamScene, one: Finding, rows: Sequence[int]) -> Float[Tensor, " key"]:
+    weights = scene.trace.attention(one.layer, one.stream).rows(list(rows)).weights[one.head]
+    return weights.detach().double().cpu().nan_to_num(0).mean(dim=0)
+
+
+def _thirds(scene: StreamScene, one: Finding) -> list[tuple[str, float]]:
+    rows, thirds = next(found for found in word_thirds(scene) if found[0][0] == one.query)
+    row, inside = _row(scene, one, rows), torch.from_numpy(thirds)
+    return [(f"{name} third", float(row[inside == third].sum())) for third, name in enumerate(THIRDS)]
+
+
+def _regions(scene: StreamScene, one: Finding) -> list[tuple[str, float]]:
+    grid = PatchGrid.of(scene)
+    weights = grid.of_weights(_row(scene, one, [one.query]))
+    found = list[tuple[str, float]]()
+    for part in connected(weights >= TOGETHER * weights.max()):
+        heaviest = max(part, key=lambda at: float(weights[at]))
+        share = sum(float(weights[at]) for at in part)
+        found.append((patch_words(scene.keys.tokens, int(grid.positions[heaviest])), share))
+    return sorted(found, key=lambda region: -region[1])
+
+
+def _apart(labels: list[str]) -> list[str]:
+    """Number labels that come again."""
+    numbers = {label: count(1) for label in labels if labels.count(label) > 1}
+    return [f"{label}{chr(_SUBSCRIPT + next(numbers[label]))}" if label in numbers else label for label in labels]
