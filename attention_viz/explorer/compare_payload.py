@@ -100,13 +100,16 @@ def _rows(comparison: "Comparison", which: int, rows: Sequence[int]) -> Float[nu
 def paired_names(comparison: "Comparison", role: str) -> list[list[str | None]]:
     """Return each place's token in both texts, None if missing, repeated ones numbered."""
     axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
-    names = [numbered(_tokens(side, role)) for side in (comparison.one, comparison.other)]
+    both = [_tokens(side, role) for side in (comparison.one, comparison.other)]
+    names, plain = [numbered(tokens) for tokens in both], [_labels(tokens.said) for tokens in both]
     found = list[list[str | None]]()
     for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
         named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
         if None not in pair and place not in axis.substituted:
-            # One word; only one of the texts may have it again.
-            named = [max(named, key=lambda name: len(name or ""))] * 2
+            # One word, with each text's own number; a text that has it once takes the other's.
+            repeated = [one for one, own, at in zip(named, plain, pair, strict=True) if one != own[at or 0]]
+            if len({(name or "").casefold() for name in repeated}) < 2:
+                named = [repeated[0] if repeated else named[0]] * 2
         found.append(named)
     return found
 
@@ -117,7 +120,11 @@ def _tokens(side: "Side", role: str) -> "Tokens":
 
 def numbered(tokens: "Tokens") -> list[str]:
     """Return tokens as labels, repeated ones numbered."""
-    return [set_apart(name.removeprefix("·") or name) for name in number_repeats(tokens.said)]
+    return _labels(number_repeats(tokens.said))
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    return [set_apart(name.removeprefix("·") or name) for name in names]
 
 
 def _piece(piece: "TextPiece") -> list[str]:

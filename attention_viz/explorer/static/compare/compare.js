@@ -6,6 +6,7 @@ import {PairStrip} from "./pairs.js";
 import {showChanges, textLines} from "./lines.js";
 import {element} from "../parts/element.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
+import {weightText} from "../data/scale.js";
 import {numbersAt, readPayload} from "../data/payload.js";
 
 /** @import {Distances} from "./distances.js"
@@ -39,8 +40,8 @@ import {numbersAt, readPayload} from "../data/payload.js";
 /** The rows of both heads, one behind the other. @typedef {[one: Float32Array, other: Float32Array]} Rows */
 
 /** What is on the page: `shown` is the query that the page was told of or the reader chose, `pointed` one that is only
- * pointed at; `said` is the page's own sentence of it.
- * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null,
+ * pointed at, `bars` a key whose bars are; `said` is the page's own sentence of it.
+ * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null, bars: number | null,
  *   said: {phrase: Phrase, keys: KeyPlaces} | null, next: HTMLElement, texts: HTMLElement, claim: HTMLElement,
  *   aside: HTMLElement, pairs: PairStrip, distances: Distances}} Compare */
 
@@ -62,15 +63,23 @@ function createCompare(base) {
   const texts = element("ol", {class: "av-texts"});
   const claim = element("h1", {class: "av-turn", "data-testid": "compare-claim", "aria-live": "polite"});
   const aside = element("p", {class: "av-rank"});
-  const point = (/** @type {number | null} */ query) => {
-    compare.pointed = query;
+  const point = (/** @type {number | null} */ query, /** @type {number | null} */ key) => {
+    Object.assign(compare, {pointed: query, bars: key});
     drawRow(compare);
   };
   const pairs = new PairStrip({point, choose: (query) => chooseQuery(compare, query)}, base.signal);
   const distances = createDistances((layer, head) => chooseHead(compare, layer, head));
   /** @type {Compare} */
   const compare = {
-    ...{...base, header: null, rows: [new Float32Array(0), new Float32Array(0)], shown: 0, pointed: null, said: null},
+    ...{
+      ...base,
+      header: null,
+      rows: [new Float32Array(0), new Float32Array(0)],
+      shown: 0,
+      pointed: null,
+      bars: null,
+      said: null,
+    },
     ...{next, texts, claim, aside, pairs, distances},
   };
   base.root.replaceChildren(next, texts, claim, aside, pairs.node, distances.node);
@@ -87,7 +96,7 @@ function load(compare, bytes) {
   const payload = readPayload(bytes);
   const {header} = payload;
   const [one, other] = header.planes.map((place) => numbersAt(payload, place, Float32Array));
-  Object.assign(compare, {header, rows: [one, other], pointed: null, said: null});
+  Object.assign(compare, {header, rows: [one, other], pointed: null, bars: null, said: null});
   compare.next.hidden = !header.predicts;
   compare.next.textContent = "next word: …";
   compare.texts.replaceChildren(...textLines(header.sides));
@@ -115,7 +124,7 @@ function follow(compare, heard) {
   writeAside(compare, message);
   compare.distances.mark(layer, head);
   drawRow(compare);
-  if (moved) compare.pairs.reveal(keys[0] ?? keys[1] ?? compare.shown);
+  if (moved) compare.pairs.reveal(compare.shown, keys[0] ?? keys[1] ?? compare.shown);
 }
 
 /** @param {Compare} compare @param {CompareMessage} message */
@@ -126,7 +135,7 @@ function writeAside(compare, {aside = "", largest}) {
 }
 
 /** Show the row of the query that is pointed at, else of the chosen one. @param {Compare} compare */
-function drawRow({header, rows, shown, pointed, said, claim, pairs}) {
+function drawRow({header, rows, shown, pointed, bars, said, claim, pairs}) {
   if (!header) return;
   const query = pointed ?? shown;
   const at = header.rows.indexOf(query);
@@ -134,9 +143,21 @@ function drawRow({header, rows, shown, pointed, said, claim, pairs}) {
   const own = query === shown && said ? said : {phrase: header.claims[at].parts, keys: header.claims[at].keys};
   const width = header.keys.length;
   const [one, other] = rows.map((row) => row.subarray(at * width, (at + 1) * width));
-  writePhrase(claim, own.phrase);
+  writePhrase(claim, bars === null ? own.phrase : pairPhrase(header, query, bars, [one[bars], other[bars]]));
   fitClaim(claim);
   pairs.draw({one, other, query, shown, keys: own.keys});
+}
+
+/** What both heads give one key. @param {CompareHeader} header @param {number} query @param {number} key
+ * @param {number[]} weights @returns {Phrase} */
+function pairPhrase({queries, keys}, query, key, weights) {
+  const [asks, looked] = [(queries ?? keys)[query], keys[key]].map(([one, other]) => one ?? other ?? "");
+  /** @type {Phrase} */
+  const numbers = weights.flatMap((weight, side) => [
+    [`${side ? "," : ":"} ${side + 1}: `, ""],
+    Number.isFinite(weight) ? [weightText(weight), "number"] : [weight === Infinity ? "blocked" : "absent", ""],
+  ]);
+  return [[asks, "query"], [" \u2192 ", ""], [looked, "key"], ...numbers];
 }
 
 /** Fit a sentence into its place, so that nothing below it moves. @param {HTMLElement} claim */
