@@ -104,6 +104,12 @@ export function wordAt({queries, keys, units}, side, at) {
   return `${whichOf(words, at)}“${setApart(words[at])}”`;
 }
 
+/** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.
+ * @param {string} words */
+export function begun(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** What it means that a head wrote one number and that another is missing when it is silenced.
  * @param {number} direct @param {number} missing */
 export function meaningOf(direct, missing) {
