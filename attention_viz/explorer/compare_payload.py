@@ -62,6 +62,7 @@ def pack_compare(
         "sides": [{"name": side.name, "text": [_piece(piece) for piece in side.text]} for side in sides],
         "queries": None if queries == keys and one.stream != "cross" else queries,
         "keys": keys,
+        "pictures": _pictures(comparison, packet),
         "rows": list(rows),
         "claims": [{"parts": claims[at][0], "keys": claims[at][1]} for at in rows],
         "planes": planes,
@@ -71,6 +72,28 @@ def pack_compare(
         "map": None if distances is None else _map(distances),
     }
     return packet.pack(header)
+
+
+def _pictures(comparison: "Comparison", packet: Packet) -> list[dict[str, Any]] | None:
+    """Pack both images with the places of their patches among the keys; None if a side has none."""
+    # Without torch until there is a trace.
+    from attention_viz.analysis.places import patch_grid
+
+    found = list[dict[str, Any]]()
+    for side, places in ((comparison.one, comparison.keys.one), (comparison.other, comparison.keys.other)):
+        picture, keys = side.trace.seen.picture, _tokens(side, "key")
+        if picture is None or not keys.patches or keys != _tokens(side, "query"):
+            return None
+        grid, place_of = patch_grid(keys), {at: place for place, at in enumerate(places) if at is not None}
+        high, wide, _ = picture.shape
+        found.append(
+            {
+                **{"rows": high, "columns": wide, "at": packet.add(picture.contiguous().numpy().tobytes())},
+                **{"down": grid.shape[0], "across": grid.shape[1]},
+                "places": [place_of.get(at, -1) for at in grid.flatten().tolist()],
+            }
+        )
+    return found
 
 
 def rows_sent(comparison: "Comparison", wanted: Sequence[int]) -> list[int]:
