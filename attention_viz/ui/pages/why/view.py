@@ -63,7 +63,7 @@ from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
-load = load_text
+load = functools.partial(load_text, then="Computing each part’s contribution …")
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,6 +236,8 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     """Return the number, writers and experiments."""
     state, choice, run = replace(selection.shared, more=0), selection.of(WHY_CHOICES), study.run
     parts = [Part("notes", functools.partial(_show_notes, run, selection.shared, state))]
+    if not isinstance(study.number, ShownNumber):
+        study.slots.picture.place.empty()
     exports = functools.partial(show_downloads, run.trace, run.stream(state.stream), state.layer, state.head)
     slides = functools.partial(present_written, run, state, None)
     if reason := why_not(run, state):
