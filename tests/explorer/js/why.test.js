@@ -100,6 +100,8 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   assert.equal(wordAt(heard, "query", 0), "“She”");
   const turned = {...heard, queries: ["\u0639"]};
   assert.equal(wordAt(turned, "query", 0), "“\u2068\u0639\u2069”", "set apart, or the words around it change places");
+  const special = {...turned, queries: ["[CLS]"], specials: {query: [0], key: []}};
+  assert.equal(wordAt(special, "query", 0), "[CLS]", "a special token isn't a word of the text");
   assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 0.50");
 });
 

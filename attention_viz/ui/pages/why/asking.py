@@ -178,8 +178,10 @@ def _line(name: str) -> DeltaGenerator:
 
 
 def _in_quotes(tokens: Tokens, position: int) -> str:
-    """Quote a token; name a patch or frame by position, unquoted."""
+    """Quote a token; a special one is unquoted, and a patch or frame named by position."""
     written = tokens.written[position]
+    if tokens.special[position]:
+        return written
     return tokens.placed_at(position) or quoted(shortened(plain_word(written) or written))
 
 
