@@ -55,7 +55,7 @@ export class PairedPictures {
       element(
         "p",
         {class: "av-quiet"},
-        "Light: what the framed patch attends to, up to the largest weight. Press a patch to make it the query.",
+        "Light: the framed patch\u2019s weights, fully lit at the largest. Press a patch to make it the query.",
         // Equal bytes are packed once.
         pictures[0].at[0] === pictures[1].at[0] ? "" : " Choose the second image in the menu “Two images”.",
       ),
