@@ -161,10 +161,10 @@ function nothingCut({header}, matrices, run) {
 }
 
 /** A token in a sentence: which of several, and its text without the mark of the space before it; a patch by its place, a
- * special token without quotes. @param {Pick<BoardAxis, "tokens" | "placed" | "special">} axis @param {number} at @param {string} role
+ * special token without quotes. @param {Pick<BoardAxis, "tokens" | "placed"> & {special?: number[]}} axis @param {number} at @param {string} role
  * @returns {[string, HTMLElement]} */
 function token({tokens, placed, special}, at, role) {
-  return tokenParts(tokens, at, bare(tokens[at]), special.includes(at) ? tokens[at] : placed?.[at], role);
+  return tokenParts(tokens, at, bare(tokens[at]), special?.includes(at) ? tokens[at] : placed?.[at], role);
 }
 
 /** A token that begins a sentence. @param {[string, HTMLElement]} parts @returns {[string, HTMLElement]} */
