@@ -62,6 +62,7 @@ def pack_compare(
         "sides": [{"name": side.name, "text": [_piece(piece) for piece in side.text]} for side in sides],
         "queries": None if queries == keys and one.stream != "cross" else queries,
         "keys": keys,
+        "pictures": _pictures(comparison, packet),
         "rows": list(rows),
         "claims": [{"parts": claims[at][0], "keys": claims[at][1]} for at in rows],
         "planes": planes,
@@ -71,6 +72,28 @@ def pack_compare(
         "map": None if distances is None else _map(distances),
     }
     return packet.pack(header)
+
+
+def _pictures(comparison: "Comparison", packet: Packet) -> list[dict[str, Any]] | None:
+    """Pack both images with the places of their patches among the keys; None if a side has none."""
+    # Without torch until there is a trace.
+    from attention_viz.analysis.places import patch_grid
+
+    found = list[dict[str, Any]]()
+    for side, places in ((comparison.one, comparison.keys.one), (comparison.other, comparison.keys.other)):
+        picture, keys = side.trace.seen.picture, _tokens(side, "key")
+        if picture is None or not keys.patches or keys != _tokens(side, "query"):
+            return None
+        grid, place_of = patch_grid(keys), {at: place for place, at in enumerate(places) if at is not None}
+        high, wide, _ = picture.shape
+        found.append(
+            {
+                **{"rows": high, "columns": wide, "at": packet.add(picture.contiguous().numpy().tobytes())},
+                **{"down": grid.shape[0], "across": grid.shape[1]},
+                "places": [place_of.get(at, -1) for at in grid.flatten().tolist()],
+            }
+        )
+    return found
 
 
 def rows_sent(comparison: "Comparison", wanted: Sequence[int]) -> list[int]:
@@ -100,13 +123,16 @@ def _rows(comparison: "Comparison", which: int, rows: Sequence[int]) -> Float[nu
 def paired_names(comparison: "Comparison", role: str) -> list[list[str | None]]:
     """Return each place's token in both texts, None if missing, repeated ones numbered."""
     axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
-    names = [numbered(_tokens(side, role)) for side in (comparison.one, comparison.other)]
+    both = [_tokens(side, role) for side in (comparison.one, comparison.other)]
+    names, plain = [numbered(tokens) for tokens in both], [_labels(tokens.said) for tokens in both]
     found = list[list[str | None]]()
     for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
         named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
         if None not in pair and place not in axis.substituted:
-            # One word; only one of the texts may have it again.
-            named = [max(named, key=lambda name: len(name or ""))] * 2
+            # One word, with each text's own number; a text that has it once takes the other's.
+            repeated = [one for one, own, at in zip(named, plain, pair, strict=True) if one != own[at or 0]]
+            if len({(name or "").casefold() for name in repeated}) < 2:
+                named = [repeated[0] if repeated else named[0]] * 2
         found.append(named)
     return found
 
@@ -117,7 +143,11 @@ def _tokens(side: "Side", role: str) -> "Tokens":
 
 def numbered(tokens: "Tokens") -> list[str]:
     """Return tokens as labels, repeated ones numbered."""
-    return [set_apart(name.removeprefix("·") or name) for name in number_repeats(tokens.said)]
+    return _labels(number_repeats(tokens.said))
+
+
+def _labels(names: Sequence[str]) -> list[str]:
+    return [set_apart(name.removeprefix("·") or name) for name in names]
 
 
 def _piece(piece: "TextPiece") -> list[str]:

@@ -102,6 +102,7 @@ def pack_why(
         "own": streams[0] != "cross",
         "queries": _words(queries),
         "keys": _words(keys),
+        "specials": {"query": _specials(queries), "key": _specials(keys)},
         "heads": heads,
         "kinds": [kinds[layer][0] if layer in kinds else "" for layer in layers],
         "channels": [layer for layer in kinds if kinds[layer][2]],
@@ -275,6 +276,10 @@ def _words(tokens: "Tokens") -> list[str]:
     from attention_viz.trace.spelling import CONTINUES, SPACE
 
     return [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.said]
+
+
+def _specials(tokens: "Tokens") -> list[int]:
+    return [at for at, special in enumerate(tokens.special) if special]
 
 
 def _rounded(number: float | None) -> float | None:

@@ -1,5 +1,6 @@
 """The Compare page's bytes: the comparison's numbers, row by row."""
 
+import zlib
 from typing import Any
 
 import numpy
@@ -9,8 +10,16 @@ import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.texts import text_changes
 from attention_viz.explorer import compare_payload
-from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, pack_compare, rows_sent
+from attention_viz.explorer.compare_payload import (
+    ComparedSide,
+    HeadDistances,
+    numbered,
+    pack_compare,
+    paired_names,
+    rows_sent,
+)
 from attention_viz.explorer.packet import read_packet
+from tests.shipped import shown
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +93,30 @@ def test_the_map_has_every_heads_distance_and_none_where_it_cant_be_told(found: 
     )
     assert header["map"]["bits"] == [[0.25, None], [0.5, 0.125]]
     assert [layer["number"] for layer in header["map"]["layers"]] == [2, 5]
+
+
+def test_one_word_has_the_number_of_each_text_where_both_repeat_it() -> None:
+    model = av.load("induction")
+    found = av.compare(model.trace("frog moon cheese moon"), model.trace("moon frog moon cheese moon"), 1, 0)
+    names = paired_names(found, "key")
+    assert ["moon₁", "moon₂"] in names and ["moon₂", "moon₃"] in names
+    for place, pair in enumerate(names):
+        for side, axis, name in zip((found.one, found.other), (found.keys.one, found.keys.other), pair, strict=True):
+            said = numbered(side.trace.key_tokens(side.stream))
+            at = axis[place]
+            assert name is None or (at is not None and name.startswith(said[at]))
+
+
+def test_both_images_come_with_the_places_of_their_patches() -> None:
+    one, other = (shown("dinov2-small", sample) for sample in ("chelsea", "astronaut"))
+    found = av.compare(one, other, 0, 5)
+    header, body = read_packet(pack_compare(found, [0], {0: ([], (0, 0))}, (ComparedSide("1"), ComparedSide("2"))))
+    for trace, picture in zip((one, other), header["pictures"], strict=True):
+        assert trace.seen.picture is not None
+        at, length = picture["at"]
+        dots = numpy.frombuffer(zlib.decompress(body[at : at + length]), "u1")
+        assert (dots == trace.seen.picture.numpy().ravel()).all()
+        patches = trace.key_tokens(found.one.stream).patches
+        for at, (row, column) in patches.items():
+            assert found.keys.one[picture["places"][row * picture["across"] + column]] == at
+    assert header["pictures"][0]["at"] != header["pictures"][1]["at"]

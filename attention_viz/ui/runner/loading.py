@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
-from attention_viz.serving.runs import Run
+from attention_viz.serving.runs import Run, has_run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.ui.address import State
-from attention_viz.ui.parts.drawing import draw_in_place
+from attention_viz.ui.parts.drawing import draw_in_place, hold
 from attention_viz.ui.parts.readings import read_in_place
 from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.runner.page import Slots
@@ -23,12 +23,16 @@ class ReadStudy:
     shown: Run | None
 
 
-def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study) -> Run | None:
-    """Run the sentence with the slot filled; None after a problem."""
+def load_text(state: State, slots: Slots, longest: int = SETTINGS.longest_study, then: str = "") -> Run | None:
+    """Run the sentence with the slot filled; None after a problem. It stays filled if a new run has work after it."""
     picture = slots.picture
-    return draw_in_place(
+    is_new = bool(then) and not has_run(state.request, longest)
+    run = draw_in_place(
         state, picture.place, slots.height, whole=True, keep=slots.apart, stays=picture.stays, longest=longest
     )
+    if is_new and run is not None and run.fit is not None:
+        hold(state, picture.place, slots.height, then)
+    return run
 
 
 def settle_text(selection: Selection, run: Run) -> Selection:

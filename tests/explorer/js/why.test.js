@@ -100,6 +100,8 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   assert.equal(wordAt(heard, "query", 0), "“She”");
   const turned = {...heard, queries: ["\u0639"]};
   assert.equal(wordAt(turned, "query", 0), "“\u2068\u0639\u2069”", "set apart, or the words around it change places");
+  const special = {...turned, queries: ["[CLS]"], specials: {query: [0], key: []}};
+  assert.equal(wordAt(special, "query", 0), "[CLS]", "a special token isn't a word of the text");
   assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 0.50");
 });
 
@@ -124,6 +126,18 @@ test("the story of a word: who writes most, why it looks there, and what is made
   assert.equal(first.words, "0·0 contributes most: it attends to “John” and suppresses it");
   const [against] = storyOf({...header, total: -6}, new Map());
   assert.equal(against.words, "0·0 contributes most, with the opposite sign: it attends to “John” and suppresses it");
+  const elsewhere = {
+    ...header.sources,
+    "0 0": /** @type {[number, number, number][]} */ ([
+      [2, 0.9, 0.1],
+      [1, 0.1, -3],
+    ]),
+  };
+  assert.match(
+    storyOf({...header, sources: elsewhere}, new Map())[0].words,
+    /it attends to “John”, and the largest part comes from “and”$/,
+    "the word that it attends to most isn't the one that its effect comes from",
+  );
   assert.deepEqual(second.press, {pair: [0, 0, 3, 2]});
   assert.deepEqual(none, []);
   const known = storyOf(
@@ -148,15 +162,16 @@ test("the story of a score: who writes the key, or the word itself", () => {
   };
   assert.equal(
     storyOf(score, new Map())[0].words,
-    "Head 0·0 contributes most to the key, +2.90: at “to” it attends to “John”, the previous word",
+    "Head 0·0 contributes most to the key: at “to” it attends to “John”, the previous word",
   );
-  assert.match(
-    storyOf({...score, total: -6}, new Map())[0].words,
-    /most to the key, \+2\.90, against the score: at “to”/,
-  );
+  assert.match(storyOf({...score, total: -6}, new Map())[0].words, /most to the key, against the score: at “to”/);
   const itself = {...score, side: "query", groups: [{kind: "Word embedding", towards: "", sum: 8.5, lines: []}]};
   const [word, other] = storyOf(itself, new Map());
-  assert.equal(word.words, "The word “to” itself contributes most to the query: +8.50");
+  assert.match(
+    word.words,
+    /^Of the heads, 0·0 contributes most to the query: /,
+    "the headline says that the word does",
+  );
   assert.deepEqual(other.press, {side: "key"});
 });
 
@@ -173,7 +188,7 @@ test("a score is answered by the largest part that carries it, and its story beg
   assert.equal(mainPart({...score, groups: []}), null);
   const map = [[-2.9, 3.5, 0.2]];
   const [first] = storyOf({...score, map, groups: groups.slice(0, 1)}, new Map());
-  assert.match(first.words, /^Head 0·1 contributes most to the key, \+3\.50: /);
+  assert.match(first.words, /^Head 0·1 contributes most to the key: /);
 });
 
 test("each order of heads is spoken of in words of its own", () => {

@@ -3,9 +3,11 @@
 
 import {createDistances} from "./distances.js";
 import {PairStrip} from "./pairs.js";
+import {PairedPictures} from "./pictures.js";
 import {showChanges, textLines} from "./lines.js";
 import {element} from "../parts/element.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
+import {weightText} from "../data/scale.js";
 import {numbersAt, readPayload} from "../data/payload.js";
 
 /** @import {Distances} from "./distances.js"
@@ -24,6 +26,7 @@ import {numbersAt, readPayload} from "../data/payload.js";
  * @property {{name: string, text: [text: string, change?: string, number?: string][]}[]} sides
  * @property {Paired[] | null} queries  null where they are the keys
  * @property {Paired[]} keys
+ * @property {import("./pictures.js").ComparedPicture[] | null} pictures  both sides' images
  * @property {number[]} rows  the places of the queries whose rows are here
  * @property {{parts: Phrase, keys: KeyPlaces}[]} claims  a row's sentence
  * @property {[one: Place, other: Place]} planes
@@ -39,10 +42,10 @@ import {numbersAt, readPayload} from "../data/payload.js";
 /** The rows of both heads, one behind the other. @typedef {[one: Float32Array, other: Float32Array]} Rows */
 
 /** What is on the page: `shown` is the query that the page was told of or the reader chose, `pointed` one that is only
- * pointed at; `said` is the page's own sentence of it.
- * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null,
+ * pointed at, `bars` a key whose bars are; `said` is the page's own sentence of it.
+ * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null, bars: number | null,
  *   said: {phrase: Phrase, keys: KeyPlaces} | null, next: HTMLElement, texts: HTMLElement, claim: HTMLElement,
- *   aside: HTMLElement, pairs: PairStrip, distances: Distances}} Compare */
+ *   aside: HTMLElement, pairs: PairStrip, pictures: PairedPictures, distances: Distances}} Compare */
 
 // How large the sentence may be, in pixels: the first that fits.
 const CLAIM_SIZES = [28, 25, 22, 19, 17, 15, 13];
@@ -62,18 +65,27 @@ function createCompare(base) {
   const texts = element("ol", {class: "av-texts"});
   const claim = element("h1", {class: "av-turn", "data-testid": "compare-claim", "aria-live": "polite"});
   const aside = element("p", {class: "av-rank"});
-  const point = (/** @type {number | null} */ query) => {
-    compare.pointed = query;
+  const point = (/** @type {number | null} */ query, /** @type {number | null} */ key) => {
+    Object.assign(compare, {pointed: query, bars: key});
     drawRow(compare);
   };
-  const pairs = new PairStrip({point, choose: (query) => chooseQuery(compare, query)}, base.signal);
+  const hearing = {point, choose: (/** @type {number} */ query) => chooseQuery(compare, query)};
+  const [pairs, pictures] = [new PairStrip(hearing, base.signal), new PairedPictures(hearing)];
   const distances = createDistances((layer, head) => chooseHead(compare, layer, head));
   /** @type {Compare} */
   const compare = {
-    ...{...base, header: null, rows: [new Float32Array(0), new Float32Array(0)], shown: 0, pointed: null, said: null},
-    ...{next, texts, claim, aside, pairs, distances},
+    ...{
+      ...base,
+      header: null,
+      rows: [new Float32Array(0), new Float32Array(0)],
+      shown: 0,
+      pointed: null,
+      bars: null,
+      said: null,
+    },
+    ...{next, texts, claim, aside, pairs, pictures, distances},
   };
-  base.root.replaceChildren(next, texts, claim, aside, pairs.node, distances.node);
+  base.root.replaceChildren(next, texts, claim, aside, pictures.node, pairs.node, distances.node);
   watchSize(compare, () => {
     fitClaim(claim);
     distances.fit();
@@ -87,12 +99,14 @@ function load(compare, bytes) {
   const payload = readPayload(bytes);
   const {header} = payload;
   const [one, other] = header.planes.map((place) => numbersAt(payload, place, Float32Array));
-  Object.assign(compare, {header, rows: [one, other], pointed: null, said: null});
+  Object.assign(compare, {header, rows: [one, other], pointed: null, bars: null, said: null});
   compare.next.hidden = !header.predicts;
   compare.next.textContent = "next word: …";
   compare.texts.replaceChildren(...textLines(header.sides));
   showChanges(compare.texts);
   compare.pairs.build(header);
+  compare.root.classList.toggle("av-pictured", Boolean(header.pictures));
+  void compare.pictures.load(payload).then((isLoaded) => isLoaded && drawRow(compare));
   compare.distances.build(header.map);
   hearLatest(compare, follow);
   hearLatest(compare, follow, "next");
@@ -115,7 +129,10 @@ function follow(compare, heard) {
   writeAside(compare, message);
   compare.distances.mark(layer, head);
   drawRow(compare);
-  if (moved) compare.pairs.reveal(keys[0] ?? keys[1] ?? compare.shown);
+  if (!moved) return;
+  const key = keys[0] ?? keys[1] ?? compare.shown;
+  // The images show the query.
+  compare.pairs.reveal(compare.header.pictures ? key : compare.shown, key);
 }
 
 /** @param {Compare} compare @param {CompareMessage} message */
@@ -126,7 +143,7 @@ function writeAside(compare, {aside = "", largest}) {
 }
 
 /** Show the row of the query that is pointed at, else of the chosen one. @param {Compare} compare */
-function drawRow({header, rows, shown, pointed, said, claim, pairs}) {
+function drawRow({header, rows, shown, pointed, bars, said, claim, pairs, pictures}) {
   if (!header) return;
   const query = pointed ?? shown;
   const at = header.rows.indexOf(query);
@@ -134,9 +151,24 @@ function drawRow({header, rows, shown, pointed, said, claim, pairs}) {
   const own = query === shown && said ? said : {phrase: header.claims[at].parts, keys: header.claims[at].keys};
   const width = header.keys.length;
   const [one, other] = rows.map((row) => row.subarray(at * width, (at + 1) * width));
-  writePhrase(claim, own.phrase);
+  writePhrase(claim, bars === null ? own.phrase : pairPhrase(header, query, bars, [one[bars], other[bars]]));
   fitClaim(claim);
-  pairs.draw({one, other, query, shown, keys: own.keys});
+  const row = {one, other, query, shown, keys: own.keys};
+  pairs.draw(row);
+  pictures.draw(row);
+}
+
+/** What both heads give one key. @param {CompareHeader} header @param {number} query @param {number} key
+ * @param {number[]} weights @returns {Phrase} */
+function pairPhrase({queries, keys}, query, key, weights) {
+  const [asks, looked] = [(queries ?? keys)[query], keys[key]].map(([one, other]) => one ?? other ?? "");
+  /** @type {Phrase} */
+  const numbers = weights.flatMap((weight, side) => [
+    [side ? ", " : ": ", ""],
+    Number.isFinite(weight) ? [weightText(weight), "number"] : [weight === Infinity ? "blocked" : "absent", ""],
+    [` in ${side + 1}`, ""],
+  ]);
+  return [[asks, "query"], [" \u2192 ", ""], [looked, "key"], ...numbers];
 }
 
 /** Fit a sentence into its place, so that nothing below it moves. @param {HTMLElement} claim */

@@ -15,6 +15,8 @@ import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 
 // How high the map may be, how cells may grow in it, and from how wide a cell its number is written, in pixels.
 const [MAP_HEIGHT, WRITES] = [300, 34];
+// A smaller distance, in bits, is as good as none.
+const SAME = 0.0005;
 const [NUMBERED, MOST_ROW] = [{broadest: 12, largest: 240}, 52];
 
 /** @param {(layer: number, head: number) => void} choose */
@@ -34,7 +36,7 @@ export function createDistances(choose) {
   /** @type {PackedDistances | null} */
   let packed = null;
   const paint = () => {
-    if (!packed || !node.isConnected || !node.clientWidth) return;
+    if (!packed || grid.table.hidden || !node.isConnected || !node.clientWidth) return;
     const height = Math.min(MAP_HEIGHT, mostHeads(packed.layers) * MOST_ROW);
     const layout = grid.lay({width: node.clientWidth, height, ...NUMBERED});
     const {ramp} = readStyle(node).colours;
@@ -55,6 +57,12 @@ export function createDistances(choose) {
       if (!taken) return;
       name.textContent = taken.title;
       const most = Math.max(0, ...taken.bits.flat().map((one) => one ?? 0));
+      const isSame = most < SAME;
+      grid.table.hidden = isSame;
+      if (isSame) {
+        legend.textContent = "No head differs: each is 0.00 bits apart";
+        return;
+      }
       legend.textContent = `bits, 0 to ${weightText(most)}: 0 same, 1 nothing in common`;
       grid.build(taken.layers, (cell) => {
         const number = element("span", {"aria-hidden": "true"});

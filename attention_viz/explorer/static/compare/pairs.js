@@ -6,8 +6,8 @@ import {weightText} from "../data/scale.js";
 
 /** @import {CompareHeader, KeyPlaces, Paired} from "./compare.js" */
 
-/** What hears the reader: `point` a token that is pointed at, null for none, `choose` one that is pressed.
- * @typedef {{point: (query: number | null) => void, choose: (query: number) => void}} PairHearing */
+/** What hears the reader: `point` a query that is pointed at, or a key's bars; `choose` a query that is pressed.
+ * @typedef {{point: (query: number | null, key: number | null) => void, choose: (query: number) => void}} PairHearing */
 
 /** A row as it is drawn; `query` is its place, `shown` that of the chosen one.
  * @typedef {{one: Float32Array, other: Float32Array, query: number, shown: number, keys: KeyPlaces}} PairRow */
@@ -15,10 +15,14 @@ import {weightText} from "../data/scale.js";
 /** A token's column. @typedef {{node: HTMLElement, words: HTMLElement, change: HTMLElement, sides: PairSide[]}} PairColumn */
 /** @typedef {{bar: HTMLElement, number: HTMLElement, word: HTMLElement | null}} PairSide */
 
+// How often a repeated word was there before, which may differ between the texts.
+const NUMBER = /[\u2080-\u2089]+/gu;
 /** @type {Record<string, string>} */
 const TURNED_KEYS = {ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft"};
 // From how much a change is written beside its bars; no bar is as long as the track for less than this.
 const [WRITTEN_CHANGE, LEAST_TRACK] = [0.05, 0.2];
+// What the sides' numbers and the fading ends take of the strip's width.
+const BESIDE = 90;
 // A smaller weight is as good as none.
 const FAINT = 0.005;
 
@@ -42,9 +46,13 @@ export class PairStrip {
       if (place !== null) hearing.choose(place);
     });
     hear("pointerover", (event) => {
-      if (isPointing(event)) hearing.point(queryAt(event, "[data-query]:is(.av-names, .av-asks)"));
+      if (!isPointing(event)) return;
+      const query = queryAt(event, "[data-query]:is(.av-names, .av-asks)");
+      const bars = query === null ? within(event, ".av-up, .av-down") : null;
+      hearing.point(query, bars ? this.columns.findIndex(({node}) => node.contains(bars)) : null);
     });
-    hear("pointerleave", () => hearing.point(null));
+    hear("pointerleave", () => hearing.point(null, null));
+    this.frame.addEventListener("scroll", () => this.fade(), {signal});
     hear("keydown", (event) => this.walk(event));
   }
 
@@ -73,7 +81,18 @@ export class PairStrip {
     this.queries = queries ? queries.map(askingWord) : this.columns.map(({words}) => words);
     this.line.replaceChildren(...(queries ? this.queries : []));
     this.line.hidden = !queries;
+    this.frame.dir = this.strip.dir;
     this.frame.scrollLeft = 0;
+    this.fade();
+  }
+
+  /** Fade the strip where it goes on. */
+  fade() {
+    const {scrollLeft, scrollWidth, clientWidth} = this.frame;
+    const hidden = scrollWidth - clientWidth;
+    const before = Math.abs(scrollLeft);
+    this.frame.classList.toggle("av-goes-before", before > 1);
+    this.frame.classList.toggle("av-goes-after", before < hidden - 1);
   }
 
   /** @param {PairRow} row */
@@ -87,13 +106,24 @@ export class PairStrip {
     });
   }
 
-  /** Scroll a token into the strip's middle. @param {number} place */
-  reveal(place) {
-    const {columns, frame, turned} = this;
-    const column = columns[place]?.node;
-    if (!column || frame.scrollWidth <= frame.clientWidth) return;
-    const middle = column.offsetLeft + (column.offsetWidth - frame.clientWidth) / 2;
-    frame.scrollLeft = turned ? middle - (frame.scrollWidth - frame.clientWidth) : middle;
+  /** Scroll the query into the strip's middle, with its key where both fit. @param {number} query @param {number} key */
+  reveal(query, key) {
+    const {columns, frame, queries} = this;
+    const asks = columns[query]?.words === queries[query];
+    if (!asks) queries[query]?.scrollIntoView({block: "nearest", inline: "center"});
+    const ends = [asks ? query : key, key].flatMap((at) => columns[at]?.node ?? []);
+    if (ends.length && frame.scrollWidth > frame.clientWidth) {
+      const [left, right] = [
+        Math.min(...ends.map((node) => node.offsetLeft)),
+        Math.max(...ends.map((node) => node.offsetLeft + node.offsetWidth)),
+      ];
+      const [first] = ends;
+      const fits = right - left <= frame.clientWidth - BESIDE;
+      const middle = fits ? (left + right) / 2 : first.offsetLeft + first.offsetWidth / 2;
+      // In a line from right to left, places to the left are below 0.
+      frame.scrollLeft = middle - frame.clientWidth / 2;
+    }
+    this.fade();
   }
 }
 
@@ -122,7 +152,7 @@ function pairColumn([one, other], query) {
   });
   const of = query === null ? {} : {"data-query": query};
   const node = element("div", {class: "av-column", ...of}, sides[0].track, words, change, sides[1].track);
-  node.classList.toggle("av-differs", one !== other);
+  node.classList.toggle("av-differs", one?.replace(NUMBER, "") !== other?.replace(NUMBER, ""));
   return {node, words, change, sides: sides.map(({bar, number}) => ({bar, number, word: null}))};
 }
 

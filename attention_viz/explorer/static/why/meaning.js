@@ -2,6 +2,7 @@
 
 import {headInFull, isMixer, meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
+import {setApart} from "../data/spelling.js";
 import {element} from "../parts/element.js";
 
 /** @import {Place, WhyView} from "./map.js"
@@ -26,7 +27,7 @@ export function drawWords(header, place) {
         {
           class: weight < 0 ? "av-heard av-away" : "av-heard",
           style: `--av-weight: ${Math.round((Math.abs(weight) / size) * 100)}%`,
-          "data-looks": header.own && at === header.at ? "" : null,
+          "data-looks": header.own && at === header.at ? (header.side === "key" ? "key" : "query") : null,
         },
         word,
       ),
@@ -56,6 +57,16 @@ export function drawWords(header, place) {
   );
 }
 
+/** What fill, bars and frame of the text mean. @param {WhyHeader} header @param {Place} place */
+export function drawWordsLegend(header, place) {
+  const [frame, fill] = [
+    header.side === "key" ? "key" : "query",
+    isMixer(header, place) ? "signed weight" : "attention",
+  ];
+  const words = `fill: ${fill} \u00b7 bars: contribution, up adds, down subtracts`;
+  return element("p", {class: "av-note"}, words, header.own ? ` \u00b7 frame: the ${frame}` : "");
+}
+
 /** The chosen head in words. @param {WhyHeader} header @param {WhyView} view */
 export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, writes}) {
   const name = `${layer} ${head}`;
@@ -64,10 +75,10 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   const after = numbers.get(name);
   const most = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
   const named = headInFull(header, [layer, head]).replace("l", "L");
-  const title = element("h3", {}, `${named}: `, amount(wrote), " direct");
+  const title = element("h3", {}, `${named}: `, amount(wrote), " direct in all");
   if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
-    ? `At ${wordAt(header, "query", header.at)} it ${actionOf(header, [layer, head], most)}, which contributes ${signed(most[2])}.`
+    ? `Its largest part: at ${wordAt(header, "query", header.at)} it ${actionOf(header, [layer, head], most)}, which contributes ${signed(most[2])}.`
     : "It contributes nothing here.";
   return element(
     "section",
@@ -92,7 +103,7 @@ function actionOf(header, place, [at, weight]) {
  * @param {[string[], string[]] | undefined} writes */
 function wordsOf(writes) {
   if (!writes?.[0].length) return [];
-  const [promoted, suppressed] = writes.map((words) => words.map((word) => `\u201c${word}\u201d`).join(", "));
+  const [promoted, suppressed] = writes.map((words) => words.map((word) => `\u201c${setApart(word)}\u201d`).join(", "));
   return [
     element(
       "p",

@@ -26,6 +26,7 @@ import {setApart} from "../data/spelling.js";
  * @property {{query: string, key: string}} units  what those are that look, and those that are looked at
  * @property {string[]} queries
  * @property {string[]} keys
+ * @property {{query: number[], key: number[]}} [specials]  where special tokens are, such as [CLS]
  * @property {number[]} heads
  * @property {string[]} [kinds]  of each layer, what it is without a softmax, such as "gated delta"; else empty
  * @property {number[]} [channels]  the layers whose channels count as one head
@@ -94,14 +95,20 @@ export function tiny(number) {
   return `${digit}×10${raised}`;
 }
 
-/** What stands at a place: a word in quotes, told apart where it stands in the text several times; a patch or a frame.
- * @param {Pick<WhyHeader, "queries" | "keys" | "units">} header
+/** What stands at a place: a special token as it is, a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+ * @param {Pick<WhyHeader, "queries" | "keys" | "units" | "specials">} header
  * @param {"query" | "key"} side  whether it looks or is looked at
  * @param {number} at */
-export function wordAt({queries, keys, units}, side, at) {
+export function wordAt({queries, keys, units, specials}, side, at) {
   const words = side === "key" ? keys : queries;
-  if (units[side] !== "word") return whichOf(words, at) + words[at];
+  if (units[side] !== "word" || specials?.[side].includes(at)) return whichOf(words, at) + words[at];
   return `${whichOf(words, at)}“${setApart(words[at])}”`;
+}
+
+/** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.
+ * @param {string} words */
+export function begun(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** What it means that a head wrote one number and that another is missing when it is silenced.

@@ -2,7 +2,7 @@
 
 import {drawExchange, drawPrepared} from "./exchange.js";
 import {drawKeys} from "./keys.js";
-import {plainNumber, signed, wordAt} from "./reading.js";
+import {begun, plainNumber, signed, wordAt} from "./reading.js";
 import {ahead, inWords, partName, partsOf, rowsOf, sumInWords, turnedInWords, verdictOf} from "./verdict.js";
 import {element} from "../parts/element.js";
 
@@ -60,16 +60,11 @@ function headline(header, split, mine, names, other) {
   return element(
     "h1",
     {class: "av-question"},
-    ...[element("span", {class: "av-query"}, capital(query)), ` ${verb} `, blue(key)],
+    ...[element("span", {class: "av-query"}, begun(query)), ` ${verb} `, blue(key)],
     ...(than ? [" to ", blue(than)] : []),
     ` ${reason} `,
     element("small", {}, sumInWords(mine, names, header.units.key)),
   );
-}
-
-/** @param {string} words */
-function capital(words) {
-  return words[0].toUpperCase() + words.slice(1);
 }
 
 /** What decides: only differences between keys do. @param {WhyHeader} header @param {SplitHeader} split

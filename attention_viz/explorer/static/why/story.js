@@ -1,6 +1,6 @@
 // The number as a story of a few steps, each computed; a press shows what it tells of.
 
-import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, signed, wordAt} from "./reading.js";
+import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {Place} from "./map.js"
@@ -31,7 +31,7 @@ function ofWord(header, silenced, top) {
   /** @type {StoryStep[]} */
   const steps = [
     {
-      words: `${nameOfHead(header, top)} contributes most${against}: it ${doesWith(header, top)} and ${writes(header, top)}`,
+      words: `${nameOfHead(header, top)} contributes most${against}: it ${doesWith(header, top)}${writes(header, top)}`,
       press: {head: top},
     },
     {
@@ -67,7 +67,6 @@ function carrierOf({map, listed, total}, largest) {
 function ofPair(header, largest) {
   const top = carrierOf(header, largest);
   const wrote = header.map[top[0]][top[1]];
-  const embedding = header.groups.find(({kind}) => kind.toLowerCase() === `${header.unit} embedding`);
   const side = header.side === "query" ? "query" : "key";
   const other = side === "key" ? "query" : "key";
   const looked = lookedAt(header, top);
@@ -75,10 +74,7 @@ function ofPair(header, largest) {
   const against = wrote * header.total < 0 ? ", against the score" : "";
   const main = mainPart(header);
   const whole = main && main.kind !== "Heads" ? "Of the heads, " : "Head ";
-  const most =
-    main && main.kind === embedding?.kind
-      ? `The ${header.unit} ${wordAt(header, side, header.at)} itself contributes most to the ${side}: ${signed(main.sum)}`
-      : `${whole}${nameOfHead(header, top)} contributes most to the ${side}, ${signed(wrote)}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
+  const most = `${whole}${nameOfHead(header, top)} contributes most to the ${side}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `What contributes to the ${other}?`, press: {side: other}},
@@ -90,13 +86,16 @@ function lookedAt(header, place) {
   return mainSource(header, place)?.[0] ?? 0;
 }
 
-/** For which of the two words a head writes, where it looks at one of them.
- * @param {WhyHeader} header @param {Place} place */
+/** What a head does for the two words: where it looks at one of them, that; else the word that most comes from, if it
+ * is another. @param {WhyHeader} header @param {Place} place */
 function writes(header, place) {
-  const wrote = header.map[place[0]][place[1]];
-  const word = `“${header.keys[lookedAt(header, place)]}”`;
-  if (word !== header.more && word !== header.less) return `contributes ${signed(wrote)}`;
-  return `${(word === header.more) === wrote > 0 ? "promotes" : "suppresses"} it`;
+  const looked = lookedAt(header, place);
+  const sources = header.sources[place.join(" ")] ?? [];
+  const [most] = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
+  if (most && most[0] !== looked) return `, and the largest part comes from ${wordAt(header, "key", most[0])}`;
+  const word = wordAt(header, "key", looked).replace(/^the \S+ /, "");
+  if (word !== header.more && word !== header.less) return "";
+  return ` and ${(word === header.more) === header.map[place[0]][place[1]] > 0 ? "promotes" : "suppresses"} it`;
 }
 
 /** Whether what comes after makes up for a head that wrote something.

@@ -4,11 +4,11 @@
 
 import {drawList} from "./heads.js";
 import {drawMap} from "./map.js";
-import {drawMeaning, drawWords} from "./meaning.js";
+import {drawMeaning, drawWords, drawWordsLegend} from "./meaning.js";
 import {drawSplit} from "./split.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
-import {mainPart, plainNumber, signed, timesAsLikely, wordAt, writtenByHeads} from "./reading.js";
+import {begun, mainPart, plainNumber, signed, timesAsLikely, wordAt, writtenByHeads} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
 import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
@@ -119,6 +119,7 @@ function drawWhy(why) {
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
     drawWords(header, place),
+    drawWordsLegend(header, place),
     ...drawStory(header, silenced, (press) => pressStep(why, press)),
     element(
       "div",
@@ -136,7 +137,7 @@ function scoreTitle(header) {
   const {pair, total, more} = header;
   const named = pair
     ? [
-        element("span", {class: "av-query"}, wordAt(header, "query", pair[1])),
+        element("span", {class: "av-query"}, begun(wordAt(header, "query", pair[1]))),
         " → ",
         element("span", {class: "av-keys"}, wordAt(header, "key", pair[2])),
       ]

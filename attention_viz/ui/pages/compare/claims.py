@@ -163,6 +163,10 @@ class RowClaims:
             where = "In the second text" if self._with == f"With {key[-1][0]}" else self._with
             stays = abs(_or_0(other[first])) > abs(other[second])
             turns = " also at " if stays and not self._mixes else self._turns
+            if self.choice.what == "sentences" and _words(key) == _words(self._key(first, 0)):
+                # Two places with one name: each text counts its own.
+                where = "In the second text"
+                turns, key = f"{turns}that text’s ", [(text.removeprefix("the "), role) for text, role in key]
             end = [(f". {where}{turns}", ""), *key, (": ", ""), self._number(other[second])]
             return [*start, *end], (first, second)
         if abs(change[first]) < TELLING <= abs(change[most]):
@@ -253,6 +257,10 @@ def changed_words(one: str, other: str) -> str:
 
 def _tokens(side: Side, role: str) -> Tokens:
     return side.trace.query_tokens(side.stream) if role == "query" else side.trace.key_tokens(side.stream)
+
+
+def _words(phrase: Phrase) -> str:
+    return "".join(text for text, _ in phrase)
 
 
 def _or_0(weight: float) -> float:

@@ -68,13 +68,19 @@ def run_first(choice: CompareChoice, state: State, place: DeltaGenerator, height
     first, _ = sides(choice, state)
     if (open_trace := opening.opened()) is not None:
         return _read(state, open_trace, place)
-    return _run(first, place, height, ())
+    side = _run(first, place, height, ())
+    if side is not None:
+        place.empty()
+    return side
 
 
 def run_second(
     choice: CompareChoice, state: State, first: ShownSide | None, place: DeltaGenerator, height: int
 ) -> ShownSide | None:
-    """Return the second side; None after a problem, or if it is the first run changed."""
+    """Return the second side; None after a problem, or if it is the first run changed.
+
+    The slot keeps its progress until both sides are shown.
+    """
     _, second = sides(choice, state)
     if choice.what == "heads":
         # The same run, whether from a file or made here.
@@ -82,6 +88,7 @@ def run_second(
     if choice.what != "edit":
         return _run(second, place, height, ())
     if first is None:
+        place.empty()
         return None
     if first.from_file:
         place.info("A trace from a file can't be run again. Close it to compare with a change.")
@@ -104,10 +111,7 @@ def _run(state: State, place: DeltaGenerator, height: int, edits: tuple[Edit, ..
     except AttentionVizError as error:
         show_problem(error, place, state)
         return None
-    side = _read(state, run, place)
-    if side is not None:
-        place.empty()
-    return side
+    return _read(state, run, place)
 
 
 def _read(state: State, run: Run, place: DeltaGenerator) -> ShownSide | None:

@@ -50,6 +50,7 @@ class CompareStudy:
 
     first: ShownSide | None
     second: ShownSide | None
+    slots: Slots
     comparison: Comparison | AttentionVizError | None = None
 
 
@@ -58,12 +59,14 @@ def load(state: State, slots: Slots) -> CompareStudy:
     begin_edits()
     arrive(visit.shared())
     choice = visit.chosen(COMPARE_CHOICES)
-    if seeks_head(choice, visit.here().selection) and not has_shown():
-        hold(sides(choice, state)[1], slots["other"], HEIGHT, "Finding the head that differs most …")
+    if not has_shown():
+        seeks = seeks_head(choice, visit.here().selection)
+        doing = "Finding the head that differs most …" if seeks else ""
+        hold(sides(choice, state)[1], slots["other"], HEIGHT, doing)
     first = run_first(choice, state, slots["one"], HEIGHT)
     if choice.what == "edit" and first is not None and not first.from_file:
         begin_with_change(first.run, state)
-    return CompareStudy(first, run_second(choice, state, first, slots["other"], HEIGHT))
+    return CompareStudy(first, run_second(choice, state, first, slots["other"], HEIGHT), slots)
 
 
 def settle(selection: Selection, study: CompareStudy) -> Selection:
@@ -139,7 +142,7 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
     """Return a row of both heads; if incomparable, the available heads."""
     first, second = study.first, study.second
     if first is not None and second is not None and isinstance(study.comparison, Comparison):
-        return [Part("rows", functools.partial(show_rows, choice, in_shares(study.comparison), first, second))]
+        return [Part("rows", functools.partial(_show_both_rows, study.slots, choice, study.comparison, first, second))]
     said = functools.partial(st.caption, "The difference appears once both sides can be shown.")
     if isinstance(study.comparison, AttentionVizError):
         said = functools.partial(raise_again, study.comparison)
@@ -148,6 +151,13 @@ def _pair(choice: CompareChoice, study: CompareStudy) -> list[Part]:
         if side is not None:
             parts.append(Part(slot, functools.partial(show_alone, choice, side, slot)))
     return parts
+
+
+def _show_both_rows(
+    slots: Slots, choice: CompareChoice, comparison: Comparison, first: ShownSide, second: ShownSide
+) -> None:
+    show_rows(choice, in_shares(comparison), first, second)
+    slots["other"].empty()
 
 
 def _show_exports(choice: CompareChoice, comparison: Comparison) -> None:

@@ -18,7 +18,7 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.first_layer import Exchanged, PreparedPair
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import Words, named_token
-from attention_viz.trace.spelling import CONTINUES, SPACE
+from attention_viz.trace.spelling import CONTINUES, SPACE, set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -100,8 +100,12 @@ def word_question(run: Run, state: State, choice: WhyChoice) -> WordQuestion:
             (second,) = _names(state, tokens, [against])
     except AttentionVizError as error:
         return WordQuestion(offered, first, second or another, row, error)
-    number = NamedNumber(Logit(token, at, against), f"“{shortened(first)}”", f"“{shortened(second)}”", at)
+    number = NamedNumber(Logit(token, at, against), _quoted(first), _quoted(second), at)
     return WordQuestion(offered, first, second, row, number)
+
+
+def _quoted(word: str) -> str:
+    return f"“{set_apart(shortened(word))}”"
 
 
 def pick_words(question: WordQuestion, run: Run, state: State) -> None:
@@ -174,8 +178,10 @@ def _line(name: str) -> DeltaGenerator:
 
 
 def _in_quotes(tokens: Tokens, position: int) -> str:
-    """Quote a token; name a patch or frame by position, unquoted."""
+    """Quote a token; a special one is unquoted, and a patch or frame named by position."""
     written = tokens.written[position]
+    if tokens.special[position]:
+        return written
     return tokens.placed_at(position) or quoted(shortened(plain_word(written) or written))
 
 

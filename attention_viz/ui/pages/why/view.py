@@ -63,7 +63,7 @@ from attention_viz.ui.runner.loading import load_text
 from attention_viz.ui.runner.page import Part, Parts, Slots, raise_again
 from attention_viz.ui.selection import SHARED, Filled, Selection, resolve, update
 
-load = load_text
+load = functools.partial(load_text, then="Computing each part’s contribution …")
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +235,7 @@ def _writer(run: Run, of: Score, streams: tuple[str, ...], choice: WhyChoice) ->
 def view(study: WhyStudy, selection: Selection) -> Parts:
     """Return the number, writers and experiments."""
     state, choice, run = replace(selection.shared, more=0), selection.of(WHY_CHOICES), study.run
-    parts = [Part("notes", functools.partial(_show_notes, run, selection.shared, state))]
+    parts = [Part("notes", functools.partial(_show_notes, study, selection.shared, state))]
     exports = functools.partial(show_downloads, run.trace, run.stream(state.stream), state.layer, state.head)
     slides = functools.partial(present_written, run, state, None)
     if reason := why_not(run, state):
@@ -265,9 +265,11 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     return Parts(parts, exports=exports, slides=None if waits else slides, runs=[("", run)])
 
 
-def _show_notes(run: Run, chosen: State, state: State) -> None:
-    show_notes(run, state)
-    _show_cell(run, state)
+def _show_notes(study: WhyStudy, chosen: State, state: State) -> None:
+    if not isinstance(study.number, ShownNumber):
+        study.slots.picture.place.empty()
+    show_notes(study.run, state)
+    _show_cell(study.run, state)
     if chosen.more and chosen.facts.continues_text:
         tell("This page explains only the text that you typed, without the tokens that the model added.")
 
