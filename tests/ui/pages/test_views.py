@@ -152,7 +152,7 @@ def test_why_opens_a_next_word_of_a_model_that_was_trained_and_of_no_file() -> N
     assert "trace from a file" in why.why_not(Run(drawn.trace), selection.shared)
     own = opened(model="scratch", text="the cat")
     assert "random weights" in why.why_not(run(own), own.shared)
-    assert slots(why.view(why.WhyStudy(Run(drawn.trace), None), selection)) == ["notes", "picture"]  # pyright: ignore
+    assert slots(why.view(why.WhyStudy(Run(drawn.trace), None), selection)) == ["notes", "board"]  # pyright: ignore
 
 
 def test_why_shows_cross_attention_in_place_of_an_encoder_that_says_nothing() -> None:
