@@ -27,7 +27,7 @@ _FIRST_LAYER, _FIRST_HEAD = OPENINGS[_FIRST_MODEL]
 _OPENED = {
     "dinov2-small": {"layer": 10, "head": 4},
     "shapes": {"layer": 1, "head": 0, "stream": "decoder"},
-    "whisper-tiny.en": {"layer": 2, "head": 4, "stream": "cross"},
+    "whisper-tiny.en": {"layer": 3, "head": 4, "stream": "cross"},
 }
 
 # Sentences for every model that has none of its own.

@@ -5,10 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import attention_viz as av
 from attention_viz.serving.permissions import kind
 from attention_viz.serving.settings import SETTINGS, Settings
 from attention_viz.sources import CATALOGUE, of_text
-from attention_viz.ui.address import DEFAULT, State, read_address, write_address
+from attention_viz.ui.address import DEFAULT, State, opened_on, read_address, write_address
+from tests.shipped import shown
 
 
 def test_an_empty_address_opens_on_a_ready_example() -> None:
@@ -110,3 +112,10 @@ def test_a_limit_that_is_no_whole_number_is_refused_by_its_name(monkeypatch: pyt
     monkeypatch.setenv("ATTENTION_VIZ_LONGEST_TEXT", given)
     with pytest.raises(ValueError, match="ATTENTION_VIZ_LONGEST_TEXT must be"):
         Settings.from_environment()
+
+
+@pytest.mark.parametrize("name", ["dinov2-small", "whisper-tiny.en"])
+def test_pickers_show_from_the_start_the_head_of_the_examples_first_finding(name: str) -> None:
+    first = av.findings(shown(name, CATALOGUE[name].samples[0]))[0]
+    head = {"layer": first.layer, "head": first.head, "stream": first.stream}
+    assert opened_on(name).items() <= head.items()
