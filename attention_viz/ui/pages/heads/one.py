@@ -176,7 +176,10 @@ def _show_linking(atlas: Atlas, state: State) -> None:
     if pair is None:
         return
     queries, keys = atlas.trace.query_tokens(atlas.stream), atlas.trace.key_tokens(atlas.stream)
-    names = f"{named(queries, pair[0])} ({pair[0]})", f"{named(keys, pair[1])} ({pair[1]})"
+    # In full: of many patches in one part of the image, these two.
+    names = [
+        f"{tokens.placed_at(at) or named(tokens, at)} ({at})" for tokens, at in zip((queries, keys), pair, strict=True)
+    ]
     if any(stream in atlas.trace.mixers for stream in atlas.parts):
         words = f"{names[0]} has the largest share of {names[1]}"
     else:

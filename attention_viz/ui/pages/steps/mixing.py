@@ -329,8 +329,13 @@ def _bar(number: float, ends: tuple[float, float]) -> str:
     whole = (high - low) or 1.0
     zero, width = -low / whole, abs(number) / whole
     side, left = ("minus", zero - width) if number < 0 else ("plus", zero)
-    axis = f'<i style="left: {zero:.1%}"></i>'
-    return f'{axis}<div class="mixer-{side}" style="left: {left:.1%}; width: {width:.1%}"></div>'
+    axis = f'<i style="{_placed(left=zero)}"></i>'
+    return f'{axis}<div class="mixer-{side}" style="{_placed(left=left, width=width)}"></div>'
+
+
+def _placed(**share: float) -> str:
+    """Return declarations, each a share of the box around."""
+    return "; ".join(f"{name}: {value:.1%}" for name, value in share.items())
 
 
 def _strip(vector: Tensor) -> str:
@@ -338,8 +343,8 @@ def _strip(vector: Tensor) -> str:
     longest = float(vector.abs().max()) or 1.0
     bars = list[str]()
     for number in vector.tolist():
-        height = 50 * abs(number) / longest
-        bars.append(f'<i style="top: {50 - height * (number > 0):.1f}%; height: {height:.1f}%"></i>')
+        height = 0.5 * abs(number) / longest
+        bars.append(f'<i style="{_placed(top=0.5 - height * (number > 0), height=height)}"></i>')
     words = f"{len(bars)} dimensions, the largest {weight_text(longest)} from 0"
     spans = "".join(f"<span>{bar}</span>" for bar in bars)
     return f'<div class="mixer-strip" role="img" aria-label="{html.escape(words)}">{spans}</div>'

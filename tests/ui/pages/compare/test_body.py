@@ -191,7 +191,7 @@ def test_the_first_slide_is_about_the_headlines_words(screen: Screen) -> None:
     screen.back_to(f"/compare?{BANK}&other={RIVER.replace(' ', '+').replace('river', 'city')}&layer=5&head=2")
     query, *_ = re.findall("“(.+?)”", claim_of(screen))
     asked = "".join(text for text, _ in screen.slides[0]["ask"])
-    assert asked.startswith(f"“{query}” gives ")
+    assert asked.startswith(f"“{query}” looks at ")
     screen.back_to(
         f"/compare?{BANK}&other={RIVER.replace(' ', '+').replace('river', 'city')}&layer=5&head=2&query=8&key=3"
     )

@@ -46,7 +46,7 @@ def test_a_photo_is_taken_and_shown_and_a_patch_under_the_pointer_tells_what_it_
     picture.hover(position={"x": 40, "y": 40})
     expect(claim).to_contain_text(re.compile("^The patch at the upper left"))
     page.get_by_role("radio", name="attended by").check()
-    pointed_at(picture, claim, "give the patch at the upper left|Nothing looks at")
+    pointed_at(picture, claim, "patch at the upper left is looked at|Nothing looks at")
     page.get_by_role("button", name="chelsea.jpg").click()
     camera = page.get_by_text("Camera", exact=True)
     camera.click()

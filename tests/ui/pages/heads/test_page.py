@@ -20,6 +20,7 @@ from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address.cells import from_code
 from attention_viz.views import head_map
+from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 from tests.pages import exported
 
@@ -224,17 +225,17 @@ def test_a_metric_changes_the_colours_and_the_address_which_reproduces_them(
     page = stay(plain_but())
     cells = page.locator('[data-testid="atlas"] .av-cell')
     choose(page, "Metric", "Previous token", idle)
-    expect(cells).to_have_text([f"{value:.2f}" for value in across(table)["previous"]], use_inner_text=True)
+    expect(cells).to_have_text([weight_text(value) for value in across(table)["previous"]], use_inner_text=True)
     switch(page, "Patterns", idle)
     assert parameters(page)["metric"] == "previous" and parameters(page)["view"] == "patterns"
     expect(cells.first.locator("canvas")).to_be_visible()
     expect(cells).to_have_text([""] * 72, use_inner_text=True)
     page.go_back()
     idle(page)
-    expect(cells).to_have_text([f"{value:.2f}" for value in across(table)["previous"]], use_inner_text=True)
+    expect(cells).to_have_text([weight_text(value) for value in across(table)["previous"]], use_inner_text=True)
     page.go_back()
     idle(page)
-    expect(cells).to_have_text([f"{value:.2f}" for value in across(table)["entropy"]], use_inner_text=True)
+    expect(cells).to_have_text([weight_text(value) for value in across(table)["entropy"]], use_inner_text=True)
 
 
 def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
@@ -276,7 +277,7 @@ def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     traces = [minilm.trace(text) for text in (BANK, *texts)]
     mean = av.head_table(traces)
     cells = page.locator('[data-testid="atlas"] .av-cell')
-    assert cells.all_inner_texts() == [f"{value:.2f}" for value in across(mean)["entropy"]]
+    assert cells.all_inner_texts() == [weight_text(value) for value in across(mean)["entropy"]]
     expect(page.get_by_text("Numbers are means over 3 texts")).to_be_visible()
     top = av.find_heads(traces, "bank", "river").iloc[0]
     expect(page.get_by_text(f"2 of the 3 texts have both words. On these, layer {top['layer']:.0f}")).to_be_visible()
@@ -299,7 +300,7 @@ def test_other_models_are_shown(stay: OpenPage, address: str, heads: int | None)
     cells = page.locator('[data-testid="atlas"] .av-cell')
     if heads is None:
         table = av.head_table(av.load("translation").trace(parameters(page)["text"]), "cross")
-        assert cells.all_inner_texts() == [f"{value:.2f}" for value in across(table)["entropy"]]
+        assert cells.all_inner_texts() == [weight_text(value) for value in across(table)["entropy"]]
     elif heads:
         expect(cells).to_have_count(heads)
     else:

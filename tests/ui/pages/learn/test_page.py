@@ -21,7 +21,7 @@ def parameters(page: Page) -> dict[str, str]:
 def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(open_page: OpenPage) -> None:
     page = open_page("/learn?guess=shown")
     text = page.locator(".st-key-learn-text")
-    expect(text).to_contain_text("from “river”")
+    expect(text).to_contain_text("at “river”")
     for part in (".st-key-learn-bars-all", ".st-key-learn-step-exercise"):
         area = page.locator(part).bounding_box()
         assert area is not None
