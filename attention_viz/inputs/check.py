@@ -165,6 +165,6 @@ def unpadded(stream: str, inputs: Mapping[str, Tensor]) -> Tensor | None:
         return None  # its positions aren't the text's
     decodes = "decoder_input_ids" in inputs and stream != "encoder"
     mask = inputs.get("decoder_attention_mask" if decodes else "attention_mask")
-    if stream in ("picture", "sound") or (not decodes and "input_ids" not in inputs):
+    if not decodes and "input_ids" not in inputs:
         return None  # of samples or columns, of which several make a position
     return None if mask is None else mask[0] != 0

@@ -180,8 +180,9 @@ class Recorder:
         return output
 
     def begin_turn(self, module: nn.Module, _inputs: object = None) -> None:
-        """Count a module's turn."""
-        self._turns.begin(module)
+        """Count a module's turn, if this is the run that records."""
+        if recording.get() is self:
+            self._turns.begin(module)
 
     def end_turn(self, module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> object:
         """Close the module's call; return the turn's new output if an edit changed joined chunks, else None."""
@@ -208,12 +209,7 @@ class Recorder:
 
     def _is_chunk(self, call: Call) -> bool:
         """Return whether a call continues the last one in the same turn of its module."""
-
-        def begin(module: nn.Module, _inputs: object) -> None:
-            if recording.get() is self:
-                self.begin_turn(module)
-
-        before, self._turn = self._turn, self._turns.of(call.module, begin)
+        before, self._turn = self._turn, self._turns.of(call.module, self.begin_turn)
         if not self._open or self._open[-1].module is not call.module or self._turn != before:
             return False
         if continues(self._open[-1].attention, call.attention):
@@ -327,16 +323,12 @@ class RunEnded(BaseException):
 def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generator[None]:
     """Record the calls inside; of `modules`, the ends of turns too."""
 
-    def begin(module: nn.Module, _inputs: object) -> None:
-        if recording.get() is recorder:
-            recorder.begin_turn(module)
-
     def end(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _output: object) -> object:
         return recorder.end_turn(module, inputs, named) if recording.get() is recorder else None
 
     recorder.ending, token = frozenset(modules), recording.set(recorder)
     try:
-        with hooked(modules, end, begin, first=True):
+        with hooked(modules, end, recorder.begin_turn, first=True):
             yield
     finally:
         recording.reset(token)

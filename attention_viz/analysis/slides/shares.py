@@ -1,7 +1,6 @@
 """A row's shares of what a finding's number is about: thirds of a word's time, or regions of an image."""
 
 from collections.abc import Sequence
-from itertools import count
 
 import torch
 from jaxtyping import Float
@@ -15,10 +14,10 @@ from attention_viz.analysis.findings.spots import TOGETHER
 from attention_viz.analysis.findings.word_regions import WORD_REGION
 from attention_viz.analysis.places import patch_words
 from attention_viz.analysis.slides.slide import SlidePicture
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.trace import Trace
 
 _ELSEWHERE = "elsewhere"
-_SUBSCRIPT = ord("₀")
 
 
 def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
@@ -33,7 +32,7 @@ def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
     else:
         return None
     values = [value for _, value in shares]
-    labels = (*_apart([label for label, _ in shares]), _ELSEWHERE)
+    labels = (*number_repeats([label for label, _ in shares]), _ELSEWHERE)
     numbers = tuple(round(value, 6) for value in (*values, max(0.0, 1 - sum(values))))
     return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, values.index(max(values)))
 
@@ -58,9 +57,3 @@ def _regions(scene: StreamScene, one: Finding) -> list[tuple[str, float]]:
         share = sum(float(weights[at]) for at in part)
         found.append((patch_words(scene.keys.tokens, int(grid.positions[heaviest])), share))
     return sorted(found, key=lambda region: -region[1])
-
-
-def _apart(labels: list[str]) -> list[str]:
-    """Number labels that come again."""
-    numbers = {label: count(1) for label in labels if labels.count(label) > 1}
-    return [f"{label}{chr(_SUBSCRIPT + next(numbers[label]))}" if label in numbers else label for label in labels]

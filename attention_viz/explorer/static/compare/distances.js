@@ -15,9 +15,9 @@ import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 
 // How high the map may be, how cells may grow in it, and from how wide a cell its number is written, in pixels.
 const [MAP_HEIGHT, WRITES] = [300, 34];
+const [NUMBERED, MOST_ROW] = [{broadest: 12, largest: 240}, 52];
 // A smaller distance, in bits, is as good as none.
 const SAME = 0.0005;
-const [NUMBERED, MOST_ROW] = [{broadest: 12, largest: 240}, 52];
 
 /** @param {(layer: number, head: number) => void} choose */
 export function createDistances(choose) {
