@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attention_viz.errors import UnusableSound
+from attention_viz.inputs.media.files import existing
 from attention_viz.trace.provenance import renamed
 
 __all__ = ["LONGEST", "SILENCE", "Sound"]
@@ -23,7 +24,6 @@ _RATES = (1_000, 768_000)
 _MOST_CHANNELS = 64
 # The most samples decoded, over all channels: 0.4 GB.
 _MOST_SAMPLES = 100_000_000
-_LARGEST_FILE = 2_000_000_000
 
 
 class Sound:
@@ -61,7 +61,7 @@ class Sound:
             raise UnusableSound(f"start must be a finite number of seconds, 0 or more; got {start!r}")
         if isinstance(source, str | PathLike):
             self.name = Path(source).name
-            source = _existing(fspath(source))
+            source = existing(fspath(source), "audio", "audio", UnusableSound)
         if isinstance(source, Path | bytes):
             if rate is not None:
                 raise UnusableSound(f"{self.name} has its own rate; leave out rate={rate!r}")
@@ -102,20 +102,6 @@ class Sound:
     def __repr__(self) -> str:
         """Return its name, length and rate."""
         return f"Sound({self.name!r}, {self.seconds:.2f} s at {self.rate:,} samples per second)"
-
-
-def _existing(path: str) -> Path:
-    try:
-        found = Path(path)
-        if not found.is_file():
-            raise UnusableSound(f"no audio file at {path[:200]!r}; check the path")
-        if (size := found.stat().st_size) > _LARGEST_FILE:
-            raise UnusableSound(f"{found.name} has {size:,} bytes; use at most {_LARGEST_FILE:,}")
-    except (OSError, ValueError) as error:
-        if isinstance(error, UnusableSound):
-            raise
-        raise UnusableSound(f"can't read audio at {path[:200]!r}: {error}") from None
-    return found
 
 
 def _decoded(source: Path | bytes, name: str, start: float) -> tuple[NDArray[np.float32], int, float]:

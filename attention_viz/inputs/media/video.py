@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attention_viz.errors import AttentionVizError, UnusablePicture, UnusableVideo
+from attention_viz.errors import UnusablePicture, UnusableVideo
 from attention_viz.inputs.media.decoding import Decoded, decoded
+from attention_viz.inputs.media.files import existing
 from attention_viz.inputs.media.picture import Picture
 
 __all__ = ["MOST_FRAMES", "MOST_FRAME_PIXELS", "Video"]
@@ -18,7 +19,6 @@ __all__ = ["MOST_FRAMES", "MOST_FRAME_PIXELS", "Video"]
 # The most frames of a video, and the most pixels of all its frames: 0.3 GB.
 MOST_FRAMES = 128
 MOST_FRAME_PIXELS = 100_000_000
-_LARGEST_FILE = 2_000_000_000
 _RATES = (0.01, 240.0)
 # Frames per second that are read from a file, and that a list of frames has if you name no rate.
 _OF_FILE, _OF_FRAMES = 2.0, 1.0
@@ -60,7 +60,7 @@ class Video:
         self.name, self.start = "video", float(start)
         if isinstance(source, str | PathLike):
             self.name = Path(source).name
-            source = _existing(fspath(source))
+            source = existing(fspath(source), "video", "a video", UnusableVideo)
         if isinstance(source, Path | bytes):
             self.rate = float(_OF_FILE if rate is None else rate)
             found = decoded(source, self.name, self.rate, self.start, MOST_FRAMES, MOST_FRAME_PIXELS)
@@ -96,20 +96,6 @@ def _check_times(rate: object, start: object) -> None:
         raise UnusableVideo(f"rate must be {least:g} to {most:g} frames per second; got {rate!r}")
     if type(start) not in (int, float) or not (isfinite(seconds := float(str(start))) and seconds >= 0):
         raise UnusableVideo(f"start must be a finite number of seconds, 0 or more; got {start!r}")
-
-
-def _existing(path: str) -> Path:
-    try:
-        found = Path(path)
-        if not found.is_file():
-            raise UnusableVideo(f"no video file at {path[:200]!r}; check the path")
-        if (size := found.stat().st_size) > _LARGEST_FILE:
-            raise UnusableVideo(f"{found.name} has {size:,} bytes; use at most {_LARGEST_FILE:,}")
-    except (OSError, ValueError) as error:
-        if isinstance(error, AttentionVizError):
-            raise
-        raise UnusableVideo(f"can't read a video at {path[:200]!r}: {error}") from None
-    return found
 
 
 def _notes(found: Decoded, rate: float, start: float) -> tuple[str, ...]:

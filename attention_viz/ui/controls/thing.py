@@ -127,11 +127,16 @@ def _end(state: State) -> None:
     st.stop()
 
 
-def _samples(medium: InputKind, state: State) -> None:
+def samples_of(state: State, medium: InputKind) -> list[str]:
+    """Return the names of a model's own samples; without any, of all samples of a medium."""
     entry = CATALOGUE.get(state.model)
     own = entry.samples if entry is not None else ()
+    return list(own or (name for name, one in SAMPLES.items() if one.kind == medium))
+
+
+def _samples(medium: InputKind, state: State) -> None:
     with st.container(horizontal=True, gap="xsmall", key="samples"):
-        for name in own or [name for name, one in SAMPLES.items() if one.kind == medium]:
+        for name in samples_of(state, medium):
             st.button(
                 plain(f"Sample – {SAMPLES[name].shows}"),
                 key=f"sample-{name}",

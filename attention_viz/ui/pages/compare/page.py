@@ -15,7 +15,6 @@ from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import title_of
-from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -25,7 +24,7 @@ from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.edits_choice import CHANGES_OR_NONE
 from attention_viz.ui.controls.pickers import ControlRow
-from attention_viz.ui.controls.thing import ask_another
+from attention_viz.ui.controls.thing import ask_another, samples_of
 from attention_viz.ui.pages.compare.choice import (
     COMPARE_CHOICES,
     KINDS,
@@ -105,9 +104,7 @@ def show_pickers(state: State) -> DeltaGenerator:
 
 
 def _second_picture(choice: CompareChoice) -> None:
-    entry = CATALOGUE.get(visit.shared().model)
-    names = [*(entry.samples if entry is not None else ())]
-    names = names or [name for name, one in SAMPLES.items() if one.kind == InputKind.PICTURE]
+    names = samples_of(visit.shared(), InputKind.PICTURE)
     names += [choice.other_picture] * (choice.other_picture not in names)
     _select(
         "Second image",
