@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from attention_viz.edits.kinds.masks import Allow
 from attention_viz.trace.seen import Seen
 from attention_viz.trace.tokens import Tokens
 
@@ -16,8 +17,6 @@ _WHERE = (
     ("on the left", "near the centre", "on the right"),
     ("at the lower left", "at the bottom", "at the lower right"),
 )
-
-
 _SIDES = (
     ("to its upper left", "above it", "to its upper right"),
     ("to its left", "near it", "to its right"),
@@ -37,6 +36,15 @@ def patch_grid(tokens: Tokens) -> Int[Tensor, "row column"]:
 def patches_beside_words(tokens: Tokens) -> frozenset[int]:
     """Return the positions of an image's patches beside words; none of an image alone."""
     return frozenset(tokens.patches) if any(at not in tokens.patches for at in tokens.counted) else frozenset()
+
+
+def without_patches(tokens: Tokens, positions: Sequence[int], stream: str | None = None) -> Allow:
+    """Return the edit that hides patches: beside words from the words, in an image alone from all positions."""
+    pictured = patches_beside_words(tokens)
+    asking = torch.tensor([at for at in range(len(tokens)) if at not in pictured])
+    allowed = torch.ones(2 * (len(tokens),), dtype=torch.bool)
+    allowed[asking[:, None], torch.tensor(positions)] = False
+    return Allow(allowed, stream=stream)
 
 
 def where_words(down: float, across: float) -> str:

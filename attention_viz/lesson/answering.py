@@ -11,9 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.places import patch_grid
+from attention_viz.analysis.places import patch_grid, without_patches
 from attention_viz.analysis.slides import ShownPicture, picture_shown
-from attention_viz.edits.kinds.masks import Allow
 from attention_viz.inputs.media.shapes import COLOURS, COLUMNS, DRAWN, ROWS, Shape
 from attention_viz.lesson.scene import Scene
 from attention_viz.sources import CATALOGUE
@@ -67,9 +66,7 @@ class PictureAnswer:
         if self.blocked is None:
             return self.scene.run(SHAPES_MODEL, self.question.text, picture=self.question.sample)
         tokens = PictureAnswer(self.scene, self.question).tokens
-        allowed = torch.ones(2 * (len(tokens),), dtype=torch.bool)
-        allowed[max(tokens.patches) + 1 :, _positions(tokens, self.blocked)] = False
-        edits = (Allow(allowed, stream=_STREAM),)
+        edits = (without_patches(tokens, _positions(tokens, self.blocked), _STREAM),)
         return self.scene.run(SHAPES_MODEL, self.question.text, picture=self.question.sample, edits=edits)
 
     @property

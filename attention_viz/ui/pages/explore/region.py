@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import streamlit as st
-import torch
 
-from attention_viz.edits.kinds.masks import Allow
+from attention_viz.analysis.places import without_patches
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, candidates, run_request
 from attention_viz.trace.spelling import set_apart
@@ -73,10 +72,8 @@ def _blocked(run: Run, state: State, patches: Sequence[int]) -> Run:
     request = replace(state.request, more=0)
     tokens = run_request(request).trace.key_tokens(run.words)
     positions = _positions(run)
-    allowed = torch.ones(2 * (len(tokens),), dtype=torch.bool)
-    asking = [at for at in range(len(tokens)) if not run.beside or at not in tokens.patches]
-    allowed[torch.tensor(asking)[:, None], torch.tensor([positions[one] for one in patches])] = False
-    return run_request(request, edits=(Allow(allowed, stream=run.words if run.beside else None),))
+    hidden = without_patches(tokens, [positions[one] for one in patches], run.words if run.beside else None)
+    return run_request(request, edits=(hidden,))
 
 
 def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) -> None:
