@@ -12,8 +12,8 @@ def existing(path: str, kind: str, one: str, refusal: type[AttentionVizError]) -
     """Return a file's path.
 
     Args:
-        path: where it should be.
-        kind: what it should be, "video".
+        path: the path that a person gave.
+        kind: the kind of file, "video".
         one: one of them, as a sentence names it, "a video".
         refusal: the error to raise if there is none, or it is too large.
     """
