@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import block
 from attention_viz.operation.terms import same_terms
-from attention_viz.recording.hooks import HOOKS
+from attention_viz.recording.hooks import HOOKS, as_function
 
 _CUT = ("query", "key", "value")
 
@@ -37,7 +37,7 @@ class TurnCounter:
         if module not in self._counts:
             self.begin(module)
             with HOOKS:
-                self._handles.append(module.register_forward_pre_hook(begin))
+                self._handles.append(module.register_forward_pre_hook(as_function(begin)))
         return self._counts[module]
 
     def unhook(self) -> None:
