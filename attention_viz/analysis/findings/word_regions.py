@@ -1,5 +1,6 @@
 """Image regions that single words of the text beside it attend to."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -80,14 +81,23 @@ def word_region(scene: StreamScene, layer: int, head: int, word: int) -> WordReg
     return _region(grid, grid.of_weights(weights), rows.index(word))
 
 
-def _of_layer(scene: StreamScene, layer: int, rows: list[int]) -> list[tuple[int, int, int, WordRegion]]:
-    grid, best = PatchGrid.of(scene), list[tuple[int, int, int, WordRegion]]()
+def regions_by_head(
+    scene: StreamScene, layer: int, rows: list[int]
+) -> Iterator[tuple[int, list[tuple[int, WordRegion]]]]:
+    """Yield each head's number of words with content, and those with a region that stands out; `rows` are words."""
+    grid = PatchGrid.of(scene)
     content = [at for at, word in enumerate(rows) if scene.queries.kinds[word] in ("content", "pronoun")]
-    for head, maps in enumerate(grid.of_weights(_weights(scene, layer, rows))):
-        found = [(at, one) for at in content if (one := _region(grid, maps, at)) is not None and one.stands_out]
+    for maps in grid.of_weights(_weights(scene, layer, rows)):
+        found = [(rows[at], _region(grid, maps, at)) for at in content]
+        yield len(content), [(word, one) for word, one in found if one is not None and one.stands_out]
+
+
+def _of_layer(scene: StreamScene, layer: int, rows: list[int]) -> list[tuple[int, int, int, WordRegion]]:
+    best = list[tuple[int, int, int, WordRegion]]()
+    for head, (_, found) in enumerate(regions_by_head(scene, layer, rows)):
         if found:
-            at, one = max(found, key=lambda each: each[1].share * (1 - each[1].area))
-            best.append((head, rows[at], scene.queries.of_position[one.heaviest], one))
+            word, one = max(found, key=lambda each: each[1].share * (1 - each[1].area))
+            best.append((head, word, scene.queries.of_position[one.heaviest], one))
     return best
 
 
