@@ -44,9 +44,7 @@ class RegionSums:
 
     def and_then(self, other: "RegionSums") -> "RegionSums":
         """Add later texts."""
-        return RegionSums(
-            self.sums + other.sums, numpy.where(other.best[0] > self.best[0], other.best, self.best)
-        )
+        return RegionSums(self.sums + other.sums, numpy.where(other.best[0] > self.best[0], other.best, self.best))
 
     @property
     def referred(self) -> frozenset[int]:
@@ -84,7 +82,12 @@ def _of_stream(trace: Trace, stream: str) -> RegionSums:
     for layer in trace.layer_numbers(stream):
         part = RegionSums.empty(trace.head_count(layer, stream))
         for head, (words, found) in enumerate(regions_by_head(scene, layer, rows) if rows else ()):
-            part.sums[:, head] = words, len(found), sum(one.share for _, one in found), sum(one.times for _, one in found)
+            part.sums[:, head] = (
+                words,
+                len(found),
+                sum(one.share for _, one in found),
+                sum(one.times for _, one in found),
+            )
             if found:
                 word, one = max(found, key=lambda each: each[1].share * (1 - each[1].area))
                 query = scene.queries.pieces[word][-1]

@@ -111,9 +111,7 @@ class Worker:
         trace = self.model.trace(text, picture=Picture(one.path), layers=self.settings.layers)
         return _Read(number, one._replace(text=text).entry, reading), trace, len(text) < len(one.text)
 
-    def _summed(
-        self, read: Sequence[_Read], found: Mapping[int, OneText], count: int, cut: int
-    ) -> CorpusPart:
+    def _summed(self, read: Sequence[_Read], found: Mapping[int, OneText], count: int, cut: int) -> CorpusPart:
         numbers = [one.number for one in read]
         tally = Tally.of(numbers, [found[number] for number in numbers]) if read else Tally.empty(self.heads)
         tokens = sum(one.tokens for one in read)

@@ -30,6 +30,7 @@ class WordRegion:
         share: of the row's weights.
         times: its share of the weight on the image, divided by its share of the image.
         area: its share of the image.
+        patches: the number of its patches.
         heaviest: the patch with the largest weight.
         elsewhere: the largest share of another region of the same shape.
         others: the mean share that other words give to it; 0 without others.
@@ -38,6 +39,7 @@ class WordRegion:
     share: float
     times: float
     area: float
+    patches: int
     heaviest: int
     elsewhere: float
     others: float
@@ -55,7 +57,10 @@ def word_regions_of(scene: StreamScene) -> list[Candidate]:
     if not rows or not scene.alike or not scene.queries.tokens.patches:
         return []
     return [
-        Candidate(WORD_REGION, found.share * (1 - found.area), found.share, scene.stream, layer, head, word, key)
+        Candidate(
+            *(WORD_REGION, found.share * (1 - found.area), found.share, scene.stream, layer, head, word, key),
+            words=found.patches,
+        )
         for layer in scene.trace.layer_numbers(scene.stream)
         for head, word, key, found in _of_layer(scene, layer, rows)
     ]
@@ -113,11 +118,12 @@ def _region(grid: PatchGrid, maps: Float[Tensor, "row down across"], at: int) ->
     if most <= 0:
         return None
     region = _around(own >= _TOGETHER * most, own)
-    share, area = float(own[region].sum()), float(region.sum() / patches.sum())
+    count = int(region.sum())
+    share, area = float(own[region].sum()), count / int(patches.sum())
     heaviest = int(grid.positions.flatten()[own.argmax()])
     others = torch.cat([maps[:at], maps[at + 1 :]])[:, region].sum(dim=1)
     mean = float(others.mean()) if len(others) else 0.0
-    return WordRegion(share, share / seen / area, area, heaviest, _elsewhere(own, region), mean)
+    return WordRegion(share, share / seen / area, area, count, heaviest, _elsewhere(own, region), mean)
 
 
 def _around(inside: Bool[Tensor, "down across"], weights: Float[Tensor, "down across"]) -> Bool[Tensor, "down across"]:

@@ -96,9 +96,7 @@ def _paired(mine: Tokens, yours: Tokens, aligned: bool, beside: str) -> Pairs:
         )
     if not aligned or beside:
         how = "" if beside else ", or pair their shared tokens with aligned=True (--aligned on the command line)"
-        raise ShapeError(
-            f"the texts have {len(mine)} and {len(yours)} tokens; make them equally long{how}"
-        )
+        raise ShapeError(f"the texts have {len(mine)} and {len(yours)} tokens; make them equally long{how}")
     axis = align(mine, yours)
     found: list[tuple[int, int]] = []
     for place, at in enumerate(axis.one):

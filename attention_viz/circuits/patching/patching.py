@@ -101,9 +101,7 @@ class Patching:
         theirs: dict[int, Tensor] = {}
         fetched = same(bench.outputs(runs[1].inputs, 1, keeping(theirs, bench.sites)), other)
         pairs = {site: _within(bench, site, there[site], text, spots) for site in bench.sites}
-        estimates = {
-            site: to_first_order(there[site], theirs[site], slopes[site], pairs[site]) for site in bench.sites
-        }
+        estimates = {site: to_first_order(there[site], theirs[site], slopes[site], pairs[site]) for site in bench.sites}
         places = _places(bench, estimates)
         several = len({stream for stream, *_ in places}) > 1
         puts = tuple(

@@ -96,7 +96,7 @@ class PictureReader(Reader):
             raise UnusablePicture(
                 f"{self._model}'s processor can't read {picture.name} ({picture.size}): {first_line(error)}"
             ) from error
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+        tensors = tensors_in(made)
         shape = tuple(tensors[PICTURE].shape) if PICTURE in tensors else ()
         if len(shape) != 4 or shape[0] != 1:
             raise UnsupportedModel(
