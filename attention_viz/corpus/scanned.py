@@ -147,9 +147,10 @@ class Scanned:
 
         Returns:
             kind ("strongest" or "random"); tenth, for random ones the tenth of the texts by the metric's mean, from the
-            lowest; rank; text, its number; said, the text as read; picture, its image's path, if it has one; query, the position with the largest metric; key,
-            the position with its largest weight; weight, that weight, or its share of size in a layer without a
-            softmax; value, the query's metric. Queries without a letter are left out.
+            lowest; rank; text, its number; said, the text as read; picture, the path of its image, if it has one;
+            query, the position with the largest metric; key, the position with its largest weight; weight, that weight,
+            or its share of size in a layer without a softmax; value, the query's metric. Queries without a letter are
+            left out.
 
         Raises:
             ShapeError: the head or metric doesn't exist.

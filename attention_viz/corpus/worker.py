@@ -9,9 +9,9 @@ import torch
 
 from attention_viz.corpus.one_text import OneText, one_text
 from attention_viz.corpus.part import CorpusPart
-from attention_viz.corpus.tally import Tally
 from attention_viz.corpus.pictured import Pictured
 from attention_viz.corpus.regions import RegionSums
+from attention_viz.corpus.tally import Tally
 from attention_viz.errors import TextTooLong, UnsupportedModel, UnusablePicture, UnusableText
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.text import InputRow, read

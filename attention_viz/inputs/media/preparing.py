@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from attention_viz.inputs.media.remade import tensors_in
 from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.huggingface import read_both, read_processor
 

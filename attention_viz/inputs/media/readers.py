@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.remade import PICTURE, Remade
+from attention_viz.inputs.media.remade import PICTURE, Remade, tensors_in
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen

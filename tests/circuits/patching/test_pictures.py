@@ -199,7 +199,7 @@ def test_inputs_whose_positions_dont_correspond_are_refused_by_name() -> None:
     with pytest.raises(av.ShapeError, match="their image at other positions"):
         av.patch(model, wide, moved, NUMBER)
     longer = model.trace(f"{text} a cat", picture=shown[0])
-    with pytest.raises(av.ShapeError, match="make them equally long$"):
+    with pytest.raises(av.ShapeError, match=r"make them equally long$"):
         av.patch(model, wide, longer, NUMBER, aligned=True)
     with pytest.raises(av.UnusableText, match="got a text alone"):
         av.patch(model, wide, "what is this ?", NUMBER)
