@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attention_viz.cli.arguments import FORMAT, MODEL, argument, command, count, option, places
-from attention_viz.cli.given import pretrained
+from attention_viz.cli.given import model_of, pretrained
 from attention_viz.cli.output import report, show
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _TOLD_EVERY = 5.0
     option(
         "--picture",
         "NAME",
-        "column with the images' paths, for a model that reads text with images (default: picture)",
+        "column with the images' paths, for a model that reads text with images (default: text alone)",
     ),
     option("--sentences", None, "cut .txt files at the ends of sentences (default: one text per line)", is_flag=True),
     option("--workers", "N", "number of chunks to work on at once (default: the number of processors)", type=count),
@@ -68,7 +68,7 @@ def scan(arguments: SimpleNamespace) -> int:
     scan_progress = _ScanProgress()
     try:
         found = av.scan(
-            pretrained(arguments.model),
+            pretrained(arguments.model, model_of(arguments.model, alone=arguments.picture is None)),
             corpus,
             arguments.out,
             engine=arguments.engine,
