@@ -150,7 +150,7 @@ def test_an_answer_changes_if_its_shape_is_hidden_and_not_if_ground_is() -> None
 
 
 def test_the_marks_hold_on_other_images_than_the_cards() -> None:
-    """The card's own measures, by the weights that ship, on images of another seed, and of a head that doesn't count."""
+    """The card's own measures, by the weights that ship, on other images; another head fails."""
     model, words = copy.deepcopy(shipped("shapes").hf_model), shapes.tokenizer()
     looks = shapes_measures.looks(model, words, about_one())
     for word, least in (("colour", 0.97), ("shape", 0.99), ("a_colour", 0.97), ("a_shape", 0.99)):
