@@ -39,8 +39,7 @@ def patch(
 
     A copy over the same weights runs; the shared model isn't touched.
 
-    A text with an image comes as a trace, `model.trace(text, picture=…)`. The two may have other words, other images,
-    or both. Positions are paired one by one, so the texts need equally many tokens, and the images one shape.
+    Texts with images come as traces, `model.trace(text, picture=…)`, with equally many tokens and images of one shape.
 
     Source: Heimersheim & Nanda 2024, "How to use and interpret activation patching"; the estimate is that of Nanda
     2023, "Attribution Patching".
@@ -67,9 +66,8 @@ def patch(
         other_number (of the source text) and held (the kind of effect).
 
     Raises:
-        ShapeError: the texts differ in length and `aligned` is False, or share no token; their images have other shapes
-            or other positions in the text; `of` is a `Score`; its position or token doesn't exist; or `confirm` is
-            below 0.
+        ShapeError: the texts differ in length and `aligned` is False, or share no token; their images differ in shape or
+            position; `of` is a `Score`; its position or token doesn't exist; or `confirm` is below 0.
         TraceError: a trace is another model's, is edited or comes from a file, or the model has changed since.
         UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, is an encoder–decoder, has no unembedding for a logit or
