@@ -66,8 +66,8 @@ def patch(
         other_number (of the source text) and held (the kind of effect).
 
     Raises:
-        ShapeError: the texts differ in length and `aligned` is False, or share no token; their images differ in shape or
-            position; `of` is a `Score`; its position or token doesn't exist; or `confirm` is below 0.
+        ShapeError: the texts differ in length and `aligned` is False, or share no token; their images differ in shape
+            or position; `of` is a `Score`; its position or token doesn't exist; or `confirm` is below 0.
         TraceError: a trace is another model's, is edited or comes from a file, or the model has changed since.
         UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, is an encoder–decoder, has no unembedding for a logit or
