@@ -200,6 +200,6 @@ def test_the_command_scans_texts_with_images(folder: Path, tmp_path: Path, capsy
     out = ("--out", str(tmp_path / "scan"), "--format", "csv")
     assert main(("scan", "shapes", str(folder / "asked.csv"), "--picture", "picture", *out)) == 0
     printed = capsys.readouterr().out
-    assert "picture,0,0," in printed and "decoder,2,3," in printed
+    assert '"picture",0,0,' in printed and '"decoder",2,3,' in printed
     assert main(("scan", "shapes", str(folder / "asked.csv"), "--picture", "file", *out)) == 1
     assert "no column 'file'" in capsys.readouterr().err
