@@ -24,7 +24,7 @@ class Pictured(NamedTuple):
         """Read a file's sha256.
 
         Raises:
-            UnusablePicture: there is no file, or it is too large.
+            UnusablePicture: the file is missing or too large.
         """
         return cls(text, str(path), _sha256(existing(str(path), "image", "an image", UnusablePicture)))
 

@@ -22,7 +22,7 @@ ONE_REGION = "attends to one region"
 
 @dataclass(frozen=True, eq=False)
 class RegionSums:
-    """Sums per head: words, words with a region that stands out, their weight on it, and how often its area.
+    """Sums per head: words, words that attend to one region, their weight on it, and how many times its area that is.
 
     Attributes:
         sums: those four, (4, head).

@@ -124,8 +124,8 @@ class Scanned:
         """How often words attend to one region of their image, if the texts have images.
 
         Index (layer, head) of the words' stream: label, "attends to one region" if at least half of the words do;
-        words, the number of words with content after an image; regions, how many of them have a region that stands
-        out, as in [findings](findings.md); share, regions over words; weight, the mean share of the row on that
+        words, the number of words with content after an image; regions, how many of them attend to one region, as in
+        [findings](findings.md); share, regions over words; weight, the mean share of the row on that
         region; times, the mean of how many times the region's area that is; said, picture, query and key of the
         strongest word, NaN or −1 without one.
 

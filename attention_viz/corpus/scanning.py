@@ -93,7 +93,7 @@ def scan(
     Raises:
         ScanError: the folder is of another model, version, corpus or setting, is in use, or can't be written.
         UnusableText: the corpus can't be read, or has no text; or a text has no image for a model that needs one.
-        UnusablePicture: there is no file of an image.
+        UnusablePicture: the file of an image is missing.
         UnsupportedModel: our own module; or the engine is missing or fails.
         ShapeError: a number below 1, or a missing layer.
     """

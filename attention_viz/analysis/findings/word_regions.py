@@ -89,7 +89,7 @@ def word_region(scene: StreamScene, layer: int, head: int, word: int) -> WordReg
 def regions_by_head(
     scene: StreamScene, layer: int, rows: list[int]
 ) -> Iterator[tuple[int, list[tuple[int, WordRegion]]]]:
-    """Yield each head's number of words with content, and those with a region that stands out; `rows` are words."""
+    """Yield each head's number of words with content, and those that attend to one region; `rows` are words."""
     grid = PatchGrid.of(scene)
     content = [at for at, word in enumerate(rows) if scene.queries.kinds[word] in ("content", "pronoun")]
     for maps in grid.of_weights(_weights(scene, layer, rows)):

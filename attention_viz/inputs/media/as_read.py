@@ -89,7 +89,7 @@ def _counts(tensors: Mapping[str, Tensor], made: Mapping[str, Any]) -> list[str]
 
 
 def resized_to(picture: Pixels, size: tuple[int, int]) -> Pixels:
-    """Return an image of so many rows and columns."""
+    """Return an image in this size, (rows, columns)."""
     from PIL import Image
 
     if picture.shape[:2] == size:
