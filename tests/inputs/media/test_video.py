@@ -222,14 +222,16 @@ def test_huge_frames_are_refused_before_decoding(film: Path, monkeypatch: pytest
 
 
 def test_a_decoder_without_memory_isnt_reported_as_a_broken_file(film: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def decode(*_: object) -> None:
-        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+    class Decoder:
+        @staticmethod
+        def open(*_: object, **_options: object) -> None:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     request = Message(
         {"name": "film.mp4", "path": str(film), "rate": 2.0, "start": 0.0, "most": 4, "pixels": 10**6}, b""
     )
     assert decoding.start()(request).values["shape"][0] > 0
-    monkeypatch.setattr(decoding, "_decode", decode)
+    monkeypatch.setattr(decoding, "import_module", lambda _name: Decoder)
     with pytest.raises(MemoryError):
         decoding.start()(request)
 
