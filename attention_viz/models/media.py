@@ -107,8 +107,7 @@ def _thing(shown: "str | Messages | Thing", pictures: BesideText, *, chat: bool)
         return Beside.of_video(shown, pictures, chat=chat)
     if pictures is None and not isinstance(shown, str | list | tuple):
         return cast("Thing", shown)
-    several = isinstance(pictures, list | tuple)
-    return Beside.of(shown, None if several else pictures, pictures if several else (), chat=chat)
+    return Beside.of(shown, pictures, chat=chat)
 
 
 def _traced(

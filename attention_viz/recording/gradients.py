@@ -48,7 +48,7 @@ class ModelRun(NamedTuple):
     @property
     def tokens(self) -> Tokens:
         """The output rows' tokens."""
-        return self.queries["decoder" if "decoder" in self.queries else next(iter(self.queries))]
+        return self.queries["decoder" if "decoder" in self.queries else list(self.queries)[-1]]
 
 
 @dataclass(eq=False)

@@ -244,6 +244,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         else:
             check_turns(recorded.parted)
         streams = streams_by_tower(runner.model, calls, inputs)
+        # An image's positions may come before the words, in the output, too.
+        count = max(count, calls[-1].attention.shape[-2]) if count else 0
     elif not calls:
         streams = ()
     else:

@@ -21,7 +21,7 @@ from attention_viz.inputs.media.as_read import as_read, of_tensors
 from attention_viz.inputs.media.beside_video import read_video, why_no_video
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
-from attention_viz.inputs.media.remade import VIDEO
+from attention_viz.inputs.media.remade import VIDEO, tensors_in
 from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import check_text
@@ -50,21 +50,17 @@ class Beside:
     video: Video | None = None
 
     @classmethod
-    def of(cls, text: object, picture: object, pictures: object = (), *, chat: bool = False) -> "Beside":
-        """Check a user's text and images."""
-        if picture is not None and pictures:
-            raise UnusablePicture("pass picture= for one image or pictures=[…] for several, not both")
-        given = [picture] if picture is not None else pictures
-        if not isinstance(given, list | tuple):
-            raise UnusablePicture(f"pictures= takes a list of av.Picture(path); got {type(given).__name__}")
-        several = cast("Sequence[object]", given)
+    def of(cls, text: object, given: object, *, chat: bool = False) -> "Beside":
+        """Check a user's text and image, or a list of images."""
+        listed = isinstance(given, list | tuple)
+        several = cast("Sequence[object]", given) if listed else () if given is None else (given,)
         if isinstance(text, list | tuple):
             text, several = _of_messages(cast("Sequence[object]", text), several)
         else:
             check_text(text, "a text with an image")
         wrong = next((one for one in several if not isinstance(one, Picture)), None)
         if wrong is not None:
-            name = "picture=" if picture is not None else "pictures="
+            name = "pictures=" if listed else "picture="
             raise UnusablePicture(f"{name} takes av.Picture(path); got {type(wrong).__name__}")
         if len(several) > MOST_PICTURES:
             raise UnusablePicture(f"got {len(several)} images; pass at most {MOST_PICTURES} with one text")
@@ -222,7 +218,7 @@ class BesideReader(Reader):
 
         def process(pictures: Sequence[Any]) -> Mapping[str, Tensor]:
             made = self._processor.image_processor(images=_opened(pictures), return_tensors="pt")
-            return {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+            return tensors_in(made)
 
         seen, remade = of_tensors(tensors, self._patch, process, self._pictures)
         return InputField(tensors, seen, remade=remade)
@@ -274,8 +270,7 @@ class BesideReader(Reader):
     def _tensors(self, text: str, pictures: Sequence[Any]) -> dict[str, Tensor]:
         opened = _opened(pictures)
         made = self._processor(text=text, images=opened[0] if len(opened) == 1 else opened, return_tensors="pt")
-        # Labels would make the model compute a loss.
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+        tensors = tensors_in(made)
         self._check(tensors)
         return tensors
 

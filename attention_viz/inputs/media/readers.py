@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.remade import PICTURE, Remade
+from attention_viz.inputs.media.remade import PICTURE, Remade, tensors_in
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
@@ -96,7 +96,7 @@ class PictureReader(Reader):
             raise UnusablePicture(
                 f"{self._model}'s processor can't read {picture.name} ({picture.size}): {first_line(error)}"
             ) from error
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+        tensors = tensors_in(made)
         shape = tuple(tensors[PICTURE].shape) if PICTURE in tensors else ()
         if len(shape) != 4 or shape[0] != 1:
             raise UnsupportedModel(
