@@ -123,7 +123,8 @@ class _Continued:
         """Return the trace's placeholders with their measured rectangles."""
         regions = trace.query_tokens(trace.streams[-1]).regions
         marks = tuple(marks_in(self.parts.inputs.model, inputs[IDS]))
-        return Placeholders(marks, tuple(regions[at] for at in marks))
+        tower = trace.query_tokens("picture").regions if "picture" in trace.streams else ()
+        return Placeholders(marks, tuple(regions[at] for at in marks), "", tower, 1 + len(trace.seen.others))
 
 
 def _lengthened(name: str, tensor: Tensor, like: torch.Size, chosen: int, kind: int) -> Tensor:

@@ -176,16 +176,17 @@ class MediaRun:
         laid_out = self.parts.laid_out
         if not isinstance(laid_out, LaidOut):
             return numbered(0)
-        return laid_out.tokens(self.tensors, self._lengths(recorded).get(laid_out.stream, 0))
+        count, tiles = self._lengths(recorded).get(laid_out.stream, (0, 1))
+        return laid_out.tokens(self.tensors, count, tiles)
 
     def axes(self, recorded: Pass) -> TokenAxes:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, tokenizer = self.parts.laid_out, self.parts.tokenizer
         ids, source = self.tensors.get("input_ids"), self.source(recorded)
         found = dict[str, Tokens]()
-        for stream, count in self._lengths(recorded).items():
+        for stream, (count, tiles) in self._lengths(recorded).items():
             if isinstance(laid_out, BesideLaidOut):
-                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders)
+                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders, tiles)
             elif laid_out is not None and stream == laid_out.stream:
                 found[stream] = source
             elif ids is not None and ids.shape[1] == count:
@@ -207,11 +208,11 @@ class MediaRun:
         produced = None if target is None else read_target(parts.name, parts.tokenizer, f" {target.strip()}")
         return answering.trace(reading, produced, edits, provenance, keep)
 
-    def _lengths(self, recorded: Pass) -> dict[str, int]:
-        """Count the keys of each stream."""
+    def _lengths(self, recorded: Pass) -> dict[str, tuple[int, int]]:
+        """Count the keys of each stream, and its tiles."""
         places = self.parts.tracer.anatomy.places
         calls = zip(recorded.calls, recorded.numbers, strict=True)
-        return {places[number][0]: call.attention.shape[-1] for call, number in calls}
+        return {places[number][0]: (call.attention.shape[-1], call.rows) for call, number in calls}
 
 
 def _with_silence(parts: ModelParts, trace: Trace) -> Trace:

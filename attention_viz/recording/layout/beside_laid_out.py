@@ -18,6 +18,7 @@ from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReade
 from attention_viz.recording.batches.batch import Intervention, call_of
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
+from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class LaidOut:
             from attention_viz.recording.probe import probe_ids
 
             inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
-        count = call_of(runner, inputs, 0).attention.shape[-1]
+        first = call_of(runner, inputs, 0)
+        count = first.attention.shape[-1]
         how: Grid | FrameLine | None = None
         if isinstance(reader, PictureReader):
             how = patches(runner, inputs, reader.main, count)
@@ -55,18 +57,20 @@ class LaidOut:
             how = FrameLine(_step(runner.model.config, inputs[reader.main], count, seconds) or line.step)
         elif reader.main.startswith("pixel"):
             try:
-                how = patches(runner, inputs, reader.main, count)
+                how = patches(runner, inputs, reader.main, count, tiles=first.rows)
             except UnsupportedModel:  # its positions have numbers then, and no places
                 how = None
         return cls(how, stream, reader.main)
 
-    def tokens(self, tensors: Mapping[str, Tensor], count: int) -> Tokens:
+    def tokens(self, tensors: Mapping[str, Tensor], count: int, tiles: int = 1) -> Tokens:
         """Return the tokens along the input's axis."""
-        if isinstance(self.how, FrameLine):
+        if isinstance(self.how, FrameLine) and tiles == 1:
             return self.how.tokens(count)
-        if self.how is None:
+        if not isinstance(self.how, Grid):
             return numbered(count)
         found = self.how.tokens(tensors[self.main])
+        if tiles > 1:
+            found = in_tiles(found, tile_names((), tiles, 1), ())
         if len(found) != count:
             raise UnsupportedModel(
                 f"can't match the {count} positions of this image to its {len(found)} patches and special positions"
@@ -106,11 +110,11 @@ class BesideLaidOut:
         found = cls(dict[str, Grid | None](), mark_of(runner.model))
         for stream in anatomy.layers:
             call = anatomy.calls(stream)[0]
-            count = call_of(runner, inputs, call).attention.shape[-1]
-            grid = None
+            first = call_of(runner, inputs, call)
+            count, grid = first.attention.shape[-1], None
             if stream == "picture":
                 with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
-                    grid = patches(runner, inputs, PICTURE, count, call)
+                    grid = patches(runner, inputs, PICTURE, count, call, tiles=first.rows)
             elif count != inputs[IDS].shape[1]:  # the image comes before the words
                 grid = patches(runner, inputs, PICTURE, count, call, _apart(runner, inputs, anatomy))
             found = replace(found, grids={**found.grids, stream: grid})
@@ -142,9 +146,12 @@ class BesideLaidOut:
         count: int,
         tokenizer: "PreTrainedTokenizerBase | None",
         placeholders: Placeholders,
+        tiles: int = 1,
     ) -> Tokens:
         """Return a stream's tokens; ids only if it has words alone."""
         grid, mask = self.grids[stream], tensors.get("attention_mask")
+        if tiles > 1:
+            return _of_tiles(grid, tensors, count, placeholders, tiles)
         if stream == "picture":
             found = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else numbered(count)
             return found if len(found) == count else numbered(count)
@@ -159,6 +166,17 @@ class BesideLaidOut:
                 f"can't match the {count} positions of the {stream} to its {len(found)} patches and words"
             )
         return found
+
+
+def _of_tiles(
+    grid: Grid | None, tensors: Mapping[str, Tensor], count: int, placeholders: Placeholders, tiles: int
+) -> Tokens:
+    """Return the tokens of an image's tiles, or of several images, one after the other."""
+    regions = placeholders.tower if len(placeholders.tower) == count else ()
+    one = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else None
+    if one is None or len(one) * tiles != count:
+        one = numbered(count // tiles)
+    return in_tiles(one, tile_names(regions, tiles, placeholders.images), regions)
 
 
 def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut | BesideLaidOut:

@@ -9,13 +9,12 @@ from cachetools import LRUCache
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import Remade
-from attention_viz.recording.layout.measured import measured
+from attention_viz.recording.layout.measured import Regions, measured
 from attention_viz.trace.tokens import Region, Tokens
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
-Regions = tuple[Region | None, ...]
 # Shapes of images whose places are kept, per model.
 _MOST_KEPT = 64
 
@@ -28,11 +27,15 @@ class Placeholders:
         marks: their positions in the text.
         regions: the rectangle of each; None if it has no place.
         why: the reason if nothing could be measured, else empty.
+        tower: the rectangle of each position of the image's own stream, if that has tiles; else empty.
+        images: the number of images beside the text; 0 if unknown.
     """
 
     marks: tuple[int, ...] = ()
     regions: Regions = ()
     why: str = ""
+    tower: Regions = ()
+    images: int = 0
 
     @property
     def what(self) -> str:
@@ -74,7 +77,7 @@ class Placeholders:
 class MeasuredPlaceholders:
     """Measures a model's placeholders, once per shape of its images."""
 
-    _known: "LRUCache[object, Regions | str]" = field(default_factory=lambda: LRUCache(_MOST_KEPT))
+    _known: "LRUCache[object, tuple[Regions, Regions] | str]" = field(default_factory=lambda: LRUCache(_MOST_KEPT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, runner: "Runner", remade: Remade | None, marks: Sequence[int]) -> Placeholders:
@@ -94,7 +97,8 @@ class MeasuredPlaceholders:
                 self._known[key] = found
         if isinstance(found, str):
             return Placeholders(tuple(marks), (None,) * len(marks), found)
-        return Placeholders(tuple(marks), found)
+        regions, tower = found
+        return Placeholders(tuple(marks), regions, "", tower, len(remade.sizes))
 
 
 def _named(regions: Sequence[Region]) -> tuple[Mapping[Region, str], Mapping[Region, tuple[float, float]]]:
