@@ -45,23 +45,24 @@ def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass")
     numbers = [number for number, rows in enumerate(recorded.rows) if rows > 1]
     if not numbers:
         return
-    name, rows = type(recorded.modules[numbers[0]]).__name__, recorded.rows[numbers[0]]
+    name, counts = type(recorded.modules[numbers[0]]).__name__, {recorded.rows[number]: None for number in numbers}
+    rows = next(iter(counts))
     if not SEEN & inputs.keys():
         raise UnsupportedModel(
             f"{name} splits one text into {rows} rows; use a model that keeps a text in one row"
         )
     main = next(one for one in _AXES if one in inputs)
     tiles = _tiles(main, inputs[main])
-    if len({recorded.rows[number] for number in numbers}) > 1 or rows > len(tiles):
+    if len(counts) > 1 or rows > len(tiles):
         raise UnsupportedModel(
-            f"{name} attends in {rows} rows, but {main} has {len(tiles)} tiles or images, so it uses windows; use a "
-            "model whose rows are tiles"
+            f"{name} attends in {' and '.join(map(str, counts))} rows, as over windows, but the parts of {main} are "
+            f"{len(tiles)}; use a model whose rows are tiles or images"
         )
     order = _order(runner, inputs, main, numbers[-1])
     if order is None or len(order) != rows or any(one >= other for one, other in pairwise(order)):
         raise UnsupportedModel(
-            f"{name} attends in {rows} rows, but these aren't the {len(tiles)} tiles or images of {main} in their "
-            "order, as changing them shows; use a model whose rows are tiles"
+            f"{name} attends in {rows} rows, but these aren't the {len(tiles)} parts of {main} in their order, as "
+            "changing them shows; use a model whose rows are tiles or images"
         )
 
 
