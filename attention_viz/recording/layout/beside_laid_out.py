@@ -92,33 +92,41 @@ class BesideLaidOut:
     """The positions of a text beside images, per stream.
 
     Attributes:
-        grids: an image's patches, if they were found in order; None for a stream of words.
+        grids: an image's patches or a sound's frames, if they were found in order; None for a stream of words.
         mark: the id of the placeholder that a part of an image replaces in the text, if any.
         measured: the rectangles of placeholders.
     """
 
-    grids: Mapping[str, Grid | None]
+    grids: Mapping[str, Grid | FrameLine | None]
     mark: int | None
     measured: MeasuredPlaceholders = field(default_factory=MeasuredPlaceholders)
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
         """Find the positions by changing parts of an image and a word."""
-        inputs, family = runner.inputs(reader.example().tensors), type(runner.model).__name__
-        if inputs.keys() < {IDS, PICTURE}:
-            raise UnsupportedModel(f"{family} doesn't take both {IDS} and {PICTURE}")
-        found = cls(dict[str, Grid | None](), mark_of(runner.model))
+        given, family = reader.example(), type(runner.model).__name__
+        inputs = runner.inputs(given.tensors)
+        if inputs.keys() < {IDS, reader.main}:
+            raise UnsupportedModel(f"{family} doesn't take both {IDS} and {reader.main}")
+        mark = mark_of(runner.model, "image" if reader.main == PICTURE else "audio")
+        found = cls(dict[str, Grid | FrameLine | None](), mark)
         for stream in anatomy.layers:
             call = anatomy.calls(stream)[0]
             first = call_of(runner, inputs, call)
-            count, grid = first.attention.shape[-1], None
-            if stream == "picture":
+            count = first.attention.shape[-1]
+            grid: Grid | FrameLine | None = None
+            if stream == "sound":
+                with contextlib.suppress(UnsupportedModel):
+                    line = frames(runner, inputs, reader.main, count, given.seconds, call)
+                    step = _step(runner.model.config, inputs[reader.main], count, given.seconds)
+                    grid = FrameLine(step or line.step)
+            elif stream == "picture":
                 with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
                     grid = patches(runner, inputs, PICTURE, count, call, tiles=first.rows)
-            elif count != inputs[IDS].shape[1]:  # the image comes before the words
+            elif count != inputs[IDS].shape[1] and PICTURE in inputs:  # the image comes before the words
                 grid = patches(runner, inputs, PICTURE, count, call, _apart(runner, inputs, anatomy))
             found = replace(found, grids={**found.grids, stream: grid})
-            if stream != "picture":
+            if stream not in ("picture", "sound"):
                 found._check_last_word(runner, inputs, stream, call)
         return found
 
@@ -152,12 +160,14 @@ class BesideLaidOut:
         grid, mask = self.grids[stream], tensors.get("attention_mask")
         if tiles > 1:
             return _of_tiles(grid, tensors, count, placeholders, tiles)
+        if stream == "sound":
+            return grid.tokens(count) if isinstance(grid, FrameLine) else numbered(count)
         if stream == "picture":
-            found = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else numbered(count)
+            found = grid.tokens(tensors[PICTURE]) if isinstance(grid, Grid) and PICTURE in tensors else numbered(count)
             return found if len(found) == count else numbered(count)
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
-        if grid is not None and PICTURE in tensors:
+        if isinstance(grid, Grid) and PICTURE in tensors:
             found = _joined(replace(grid, after=0).tokens(tensors[PICTURE]), words)
         else:
             found = placeholders.placed(words)
@@ -169,10 +179,13 @@ class BesideLaidOut:
 
 
 def _of_tiles(
-    grid: Grid | None, tensors: Mapping[str, Tensor], count: int, placeholders: Placeholders, tiles: int
+    grid: Grid | FrameLine | None, tensors: Mapping[str, Tensor], count: int, placeholders: Placeholders, tiles: int
 ) -> Tokens:
-    """Return the tokens of an image's tiles, or of several images, one after the other."""
+    """Return the tokens of an image's tiles, of several images, or of a sound's windows, one after the other."""
     regions = placeholders.tower if len(placeholders.tower) == count else ()
+    if isinstance(grid, FrameLine):
+        names = [f"window {number} of {tiles}" for number in range(1, tiles + 1)]
+        return in_tiles(grid.tokens(count // tiles), names, ())
     one = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else None
     if one is None or len(one) * tiles != count:
         one = numbered(count // tiles)
