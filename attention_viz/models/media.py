@@ -11,7 +11,7 @@ from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, Unus
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import CLASSES, InputField, Medium
+from attention_viz.inputs.media.readers import CLASSES, SPEECH, InputField, Medium
 from attention_viz.inputs.media.remade import VIDEO
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
@@ -77,7 +77,7 @@ def trace_tensors(
     if not isinstance(parts.reader, BesideReader):
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
-    placed = ("an image", "a video") if VIDEO in tensors else ("an image",)
+    placed = ("an image", "a video") if VIDEO in tensors else ("audio",) if {*SPEECH} & {*tensors} else ("an image",)
     ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=placed)
     tensors = {name: one for name, one in {**tensors, "input_ids": ids}.items() if one is not None}
     wrong = next((name for name, one in tensors.items() if not isinstance(one, Tensor)), None)

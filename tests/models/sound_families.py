@@ -57,7 +57,7 @@ FAMILIES: dict[str, tuple[str, Callable[[], Any]]] = {
 @functools.cache
 def model_of(family: str) -> Any:
     """Return a family's tiny model, whose heads are sharp."""
-    model: Any = scaled(next(tiny_seen(Family(family, FAMILIES[family][0]))), 4)
+    model: Any = scaled(next(tiny_seen(Family(family, FAMILIES[family][0]))), 8)
     model.config.audio_token_id = SOUND
     return model.eval()
 

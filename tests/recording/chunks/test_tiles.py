@@ -247,16 +247,9 @@ def of_head(change: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Ten
     return changed
 
 
-def blocked(logits: Tensor, value: Tensor) -> Tensor:
-    logits = logits.clone()
-    logits[20, 25] = -torch.inf
-    return logits.softmax(-1) @ value
-
-
 CROSSING = torch.eye(80).roll(20, dims=1)
 PLACE: dict[str, Any] = {"layer": 1, "head": 2, "stream": "picture"}
 EDITS: dict[str, tuple[Any, Callable[[Tensor, Tensor], Tensor]]] = {
-    "a cell": (av.Block(20, 25, **PLACE), blocked),
     "zero": (av.Ablate(1, 2, stream="picture"), lambda _logits, value: torch.zeros_like(value)),
     "the mean over all tiles": (
         av.Ablate(1, 2, "mean", stream="picture"),
@@ -284,6 +277,27 @@ def test_an_edit_over_tiles_is_what_plain_code_gives(name: str) -> None:
     assert float((trace.output - expected).abs().max()) <= NEAR * size
     assert float((trace.output - plain.output).abs().max()) > 1e-4 * size
     assert trace.fidelity.ok
+
+
+def test_a_blocked_cell_of_a_tile_is_what_plain_code_gives() -> None:
+    plain = traced("llava_onevision")
+    key = int(plain.attention(1, "picture").weights[2, 20].argmax())
+    assert 16 <= key < 32
+
+    def blocked(logits: Tensor, value: Tensor) -> Tensor:
+        logits = logits.clone()
+        logits[20, key] = -torch.inf
+        return logits.softmax(-1) @ value
+
+    trace = wrapped("llava_onevision").trace(
+        text_of("llava_onevision"), picture=picture("llava_onevision"), edits=[av.Block(20, key, **PLACE)]
+    )
+    model: Any = copy.deepcopy(tiny_of("llava_onevision"))
+    with torch.no_grad(), by_hand(tower(model)[1], of_head(blocked)):
+        expected = model(**inputs_of("llava_onevision")).logits[0]
+    size = float(expected.abs().max())
+    assert float((trace.output - expected).abs().max()) <= NEAR * size
+    assert float((trace.output - plain.output).abs().max()) > 1e-4 * size
 
 
 def test_gradients_over_tiles_are_those_of_plain_code() -> None:
