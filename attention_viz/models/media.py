@@ -7,7 +7,15 @@ from typing import cast
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusablePicture, UnusableSound, UnusableText, UnusableVideo
+from attention_viz.errors import (
+    ShapeError,
+    TextTooLong,
+    UnsupportedModel,
+    UnusablePicture,
+    UnusableSound,
+    UnusableText,
+    UnusableVideo,
+)
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
 from attention_viz.inputs.media.picture import Picture

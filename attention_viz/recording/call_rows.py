@@ -26,7 +26,9 @@ def joined_rows(attention: Attention, name: str, known: dict[object, Tensor]) ->
     """
     rows, queries, keys = len(attention.query), attention.query.shape[-2], attention.key.shape[-2]
     if any(len(one) != rows or one.ndim != 4 for one in (attention.query, attention.key, attention.value)):
-        raise UnsupportedModel(f"{name} attends over rows of a batch that share keys; use a model that keeps them apart")
+        raise UnsupportedModel(
+            f"{name} attends over rows of a batch that share keys; use a model that keeps them apart"
+        )
     size = rows, queries, keys
     if size not in known:
         known[size] = _diagonal(torch.ones(rows, 1, queries, keys, dtype=torch.bool, device=attention.query.device))
@@ -63,9 +65,7 @@ def in_one_row(terms: Float[Tensor, "row head position width"]) -> Float[Tensor,
     return terms.transpose(0, 1).flatten(1, 2)[None]
 
 
-def in_rows(
-    terms: Float[Tensor, "1 head all_positions width"], rows: int
-) -> Float[Tensor, "row head position width"]:
+def in_rows(terms: Float[Tensor, "1 head all_positions width"], rows: int) -> Float[Tensor, "row head position width"]:
     """Undo `in_one_row`."""
     return terms[0].unflatten(1, (rows, -1)).transpose(0, 1)
 

@@ -136,7 +136,7 @@ class Recorder:
         return tuple(self._chunks.get(number, ()) for number in range(self.count))
 
     @property
-    def rows(self) -> tuple[int, ...]:
+    def joined_rows(self) -> tuple[int, ...]:
         """Each call's rows of a batch, joined into one; 1 for a call of one."""
         return tuple(self._rows.get(number, 1) for number in range(self.count))
 

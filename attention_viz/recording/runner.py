@@ -82,7 +82,7 @@ class Pass:
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
         """Combine a recorder's calls and an output."""
         found = cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
-        return replace(found, chunks=recorder.chunks, rows=recorder.rows, parted=tuple(recorder.parted))
+        return replace(found, chunks=recorder.chunks, rows=recorder.joined_rows, parted=tuple(recorder.parted))
 
 
 @dataclass(frozen=True, eq=False)

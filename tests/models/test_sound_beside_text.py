@@ -65,7 +65,9 @@ def test_placeholders_have_their_stretches_in_order(family: str) -> None:
     ids = tensors_of(family, TEXT)["input_ids"][0].tolist()
     marks = [at for at, one in enumerate(ids) if one == SOUND]
     assert [at for at, one in enumerate(tokens.regions) if one is not None] == marks
-    stretches = [(one.start, one.end) for one in tokens.regions if one and one.start is not None and one.end is not None]
+    stretches = [
+        (one.start, one.end) for one in tokens.regions if one and one.start is not None and one.end is not None
+    ]
     assert len(stretches) == len(marks) == int(1 / step)
     for number, (start, end) in enumerate(stretches):
         middle = (number + 0.5) * step
@@ -99,7 +101,9 @@ def moves(family: str, changed: "np.ndarray[Any, Any]") -> Tensor:
     """How far each placeholder's input moves by changed samples, in plain code with the tower's attention taken out."""
     model = copy.deepcopy(model_of(family))
     for module in tower(model):
-        parent = model.get_submodule(next(name for name, one in model.named_modules() if one is module)[: -len(".self_attn")])
+        parent = model.get_submodule(
+            next(name for name, one in model.named_modules() if one is module)[: -len(".self_attn")]
+        )
         parent.self_attn = _Own(module)
     read = list[Tensor]()
 

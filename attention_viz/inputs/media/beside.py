@@ -277,7 +277,9 @@ class BesideReader(Reader):
                 f"the text has {count} places for {_ARTICLE[kind]} {kind} ({place}), but got {wanted}; use one place "
                 f"per {kind}"
             )
-        around = ((getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND[kind])
+        around = (
+            (getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND[kind]
+        )
         start, end = next((pair for pair in around if all(pair)), ("", ""))
         # Some models take placeholders side by side for one image.
         put = "\n".join([f"{start}{place}{end}"] * pictures)

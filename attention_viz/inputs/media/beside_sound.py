@@ -1,8 +1,8 @@
 """Prepare a text beside audio with the processor of a model that reads both."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableSound, UnusableText, first_line
+from attention_viz.errors import AttentionVizError, UnusableSound, UnusableText, first_line
 from attention_viz.inputs.media.beside import IDS, Beside, BesideReader, mark_of
 from attention_viz.inputs.media.readers import SPEECH, InputField, SoundReader
+from attention_viz.inputs.media.remade_sound import RemadeSound
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import Seen
@@ -20,48 +21,7 @@ from attention_viz.trace.seen import Seen
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["BesideSoundReader", "RemadeSound", "hears_both"]
-
-
-@dataclass(frozen=True, eq=False)
-class RemadeSound:
-    """Random audio of the length that was read, and its tensors.
-
-    Attributes:
-        tensors: those of the audio that was read.
-        samples: its length.
-        rate: samples per second.
-        process: returns the tensors of other audio of this length.
-    """
-
-    tensors: Mapping[str, Tensor]
-    samples: int
-    rate: int
-    process: Callable[[NDArray[np.float32]], Mapping[str, Tensor]]
-
-    # Nothing of it is a video's frame.
-    times = ()
-
-    @property
-    def seconds(self) -> float:
-        """Its length in seconds."""
-        return self.samples / self.rate
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What decides which position reads which stretch."""
-        shapes = ((name, tuple(one.shape)) for name, one in sorted(self.tensors.items()) if not name.endswith("_ids"))
-        return (self.samples, self.rate, *shapes)
-
-    def changed(self, inside: NDArray[np.bool_]) -> dict[str, Tensor]:
-        """Return the tensors of noise that is another noise at the marked samples."""
-        chance = np.random.default_rng(0)
-        one, other = chance.normal(0, 0.1, (2, self.samples)).clip(-1, 1).astype(np.float32)
-        made = self.process(np.where(inside, other, one))
-        names = {name for name in made if name in self.tensors and made[name].is_floating_point()}
-        if not names & {*SPEECH} or any(made[name].shape != self.tensors[name].shape for name in names):
-            raise UnsupportedModel("the processor makes tensors of other shapes from audio of the same length")
-        return {**self.tensors, **{name: made[name] for name in names}}
+__all__ = ["BesideSoundReader", "hears_both"]
 
 
 def hears_both(model: "PreTrainedModel", processor: Any) -> bool:

@@ -12,19 +12,17 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.remade import PICTURE, Remade
+from attention_viz.inputs.media.remade_sound import SPEECH, RemadeSound
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
 
 if TYPE_CHECKING:
-    from attention_viz.inputs.media.beside_sound import RemadeSound
     from transformers.modeling_utils import PreTrainedModel
 
 # The classes for inputs other than text.
 Medium = Picture | Sound
 CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
-# The names of sounds in a model's forward.
-SPEECH = ("input_features", "input_values")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,7 @@ class InputField:
     named: Mapping[InputKind, str] = field(default_factory=dict[InputKind, str])
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
-    remade: "Remade | RemadeSound | None" = None
+    remade: Remade | RemadeSound | None = None
 
 
 class Reader(ABC):

@@ -115,7 +115,7 @@ class _Moves:
         """Return the moves by each bit of `count` numbers and by its opposite, (bit, 2, placeholder)."""
         found = list[Tensor]()
         for bit in range((count - 1).bit_length()):
-            halves = ([one for one in range(count) if bit(one, bit) == which] for which in (0, 1))
+            halves = ([one for one in range(count) if gray_bit(one, bit) == which] for which in (0, 1))
             found.append(torch.stack([self.by(change(half)) for half in halves]))
         return torch.stack(found) if found else torch.zeros(0, 2, len(self.whole))
 
@@ -201,7 +201,7 @@ def _region(
     return Region(first, top, left, bottom, right, bool(reduced), *when)
 
 
-def bit(number: int, which: int) -> int:
+def gray_bit(number: int, which: int) -> int:
     """Return a bit of a number in Gray code, whose neighbours differ by one bit."""
     return (number ^ number >> 1) >> which & 1
 
@@ -219,7 +219,7 @@ def _candidates(coded: Tensor, count: int, share: float) -> Tensor:
     found = torch.ones(coded.shape[-1], count, dtype=torch.bool)
     for bit, runs in enumerate(moved):
         for number in range(count):
-            found[:, number] &= runs[bit(number, bit)]
+            found[:, number] &= runs[gray_bit(number, bit)]
     return found
 
 

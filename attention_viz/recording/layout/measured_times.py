@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_viz.inputs.media.beside_sound import RemadeSound
-from attention_viz.recording.layout.measured import bit, embedded
+from attention_viz.inputs.media.remade_sound import RemadeSound
+from attention_viz.recording.layout.measured import embedded, gray_bit
 from attention_viz.trace.tokens import Region
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _strongest(move: Move, each: Tensor, count: int) -> Tensor:
         number, above = torch.zeros_like(place), torch.zeros_like(place)
         for at in reversed(range((teeth - 1).bit_length())):
             on, off = (
-                move(one for one in range(count) if bit((one + shift) // _COMB, at) == which) for which in (1, 0)
+                move(one for one in range(count) if gray_bit((one + shift) // _COMB, at) == which) for which in (1, 0)
             )
             above = above ^ (on > off).long()  # from Gray code
             number += above << at

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from cachetools import LRUCache
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.inputs.media.beside_sound import RemadeSound
 from attention_viz.inputs.media.remade import Remade
+from attention_viz.inputs.media.remade_sound import RemadeSound
 from attention_viz.recording.layout.measured import Regions, measured
 from attention_viz.recording.layout.measured_times import measured_times
 from attention_viz.trace.tokens import Region, Tokens
@@ -57,7 +57,9 @@ class Placeholders:
         if not lost:
             return ()
         if self.heard:
-            return (f"{lost} of {len(self.marks)} placeholders have no time in the audio: no sound moves them, or all do.",)
+            return (
+                f"{lost} of {len(self.marks)} placeholders have no time in the audio: no sound moves them, or all do.",
+            )
         return (
             f"{lost} of {len(self.marks)} placeholders have no place in the {self.what}: no pixel moves them, as ends "
             "of lines, or all pixels do.",

@@ -48,9 +48,7 @@ def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass")
     name, counts = type(recorded.modules[numbers[0]]).__name__, {recorded.rows[number]: None for number in numbers}
     rows = next(iter(counts))
     if not SEEN & inputs.keys():
-        raise UnsupportedModel(
-            f"{name} splits one text into {rows} rows; use a model that keeps a text in one row"
-        )
+        raise UnsupportedModel(f"{name} splits one text into {rows} rows; use a model that keeps a text in one row")
     main = next(one for one in _AXES if one in inputs)
     tiles = _tiles(main, inputs[main])
     if len(counts) > 1 or rows > len(tiles):

@@ -391,5 +391,7 @@ def test_windows_of_one_image_are_no_tiles() -> None:
         return (whole, *found[1:]) if isinstance(found, tuple) else whole
 
     module.forward = windowed
-    with pytest.raises(UnsupportedModel, match="attends in 2 rows, as over windows, but the parts of pixel_values are 1"):
+    with pytest.raises(
+        UnsupportedModel, match="attends in 2 rows, as over windows, but the parts of pixel_values are 1"
+    ):
         av.wrap(model, inputs=inputs)
