@@ -102,9 +102,9 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
-        regions: for a text with images, a video or audio, the rectangle or stretch that each placeholder reads, and each
-            position of a tile, measured inside the model. None for words, and for placeholders that nothing moves, such
-            as ends of lines.
+        regions: for a text with images, a video or audio, the rectangle or stretch that each placeholder reads, and
+            each position of a tile, measured inside the model. None for words, and for placeholders that nothing moves,
+            such as ends of lines.
     """
 
     labels: tuple[str, ...]

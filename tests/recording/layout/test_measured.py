@@ -156,7 +156,7 @@ def test_a_picture_that_isnt_resized_evenly_still_has_places_around_the_right_on
     given = reader.read(Beside(text_of("llava_next"), (av.Picture(PIXELS),)))
     assert given.remade is not None
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
-    found = measured(Runner.of(model), given.remade, marks)
+    found, _ = measured(Runner.of(model), given.remade, marks)
     rows = len([one for one in found if one is None])
     placed = [one for one in found if one is not None and not one.thumbnail]
     assert len(placed) == rows * 8
