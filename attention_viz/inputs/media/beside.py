@@ -12,6 +12,7 @@ from attention_viz.errors import (
     AttentionVizError,
     UnsupportedModel,
     UnusablePicture,
+    UnusableSound,
     UnusableText,
     UnusableVideo,
     first_line,
@@ -22,6 +23,7 @@ from attention_viz.inputs.media.beside_video import read_video, why_no_video
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
 from attention_viz.inputs.media.remade import VIDEO, tensors_in
+from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import check_text
@@ -34,20 +36,28 @@ IDS = "input_ids"
 # More images beside one text are refused before a processor cuts them up.
 MOST_PICTURES = 16
 # Marks around an image's placeholder, for models that need them.
-_ARTICLE = {"image": "an", "video": "a"}
-_AROUND = (("image_start_token", "image_end_token"), ("vision_start_token", "vision_end_token"))
+_ARTICLE = {"image": "an", "video": "a", "audio": "some"}
+_VISION = (("image_start_token", "image_end_token"), ("vision_start_token", "vision_end_token"))
+_AROUND = {"image": _VISION, "video": _VISION, "audio": (("audio_bos_token", "audio_eos_token"),)}
 
 Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A text, or a chat's messages, and the images or the video beside it."""
+    """A text, or a chat's messages, and the images, the video or the audio beside it."""
 
     text: "str | Messages"
     pictures: tuple[Picture, ...]
     chat: bool = False
     video: Video | None = None
+    sound: Sound | None = None
+
+    @classmethod
+    def of_sound(cls, text: object, sound: Sound, *, chat: bool = False) -> "Beside":
+        """Check a user's text beside audio."""
+        check_text(text, "a text with audio")
+        return cls(cast("str", text), (), chat, sound=sound)
 
     @classmethod
     def of(cls, text: object, given: object, *, chat: bool = False) -> "Beside":
@@ -134,14 +144,14 @@ def takes_both(model: "PreTrainedModel") -> bool:
 
 
 def mark_of(model: "PreTrainedModel", kind: str = "image") -> int | None:
-    """Return the id of the placeholder that a part of an image or video replaces; None if the model has none."""
+    """Return the id of the placeholder that a part of an image, video or audio replaces; None if the model has none."""
     found = (getattr(model.config, f"{kind}_token_{ending}", None) for ending in ("id", "index"))
     return next((one for one in found if isinstance(one, int)), None)
 
 
 def marks_in(model: "PreTrainedModel", ids: Tensor) -> list[int]:
-    """Return the positions that a part of an image or video replaces, in a row of ids."""
-    marks = {mark_of(model), mark_of(model, "video")} - {None}
+    """Return the positions that a part of an image, video or audio replaces, in a row of ids."""
+    marks = {mark_of(model, kind) for kind in _AROUND} - {None}
     return [at for at, one in enumerate(ids[0].tolist()) if one in marks]
 
 
@@ -167,6 +177,8 @@ class BesideReader(Reader):
         """Prepare a text and its images or video."""
         if isinstance(thing, Beside) and thing.video is not None:
             return self._read_video(thing, thing.video)
+        if isinstance(thing, Beside) and thing.sound is not None:
+            raise UnusableSound(f"{self._name} reads a text with an image here, not audio; leave out sound=")
         if not isinstance(thing, Beside) or not thing.pictures:
             raise UnusableText(
                 f"{self._name} reads a text with an image, but got {_what(thing)} alone. Use "
@@ -241,7 +253,8 @@ class BesideReader(Reader):
             raise UnusableText(f"{self._name}'s processor has no chat template; pass a text instead of messages")
         messages = thing.text
         if isinstance(messages, str):
-            images = [{"type": "image"}] * len(thing.pictures) or [{"type": "video"}]
+            other = "video" if thing.sound is None else "audio"
+            images = [{"type": "image"}] * len(thing.pictures) or [{"type": other}]
             messages = [{"role": "user", "content": [*images, {"type": "text", "text": messages}]}]
         tokens: Mapping[str, object] = getattr(owners[1], "special_tokens_map", None) or {}
         return render_chat(self._name, template, cast("Any", messages), tokens)
@@ -260,7 +273,9 @@ class BesideReader(Reader):
                 f"the text has {count} places for {_ARTICLE[kind]} {kind} ({place}), but got {wanted}; use one place "
                 f"per {kind}"
             )
-        around = ((getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND)
+        around = (
+            (getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND[kind]
+        )
         start, end = next((pair for pair in around if all(pair)), ("", ""))
         # Some models take placeholders side by side for one image.
         put = "\n".join([f"{start}{place}{end}"] * pictures)
