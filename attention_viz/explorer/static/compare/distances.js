@@ -69,10 +69,10 @@ export function createDistances(choose, point) {
       const isSame = most < SAME;
       grid.table.hidden = isSame;
       if (isSame) {
-        legend.textContent = "No head differs: each is 0.00 bits apart";
+        legend.textContent = "No head differs: each is 0.00 apart";
         return;
       }
-      legend.textContent = `bits, 0 to ${weightText(most)}: 0 same, 1 nothing in common`;
+      legend.textContent = `darkest: ${weightText(most)} (0 same, 1 nothing in common)`;
       grid.build(taken.layers, (cell) => distanceCell(cell, taken.bits[cell.row][cell.head]));
       paint();
     },

@@ -23,7 +23,6 @@ from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.signed import precise
 from attention_viz.views.style.wording import shortened, weight_text
 
 # A top rank isn't worth naming if its value is about 0.
@@ -63,7 +62,7 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
         how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
         where = " in all channels" if mixer.per == "channel" else ""
-        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {weight_text(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}{_aside(trace, stream, head, query, key)}"
 
@@ -185,11 +184,11 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     if stream in trace.mixers:
         return (
             f"{key} (position {int(top['key'])}) has its largest share for {query} (position {int(top['query'])}) in "
-            f"{_where(top)}: {top['share']:.3f} of the row’s size, weight {precise(float(top['weight']))}."
+            f"{_where(top)}: {weight_text(float(top['share']))} of the row’s size, weight {weight_text(float(top['weight']))}."
         )
     return (
         f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
-        f"{_where(top)}: {top['weight']:.3f}."
+        f"{_where(top)}: {weight_text(float(top['weight']))}."
     )
 
 

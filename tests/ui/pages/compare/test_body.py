@@ -159,7 +159,7 @@ def test_a_models_example_opens_on_the_head_that_differs_most_and_a_chosen_one_k
     apart = av.head_divergences(model.trace(RIVER), model.trace("The bank of the city was flooded"))
     opened = Screen().open("/compare")
     assert (int(opened.address["layer"]), int(opened.address["head"])) == apart.index[0]
-    assert opened.channel("compare-rows")["aside"].startswith("layer 5, head 2, differs most of 72: 0.14 bits")
+    assert opened.channel("compare-rows")["aside"].startswith("layer 5, head 2, differs most of 72: 0.14 (")
     chosen = Screen().open(f"/compare?{BANK}&layer=0&head=4").channel("compare-rows")
     rank = list(apart.index).index((0, 4)) + 1
     assert f", the {rank}th most different of 72: " in chosen["aside"] and chosen["largest"] == [5, 2]
