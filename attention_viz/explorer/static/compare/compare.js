@@ -161,9 +161,8 @@ function follow(compare, heard) {
   compare.distances.mark(layer, head);
   drawRow(compare);
   if (!moved) return;
-  const key = keys[0] ?? keys[1] ?? compare.shown;
-  // The images show the query.
-  compare.pairs.reveal(compare.header.pictures ? key : compare.shown, key);
+  const named = keys.flatMap((key) => key ?? []);
+  compare.pairs.reveal(compare.shown, named.length ? named : [compare.shown]);
 }
 
 /** @param {Compare} compare @param {CompareMessage} message */

@@ -72,7 +72,7 @@ export function createDistances(choose, point) {
         legend.textContent = "No head differs: each is 0.00 apart";
         return;
       }
-      legend.textContent = `darkest: ${weightText(most)} (0 same, 1 nothing in common)`;
+      legend.textContent = `largest: ${weightText(most)} (0 same, 1 nothing in common)`;
       grid.build(taken.layers, (cell) => distanceCell(cell, taken.bits[cell.row][cell.head]));
       paint();
     },

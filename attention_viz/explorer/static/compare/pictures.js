@@ -32,6 +32,8 @@ export class PairedPictures {
     /** @type {PicturedSide[]} */
     this.sides = [];
     this.query = 0;
+    /** @type {string[]} */
+    this.names = [];
     this.build = 0;
   }
 
@@ -45,6 +47,7 @@ export class PairedPictures {
     if (!pictures) return false;
     const dots = await Promise.all(pictures.map(({at}) => readPlane(payload, at)));
     if (build !== this.build) return false;
+    this.names = keys.map(([own, partner]) => own ?? partner ?? "");
     this.sides = pictures.map((picture, side) => ({
       patches: patchesAmong(picture, keys.length),
       sheets: sheetsOf({...picture, dots: dots[side]}),
@@ -103,18 +106,17 @@ export class PairedPictures {
     this.sides.forEach(({patches, sheets, canvas, marks}, side) => {
       const weights = finite(side ? other : one);
       paintLit(canvas, sheets, overPatches(weights, patches), patches, {side: canvas.clientWidth || 320});
-      const {regions} = tellRow(weights, query, patches, []);
+      const {regions} = tellRow(weights, query, patches, this.names);
       marks.replaceChildren(...marksOf(regions, patches.numbers[query], "from", patches));
     });
   }
 
   /** What both heads do with the query, in a sentence; null until the images are there.
    * @param {CompareHeader} header @param {Pick<PairRow, "one" | "other" | "query">} row @returns {Phrase | null} */
-  tell({keys, where}, {one, other, query}) {
+  tell({where}, {one, other, query}) {
     if (!this.sides.length || this.sides[0].patches.joint) return null;
-    const names = keys.map(([own, partner]) => own ?? partner ?? "");
     const [first, second] = [one, other].map((row, side) =>
-      tellRow(finite(row), query, this.sides[side].patches, names),
+      tellRow(finite(row), query, this.sides[side].patches, this.names),
     );
     return [...first.said, [`. ${where} it`, ""], ...second.said.slice(1)];
   }
