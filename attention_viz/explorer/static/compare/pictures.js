@@ -114,7 +114,7 @@ export class PairedPictures {
   /** What both heads do with the query, in a sentence; null until the images are there.
    * @param {CompareHeader} header @param {Pick<PairRow, "one" | "other" | "query">} row @returns {Phrase | null} */
   tell({where}, {one, other, query}) {
-    if (!this.sides.length || this.sides[0].patches.joint) return null;
+    if (!this.sides.length) return null;
     const [first, second] = [one, other].map((row, side) =>
       tellRow(finite(row), query, this.sides[side].patches, this.names),
     );

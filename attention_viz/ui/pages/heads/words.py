@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas
 
+from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.places import beside_words, patch_words
@@ -77,10 +78,22 @@ def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: in
     return f"; most, {float(row[most]):.2f}, goes to {keys.written[most]}"
 
 
-def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str, float], query: int, key: int) -> str:
-    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong."""
+def role_words(
+    trace: Trace,
+    stream: str,
+    head: tuple[int, int],
+    role: tuple[str, float],
+    query: int,
+    key: int,
+    findings: Sequence[Finding] = (),
+) -> str:
+    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong.
+
+    A patch that looks at several regions is described as in its finding.
+    """
     name, score = role
-    seen = seen_words(trace, stream, head, query, key)
+    of_patch = {(one.stream, one.layer, one.head, one.query): one.text for one in findings if one.kind == "regions"}
+    seen = of_patch.get((stream, *head, query)) or seen_words(trace, stream, head, query, key)
     label, _ = ROLES[name].wording("mixer" if stream in trace.mixers else trace.query_tokens(stream).unit)
     share = "" if score != score or name == "mixed" else f" ({weight_text(score)})"
     on_average = f"{label} on average{share}"
@@ -184,7 +197,8 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     if stream in trace.mixers:
         return (
             f"{key} (position {int(top['key'])}) has its largest share for {query} (position {int(top['query'])}) in "
-            f"{_where(top)}: {weight_text(float(top['share']))} of the row’s size, weight {weight_text(float(top['weight']))}."
+            f"{_where(top)}: {weight_text(float(top['share']))} of the row’s size, weight "
+            f"{weight_text(float(top['weight']))}."
         )
     return (
         f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
