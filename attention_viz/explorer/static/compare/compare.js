@@ -253,8 +253,8 @@ function chooseQuery(compare, query) {
   const at = header.rows.indexOf(query);
   Object.assign(compare, {pointed: null, ...(at < 0 ? {} : {shown: query, said: null})});
   drawRow(compare);
-  const [one, other] = at < 0 ? [null, null] : header.claims[at].keys;
-  sendChoice(compare, {query, key: one ?? other ?? 0});
+  const row = ownRow(compare, query);
+  sendChoice(compare, {query, key: row ? (row.keys[0] ?? row.keys[1] ?? largestKey(row.one)) : 0});
 }
 
 /** @param {Compare} compare @param {number} layer @param {number} head */

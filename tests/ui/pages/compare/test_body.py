@@ -213,7 +213,7 @@ def test_slides_of_layers_without_a_softmax_speak_of_shares_of_size() -> None:
 def test_a_preview_has_every_heads_row_of_the_chosen_query(screen: Screen) -> None:
     texts = urlencode({"text": RIVER, "other": CITY})
     screen.back_to(f"/compare?model=all-MiniLM-L6-v2&{texts}&layer=0&head=4&query=2&key=6&what=sentences")
-    peek = screen.channel("compare-rows-peek")
+    peek = screen.channel("compare-rows", "peek")
     model = av.load("all-MiniLM-L6-v2")
     one, other = model.trace(RIVER), model.trace(CITY)
     rows = numpy.frombuffer(base64.b64decode(peek["bytes"]), "<f4").reshape(2, 72, -1)
