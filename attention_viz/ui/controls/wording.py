@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STREAMS = {
     "encoder": "encoder",
     "decoder": "decoder",
-    "cross": "cross-attention",
+    "cross": "cross",
     "mixer": "no softmax",
 }
 # Options that a page may leave out, by URL parameter.
