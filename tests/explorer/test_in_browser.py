@@ -433,7 +433,7 @@ def test_the_first_screen_holds_arcs_grid_and_matrix(drawn: Page) -> None:
 
 
 def test_the_page_says_how_exact_it_is(drawn: Page) -> None:
-    expect(drawn.get_by_test_id("explorer")).to_contain_text("drawn to ±0.00013; downloads are exact")
+    expect(drawn.get_by_test_id("explorer")).to_contain_text("rounded here by at most 0.00013; downloads are exact")
 
 
 def test_a_fixed_theme_wins_over_the_system(bank: Trace, open_page: Callable[..., Page], tmp_path) -> None:

@@ -31,6 +31,16 @@ def label(page: str) -> str:
     return _PAGES.get(page, _PAGES[""])[0]
 
 
+def labels() -> dict[str, str]:
+    """Return each page's label by its name in the URL, in the menu's order."""
+    return {page: label for page, (label, _) in _PAGES.items()}
+
+
+def file_of(page: str) -> str:
+    """Return a page's file by its name in the URL."""
+    return f"pages/{page}.py" if page else "app.py"
+
+
 def title(page: str, state: State) -> str:
     """Return a page's title, such as "The bank of the river · Explore · attention_viz"."""
     return " · ".join((_thing(state), label(page), APP))

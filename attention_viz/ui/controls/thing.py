@@ -1,12 +1,12 @@
 """The field for images or audio."""
 
-from collections.abc import Callable
+import html
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
@@ -14,7 +14,7 @@ from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.address import State, write_address
+from attention_viz.ui.address import DEFAULT, State, titles, write_address
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED
@@ -26,6 +26,8 @@ SHOWN_ON = {
     InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
     InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare"),
 }
+# A page's model that reads text, if it isn't the default one.
+STAYS = {"Cross-attention": "translation"}
 # How a visitor's file is kept.
 KEPT = (
     "Your file stays in this server’s memory while you have the app open, and is then deleted. Logs and links don’t "
@@ -92,14 +94,9 @@ def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
     if is_shown_on(page, kind):
         return
     opened = opening.opened() is not None
-    reads = f"the open trace is of {kind.one}" if opened else f"{allowed.display_name(state.model)} reads {kind.plural}"
-    others = listed(SHOWN_ON.get(kind, ("No page",)))
-    st.info(
-        plain(
-            f"{page} can't show {kind.plural}, and {reads}. {others} can. To stay here, choose a model that reads text."
-        )
-    )
-    _end(state)
+    name = allowed.display_name(state.model)
+    reads = f"The open trace is of {kind.one}." if opened else f"The model {name} reads {kind.plural}."
+    _end(page, state, (f"{page} can’t show {kind.plural}", reads), SHOWN_ON.get(kind, ()))
 
 
 def end_without_softmax(page: str, state: State) -> None:
@@ -109,19 +106,32 @@ def end_without_softmax(page: str, state: State) -> None:
     # Before the model is loaded, its streams aren't known.
     if not streams or not all(stream.startswith(MIXER) for stream in streams):
         return
-    name = allowed.display_name(state.model) if run is None else "the open trace"
-    st.info(
-        plain(
-            f"{page} needs softmax attention, and {name} has none: its layers mix tokens by signed weights. "
-            "Explore and Step by step show them. To stay here, choose another model."
-        )
-    )
-    _end(state)
+    name = f"The model {allowed.display_name(state.model)}" if run is None else "The open trace"
+    reason = f"{page} needs softmax attention", f"{name} has none: its layers mix tokens by signed weights."
+    _end(page, state, reason, ("Explore", "Step by step"))
 
 
-def _end(state: State) -> None:
+def _end(page: str, state: State, why: tuple[str, str], others: Sequence[str]) -> None:
+    """End a page with a reason, links to the pages that show the input, and a way to stay."""
+    st.html(f'<h1 class="unfit-reason">{html.escape(why[0])}</h1>')
+    st.markdown(plain(f"{why[1]} These pages show it:"))
+    with st.container(key="unfit-pages"):
+        for name, label in titles.labels().items():
+            if label in others:
+                with st.container(key=f"unfit-{name or 'explore'}", border=True):
+                    st.page_link(titles.file_of(name), label=label, query_params=write_address(state))
+                    st.caption(plain(titles.description(name, state)))
     if opening.opened() is not None:
         opening.offer_closing("close-thing")
+    else:
+        model = STAYS.get(page, DEFAULT.model)
+        st.button(
+            f"Stay on {page} with {model}",
+            key="unfit-stay",
+            on_click=visit.pick,
+            args=(SHARED,),
+            kwargs={"model": model},
+        )
     # The URL keeps its other parameters.
     st.query_params.update(write_address(state))
     st.stop()

@@ -54,6 +54,9 @@ export function createClaim(view) {
       // A reading's shares aren't made of one head's scores.
       why.hidden = how.hidden || Boolean(view.recording.header.reading) || Boolean(view.now.stream.signed);
       hint.hidden = !previewing;
+      // What the page has beside the explorer is of the chosen head: it steps back meanwhile.
+      const {host} = /** @type {Partial<ShadowRoot>} */ (node.getRootNode());
+      host?.toggleAttribute("data-points", isPointedAt(view));
     },
   };
 }

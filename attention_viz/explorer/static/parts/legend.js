@@ -84,7 +84,7 @@ export function createNotes(view) {
     axes.some(({repeats}) => repeats) ? "small number: first, second \u2026 of a repeated token" : null,
     header.long || streams.every(({signed}) => signed)
       ? null
-      : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+      : `rounded here by at most ${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
   const line = element("p", {});

@@ -131,7 +131,7 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
     pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
     head, pair = (state.layer, state.head), pair_of(run, state)
     role, score = ("mixed", float("nan")) if head not in atlas.jobs.index else atlas.jobs.loc[head, ["role", "score"]]
-    st.markdown(plain(role_words(atlas.trace, atlas.stream, head, (str(role), float(score)), *pair)))
+    st.markdown(plain(role_words(atlas.trace, atlas.stream, head, (str(role), float(score)), *pair, run.findings)))
 
 
 def _head_title(atlas: Atlas, state: State) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas
 
+from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.places import beside_words, patch_words
@@ -23,7 +24,6 @@ from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.signed import precise
 from attention_viz.views.style.wording import shortened, weight_text
 
 # A top rank isn't worth naming if its value is about 0.
@@ -63,7 +63,7 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
         how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
         where = " in all channels" if mixer.per == "channel" else ""
-        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {weight_text(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}{_aside(trace, stream, head, query, key)}"
 
@@ -78,10 +78,22 @@ def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: in
     return f"; most, {float(row[most]):.2f}, goes to {keys.written[most]}"
 
 
-def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str, float], query: int, key: int) -> str:
-    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong."""
+def role_words(
+    trace: Trace,
+    stream: str,
+    head: tuple[int, int],
+    role: tuple[str, float],
+    query: int,
+    key: int,
+    findings: Sequence[Finding] = (),
+) -> str:
+    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong.
+
+    A patch that looks at several regions is described as in its finding.
+    """
     name, score = role
-    seen = seen_words(trace, stream, head, query, key)
+    of_patch = {(one.stream, one.layer, one.head, one.query): one.text for one in findings if one.kind == "regions"}
+    seen = of_patch.get((stream, *head, query)) or seen_words(trace, stream, head, query, key)
     label, _ = ROLES[name].wording("mixer" if stream in trace.mixers else trace.query_tokens(stream).unit)
     share = "" if score != score or name == "mixed" else f" ({weight_text(score)})"
     on_average = f"{label} on average{share}"
@@ -185,11 +197,12 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     if stream in trace.mixers:
         return (
             f"{key} (position {int(top['key'])}) has its largest share for {query} (position {int(top['query'])}) in "
-            f"{_where(top)}: {top['share']:.3f} of the row’s size, weight {precise(float(top['weight']))}."
+            f"{_where(top)}: {weight_text(float(top['share']))} of the row’s size, weight "
+            f"{weight_text(float(top['weight']))}."
         )
     return (
         f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
-        f"{_where(top)}: {top['weight']:.3f}."
+        f"{_where(top)}: {weight_text(float(top['weight']))}."
     )
 
 
