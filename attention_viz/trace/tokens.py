@@ -8,7 +8,19 @@ from math import isfinite
 from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
+from attention_viz.trace.spelling import (
+    SPACE,
+    SPELLINGS,
+    cut_characters,
+    decode,
+    join,
+    numbered,
+    occurrences,
+    spell,
+    table_in_html,
+    visible,
+    without_marks,
+)
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
 __all__ = ["PADDING", "Region", "Tokens", "check_text"]
@@ -198,9 +210,28 @@ class Tokens:
         return None if place is None else self.units[position].named(place)
 
     @once
-    def said(self) -> tuple[str, ...]:
-        """Each token in a sentence or list: its place if it has one, else as `written`."""
-        return tuple(self.placed_at(at) or written for at, written in enumerate(self.written))
+    def names(self) -> tuple[str, ...]:
+        """Each token in a sentence or list: its place if it has one, else as `numbered` without the mark of a space."""
+        return tuple(self.placed_at(at) or name.removeprefix(SPACE) or name for at, name in enumerate(self.numbered))
+
+    @once
+    def numbered(self) -> tuple[str, ...]:
+        """Each token as `written`, repeated ones with their occurrence ("·the₂"), bytes after their whole character."""
+        return tuple(map(numbered, self._whole, self.occurrences))
+
+    @once
+    def occurrences(self) -> tuple[int, ...]:
+        """Which of several equal tokens each is, in any case, from 1; 0 for a token that comes once."""
+        return occurrences(self._whole)
+
+    @once
+    def _whole(self) -> tuple[str, ...]:
+        found, labels = list(self.written), self.labels
+        for one in cut_characters(labels, self.spelling):
+            for at in range(one.first, one.first + len(one.counts) if one.text else one.first):
+                mark, text = spell(labels[at], self.spelling[at])
+                found[at] = mark + visible(one.text) + text if found[at] == mark + text else found[at]
+        return tuple(found)
 
     def require(self, position: int) -> None:
         """Raise an error for a position outside the row, counted from 0.

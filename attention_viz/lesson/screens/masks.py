@@ -69,7 +69,7 @@ def _ask(scene: Scene) -> Ask:
     tokens = trace.query_tokens()
     allowed = _allowed(tokens.padding, mask)
     open_cells = [len(tokens)] * len(tokens) if allowed is None else allowed.sum(dim=-1).tolist()
-    labels = [_FILLED if filled else label for label, filled in zip(tokens.written, tokens.padding, strict=True)]
+    labels = [_FILLED if filled else label for label, filled in zip(tokens.names, tokens.padding, strict=True)]
     most, fewest = max(open_cells), min(open_cells)
     least = f", {_who(labels, open_cells, fewest)} at {fewest}" if fewest < most else ""
     return Ask(
@@ -95,7 +95,7 @@ def _show(scene: Scene) -> Shown:
     mask, link = _CONTROL.value(scene), _link(scene)
     one, before = _run(scene, mask), _run(scene, mask, on=False)
     trace = _trace(scene, mask)
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     cells, filling = one.weights.numel(), sum(trace.query_tokens().padding)
     blocked = 0 if one.allowed is None else int((~one.allowed).sum())
     facts = {

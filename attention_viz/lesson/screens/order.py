@@ -73,7 +73,7 @@ def _ask_positions(scene: Scene) -> Ask:
     changes = [one if one >= _NOTHING else 0.0 for one in moved_output(before, after).tolist()]
     tokens = before.query_tokens()
     shown = tokens.counted or range(len(tokens))
-    moved, labels = [changes[at] for at in shown], [tokens.written[at] for at in shown]
+    moved, labels = [changes[at] for at in shown], [tokens.names[at] for at in shown]
     most = max(range(len(moved)), key=moved.__getitem__)
     found = f"{short(labels[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
     whose = scene.called if positions == "trained" else "our own module with random numbers"
@@ -90,7 +90,7 @@ def _ask_positions(scene: Scene) -> Ask:
 def _show_positions(scene: Scene) -> Shown:
     positions = _CONTROL_POSITIONS.value(scene)
     before, after = _both(scene, positions)
-    moved, labels = moved_output(before, after), before.query_tokens().written
+    moved, labels = moved_output(before, after), before.query_tokens().names
     shown = list(before.query_tokens().counted) or list(range(len(labels)))
     most = shown[int(moved[shown].argmax())]
     words = split_words(scene.read) if positions == "trained" else scene.words
@@ -155,7 +155,7 @@ def left_of_the_first(scene: Scene) -> list[float]:
 def _ask_recurrent(scene: Scene) -> Ask:
     end = int(_CONTROL_RECURRENT.value(scene))
     counts = sorted({min(end, 1), end, end * end})
-    first, last = short(scene.words[0]), short(scene.words[end])
+    first, last = short(scene.names[0]), short(scene.names[end])
     return Ask(
         f"If a model reads word by word, how many steps are there from {first} to {last}?",
         f"{counted(end, 'step')} word by word, {min(end, 1)} by attention",
@@ -175,7 +175,7 @@ def _show_recurrent(scene: Scene) -> Shown:
     end = int(_CONTROL_RECURRENT.value(scene))
     trace = Scratch(_D_MODEL_RECURRENT, 1, scene.seed, positions="none").trace(scene.text)
     facts = {
-        **quoted(scene.words, first=0, last=end),
+        **quoted(scene.names, first=0, last=end),
         "hops": counted(end, "step"),
         "one": counted(min(end, 1), "step"),
         "words": counted(len(scene.words), "word"),

@@ -40,7 +40,7 @@ def _trace(scene: Scene) -> Trace:
 def _ask_softmax(scene: Scene) -> Ask:
     trace, temperature = _trace(scene), float(_CONTROL_SOFTMAX.value(scene))
     layer, head, query = _place(scene)
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     source = f"{scene.called}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
     row = trace.weights(layer, head)[query]
     place = CatalogueHead.of(trace, layer, head, (query, int(row.argmax())))
@@ -50,7 +50,7 @@ def _ask_softmax(scene: Scene) -> Ask:
 def _show_softmax(scene: Scene) -> Shown:
     temperature, trace = float(_CONTROL_SOFTMAX.value(scene)), _trace(scene)
     layer, head, query = _place(scene)
-    opened, labels = open_head(trace, layer, head), trace.query_tokens().written
+    opened, labels = open_head(trace, layer, head), trace.query_tokens().names
     row = opened.weights[query]
     # The second largest: for the largest, e to the power of 0 shows nothing.
     ranked = row.argsort(descending=True, stable=True).tolist()

@@ -21,7 +21,7 @@ def _composed(scene: Scene) -> Composed:
 
 def _ask_together(scene: Scene) -> Ask:
     pair = _composed(scene)
-    names, numbers = pair.trace.key_tokens().written, pair.by_word
+    names, numbers = pair.trace.key_tokens().names, pair.by_word
     layer, head = pair.reader
     best = max(numbers, key=numbers.__getitem__)
     found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
@@ -42,7 +42,7 @@ def _ask_together(scene: Scene) -> Ask:
 
 def _show_together(scene: Scene) -> Shown:
     pair = _composed(scene)
-    names = [in_words(name) for name in pair.trace.key_tokens().written]
+    names = [in_words(name) for name in pair.trace.key_tokens().names]
     (layer, head), (before_layer, before_head) = pair.reader, pair.writer
     before, weight = pair.looks
     written = pair.parts["head", before_layer, before_head]
@@ -95,7 +95,7 @@ def _written(scene: Scene) -> WrittenBy:
 def _ask_writes(scene: Scene) -> Ask:
     found = _written(scene)
     layer, head = found.place
-    names, last = found.trace.key_tokens().written, len(TOY_WORDS) - 1
+    names, last = found.trace.key_tokens().names, len(TOY_WORDS) - 1
     seen = short(names[int(found.row.argmax())])
     best = max(found.added, key=found.added.__getitem__)
     number = signed(found.added[best], 2)
@@ -117,7 +117,7 @@ def _ask_writes(scene: Scene) -> Ask:
 def _show_writes(scene: Scene) -> Shown:
     found = _written(scene)
     layer, head = found.place
-    names = [in_words(name) for name in found.trace.key_tokens().written]
+    names = [in_words(name) for name in found.trace.key_tokens().names]
     seen, weight = names[int(found.row.argmax())], float(found.row.max())
     best = max(found.added, key=found.added.__getitem__)
     worst = min(found.added, key=found.added.__getitem__)

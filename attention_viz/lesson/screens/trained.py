@@ -33,7 +33,7 @@ def _ask_about_job(scene: Scene) -> Ask:
     twice = Twice(scene)
     layer, head, _ = twice.heads(metric)[0]
     query, _, _ = twice.asked(metric, layer, head)
-    row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
+    row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().names
     # Only the allowed keys of a causal row: a blocked token has no weight to compare.
     keys = sorted(row[: query + 1].argsort(descending=True, stable=True)[:_BARS].tolist())
     values = [float(row[key]) for key in keys]
@@ -153,7 +153,7 @@ def lightest(trace: Trace, layer: int) -> Light:
 
 
 def _phrase(trace: Trace, layer: int) -> str:
-    light, labels = lightest(trace, layer), trace.query_tokens().written
+    light, labels = lightest(trace, layer), trace.query_tokens().names
     if light.place == 1:
         return "In this layer, each word's largest weight also contributes most."
     word, other = in_words(labels[light.query]), in_words(labels[light.key])
@@ -189,7 +189,7 @@ def _show_effect(scene: Scene) -> Shown:
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
     moved = effects(scene, layer)
     looking, moving = weights.index(max(weights)), moved.index(max(moved))
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     facts = {
         **quoted(labels, word=query, other=other),
         **texts(layer=layer, heads=len(weights), looking=looking),

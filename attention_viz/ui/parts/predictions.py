@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.analysis.slides.slide import named
+from attention_viz.analysis.words import token_named
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import effect_written, words_written
@@ -49,8 +49,7 @@ def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) 
 
 def title_of(trace: Trace, place: int) -> str:
     """Describe a position's prediction."""
-    label = _tokens(trace).written[place]
-    label = set_apart(label.strip("· ") or label)
+    label = set_apart(_tokens(trace).names[place])
     if trace.attention_streams == ("encoder",):
         return f"Prediction at {label} (position {place})"
     return f"Next token after “{label}” (position {place})"
@@ -97,7 +96,7 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
     effect = effect_written(run, state.request, stream, head, position) if stream == "decoder" else None
     if effect is not None:
         on = f"“{set_apart(shortened(effect.word))}” over “{set_apart(shortened(effect.rival))}”"
-        after = "".join(text for text, _ in named(run.trace.query_tokens(stream), position, ""))
+        after = token_named(run.trace.query_tokens(stream), position)
         number = with_minus(f"{effect.number:+.2f}")
         lines.insert(0, f"After {after}, on {on}: {number}. Largest effects on all words:")
     place.caption("  \n".join(map(plain, lines)), help=_HELP)

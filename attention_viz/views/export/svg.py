@@ -100,10 +100,10 @@ def heatmap_svg(
     scale = _signed_scale(blocks) if stream in trace.mixers else _weight_scale(blocks)
     named = caption(trace, layer, head, stream) if sheet.title is True else str(sheet.title or "")
     note, origin = block_note(blocks), provenance_line(trace, layer, head, queries)
-    page = _page(sheet, blocks, (queries.written, keys.written), named, note, origin)
+    page = _page(sheet, blocks, (queries.numbered, keys.numbered), named, note, origin)
     wide, high = blocks.shape[1] * page.cell, blocks.shape[0] * page.cell
     matrix = f'<g transform="translate({page.left:.1f} {page.top:.1f})">{_cells(blocks, scale, page, sheet.numbers)}'
-    matrix += _labels(queries.written, page, across=False) + _labels(keys.written, page, across=True)
+    matrix += _labels(queries.numbered, page, across=False) + _labels(keys.numbered, page, across=True)
     matrix += _titles(wide, high, page)
     matrix += _bar(wide, scale, page.factor, _tall(high, page.factor))
     matrix += (_hatching(wide, page.factor, _tall(high, page.factor)) if blocks.blocked.any() else "") + "</g>"

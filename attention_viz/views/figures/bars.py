@@ -48,7 +48,7 @@ def looks(
         ShapeError: the head or position is missing.
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
-    queries = trace.query_tokens(stream).written
+    queries = trace.query_tokens(stream).names
     trace.query_tokens(stream).require(query)
     row = trace.attention(layer, stream).head(head).rows([query])
     weights = row.weights[0].detach().float().cpu().tolist()
@@ -134,7 +134,7 @@ def shares(
         ShapeError: the head or position is missing.
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
-    queries = trace.query_tokens(stream).written
+    queries = trace.query_tokens(stream).names
     trace.query_tokens(stream).require(query)
     every = _terms(open_head(trace, layer, head, stream), query)
     terms = every if len(every) <= _MOST_BARS else _largest(every, len(trace.key_tokens(stream)))
@@ -183,7 +183,7 @@ def _terms(opened: OpenHead, query: int) -> tuple[ProductTerm, ...]:
     """Return the row's terms; all blocked if it may attend to nothing."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
-    return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
+    return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).numbered)
 
 
 def _largest(terms: tuple[ProductTerm, ...], keys: int) -> tuple[ProductTerm, ...]:

@@ -37,7 +37,7 @@ def hull(
         ShapeError: the head or position is missing, or values don't have two numbers.
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
-    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).written
+    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).names
     if one.value.shape[-1] != 2:
         raise ShapeError(f"a hull needs values of two numbers; this head's have {one.value.shape[-1]}")
     trace.query_tokens(stream).require(query)
@@ -61,7 +61,7 @@ def hull(
         name=f"output of {escaped(shortened(label))}",
     )
     # Last, so that the names lie on top.
-    _add_points(figure, values, weights, trace.key_tokens(stream).written, colours)
+    _add_points(figure, values, weights, trace.key_tokens(stream).names, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     grid = number_axis(colours)
     # As far up as across, so that near is near; and room for the words at the edge.

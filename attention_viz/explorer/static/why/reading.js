@@ -1,8 +1,5 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
-import {whichOf} from "../claim/ordinal.js";
-import {setApart} from "../data/spelling.js";
-
 /** @import {SplitHeader} from "./verdict.js" */
 
 /** A line of the sum: what wrote it, and how much; `head` where it is one.
@@ -95,14 +92,13 @@ export function tiny(number) {
   return `${digit}×10${raised}`;
 }
 
-/** What stands at a place: a special token as it is, a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+/** What stands at a place: a special token as it is, a word in quotes; a patch or a frame.
  * @param {Pick<WhyHeader, "queries" | "keys" | "units" | "specials">} header
  * @param {"query" | "key"} side  whether it looks or is looked at
  * @param {number} at */
 export function wordAt({queries, keys, units, specials}, side, at) {
   const words = side === "key" ? keys : queries;
-  if (units[side] !== "word" || specials?.[side].includes(at)) return whichOf(words, at) + words[at];
-  return `${whichOf(words, at)}“${setApart(words[at])}”`;
+  return units[side] !== "word" || specials?.[side].includes(at) ? words[at] : `“${words[at]}”`;
 }
 
 /** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.

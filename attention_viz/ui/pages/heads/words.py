@@ -13,13 +13,13 @@ from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.search import Detector
 from attention_viz.analysis.signed import mixer_of
+from attention_viz.analysis.words import token_named
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_payload import HeadTables
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
 from attention_viz.trace.kind import Unit
-from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
@@ -65,7 +65,9 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         where = " in all channels" if mixer.per == "channel" else ""
         return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
-    return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}{_aside(trace, stream, head, query, key)}"
+    return (
+        f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight_text(weight)}{_aside(trace, stream, head, query, key)}"
+    )
 
 
 def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
@@ -75,7 +77,7 @@ def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: in
     most = int(row.argmax())
     if most == key or not keys.special[most] or float(row[most]) <= _MOST_OF_ROW or float(row[key]) >= _LITTLE_OF_ROW:
         return ""
-    return f"; most, {float(row[most]):.2f}, goes to {keys.written[most]}"
+    return f"; most, {weight_text(float(row[most]))}, goes to {keys.names[most]}"
 
 
 def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str, float], query: int, key: int) -> str:
@@ -123,12 +125,11 @@ def _named_pair(trace: Trace, stream: str, query: int, key: int) -> tuple[str, s
 
 def named(tokens: Tokens, position: int) -> str:
     """Format a token for a sentence; patches by where they are in the image, frames by their time."""
-    written = tokens.written[position]
     if where := patch_words(tokens, position):
         return f"the patch {where}"
-    if tokens.patches and written == "[CLS]":
+    if tokens.patches and tokens.written[position] == "[CLS]":
         return "the class token"
-    return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
+    return token_named(tokens, position)
 
 
 def metric_words(name: str, *, formula: bool = False, mixes: bool = False) -> str:
@@ -178,10 +179,7 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     """Describe a search's heaviest head."""
     top = found.iloc[0]
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    query, key = (
-        tokens.placed_at(int(top[axis])) or f"“{set_apart(tokens.written[int(top[axis])])}”"
-        for axis, tokens in (("query", queries), ("key", keys))
-    )
+    query, key = (token_named(tokens, int(top[axis])) for axis, tokens in (("query", queries), ("key", keys)))
     if stream in trace.mixers:
         return (
             f"{key} (position {int(top['key'])}) has its largest share for {query} (position {int(top['query'])}) in "
