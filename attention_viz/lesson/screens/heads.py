@@ -16,8 +16,9 @@ from attention_viz.lesson.links import (
 )
 from attention_viz.lesson.own_head import in_a_plane
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, texts
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts, weight_texts
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views import hull, side_by_side
 
 _NAMED = 3
@@ -67,11 +68,11 @@ def _show_mixture(scene: Scene) -> Shown:
     call, row = flat.attention(0).head(0), trace.weights(link.layer, link.head)[query]
     values, output = (tensor.double().cpu().numpy() for tensor in (call.value, call.output[query]))
     ranked = row.argsort(descending=True, stable=True).tolist()
-    terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
+    terms = [f"{weight_text(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
     facts = {
         **texts(layer=link.layer, head=link.head, d_v=trace.attention(link.layer).value.shape[-1], model=scene.called),
         **quoted(labels, word=query, best=ranked[0]),
-        **signs(weight=row[ranked[0]], total=row.sum()),
+        **weight_texts(weight=row[ranked[0]], total=row.sum()),
         "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
         "output": _point(output.tolist()),
         "share": f"{share:.0%}",
@@ -102,7 +103,7 @@ def _ask_heads(scene: Scene) -> Ask:
     pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
     return Ask(
         f"In layer {link.layer}, which head links {pair} most?",
-        f"Head {most} links {pair}: {signed(weights[most])}",
+        f"Head {most} links {pair}: {weight_text(weights[most])}",
         f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),

@@ -140,7 +140,7 @@ def _ask_older(scene: Scene) -> Ask:
     best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
     return Ask(
         f"Which score concentrates the weights of {short(scene.names[query])} most?",
-        f"Most concentrated: {names[best]}, with a largest weight of {largest[best]:.2f}",
+        f"Most concentrated: {names[best]}, with a largest weight of {weight_text(largest[best])}",
         "random vectors and matrices: only the comparison of the four scores means something",
         tuple(names),
         tuple(largest),

@@ -9,6 +9,7 @@ from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, line_spots,
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, quoted
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs, paths
@@ -180,7 +181,7 @@ def _show_recurrent(scene: Scene) -> Shown:
         "one": counted(min(end, 1), "step"),
         "words": counted(len(scene.words), "word"),
         "left": _percent(left_of_the_first(scene)[end]),
-        "weight": f"{float(trace.weights(0, 0)[end, 0]):.3f}",
+        "weight": weight_text(float(trace.weights(0, 0)[end, 0])),
     }
     steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."

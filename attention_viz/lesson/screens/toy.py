@@ -4,7 +4,7 @@ from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed, WrittenBy
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words, signed, signs, texts
+from attention_viz.lesson.words import in_words, signed, signs, texts, weight_texts
 from attention_viz.views import composition, looks
 
 # The word that the lesson opens on, by its place.
@@ -49,7 +49,7 @@ def _show_together(scene: Scene) -> Shown:
     best = max(pair.by_word, key=pair.by_word.__getitem__)
     facts = {
         **texts(step=pair.step, layer=layer, head=head, before_layer=before_layer, before_head=before_head),
-        **signs(before=before, weight=weight, without=pair.without_writer),
+        **weight_texts(before=before, weight=weight, without=pair.without_writer),
         **signs(2, score=pair.opened.total, written=written, by_word=pair.by_word[best]),
         "text": in_words(pair.text, 80),
         "word": names[pair.query],
@@ -123,7 +123,7 @@ def _show_writes(scene: Scene) -> Shown:
     worst = min(found.added, key=found.added.__getitem__)
     facts = {
         **texts(layer=layer, head=head, worst=worst, best=best, seen=seen),
-        **signs(weight=weight, likely=found.likely[best], without=found.likely_without[best]),
+        **weight_texts(weight=weight, likely=found.likely[best], without=found.likely_without[best]),
         **signs(2, added=found.added[best], taken=found.added[worst]),
         "text": in_words(found.pair.text, 80),
         "word": names[found.query],

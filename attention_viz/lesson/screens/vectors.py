@@ -13,7 +13,7 @@ from attention_viz.lesson.links import (
     word_positions,
 )
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, telling, texts
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, telling, texts, weight_texts
 from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.variants import run_variant
@@ -160,7 +160,7 @@ def _show_plain(scene: Scene) -> Shown:
     facts = {
         **texts(d_model=_D_MODEL, itself=itself, model=scene.called),
         **quoted(words, word=query, other=best),
-        **signs(own=row[query], weight=row[best], total=row.sum()),
+        **weight_texts(own=row[query], weight=row[best], total=row.sum()),
         **signs(2, product=x[query] @ x[best], square=x[query] @ x[query], before=x[query, 0]),
         **signs(2, after=trace.attention(0).output[0, query, 0]),
         "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),

@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.wording import shortened, with_minus
+from attention_viz.views.style.wording import shortened, weight_text, with_minus
 
 # The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
@@ -67,7 +67,7 @@ def _tokens(trace: Trace) -> Tokens:
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:
-    lines = [f"| {plain(shortened(label))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
+    lines = [f"| {plain(shortened(label))} | {weight_text(old)} | {weight_text(new)} |" for label, old, new in rows]
     return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])
 
 

@@ -16,7 +16,7 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, n
 from attention_viz.views.style.blocks import bar_blocks, bar_note, bar_places, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import escaped, token_names, with_minus
+from attention_viz.views.style.wording import escaped, token_names, weight_text, with_minus
 
 __all__ = ["changed_outputs", "looks", "shares"]
 
@@ -81,7 +81,7 @@ def looks(
 
 
 def _numbers(weights: list[float], allowed: list[bool]) -> list[str]:
-    return [f"{weight:.3f}" if may else "" for weight, may in zip(weights, allowed, strict=True)]
+    return [escaped(weight_text(weight)) if may else "" for weight, may in zip(weights, allowed, strict=True)]
 
 
 def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, shortened
+from attention_viz.views.style.wording import escaped, shortened, weight_text
 
 if TYPE_CHECKING:
     import pandas
@@ -86,7 +86,7 @@ def _bars(names: Sequence[str], shares: Sequence[float], colour: str) -> go.Bar:
 
 
 def _digits(share: float) -> str:
-    return "<0.001" if 0 < share < 0.0005 else f"{share:.3f}"
+    return escaped(weight_text(share))
 
 
 def _arrange_panels(figure: go.Figure, titles: tuple[str, str], counts: Sequence[int], colours: Palette) -> None:

@@ -64,7 +64,7 @@ export function countOccurrences(written) {
 }
 
 /** A repeated word with its occurrence, "the\u2082"; any other as it is. @param {string} word @param {number} occurrence */
-export function numbered(word, occurrence) {
+export function withOccurrence(word, occurrence) {
   const digits = occurrence ? [...String(occurrence)] : [];
   return word + digits.map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
 }

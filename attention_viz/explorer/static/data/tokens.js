@@ -1,7 +1,7 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
 import {partInWords, readCharacters} from "../overview/characters.js";
-import {countOccurrences, MARKS, numbered as numberedWord, runsFromTheRight, setApart, spell} from "./spelling.js";
+import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, withOccurrence} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js"
  * @import {CharacterPart} from "../overview/characters.js" */
@@ -57,10 +57,10 @@ export function readAxis(packed) {
   for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
-  const numbered = spellings.map(({mark}, at) => setApart(numberedWord(mark + whole[at], occurrences[at])));
+  const numbered = spellings.map(({mark}, at) => setApart(withOccurrence(mark + whole[at], occurrences[at])));
   const names = spellings.map(
     ({mark}, at) =>
-      placed(at) ?? setApart(numberedWord((mark === MARKS.space ? "" : mark) + whole[at], occurrences[at])),
+      placed(at) ?? setApart(withOccurrence((mark === MARKS.space ? "" : mark) + whole[at], occurrences[at])),
   );
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
@@ -160,6 +160,9 @@ export function writeToken(node, axis, place) {
   sign.className = "av-mark";
   sign.textContent = mark;
   word.textContent = text;
+  // Its number is drawn by the style sheet, at the end of the word, so that the token's text stays the token.
+  if (axis.occurrences[place]) word.dataset["occurrence"] = String(axis.occurrences[place]);
+  if (runsFromTheRight([text])) word.dir = "rtl";
   node.replaceChildren(...(mark ? [sign, word] : [word]));
   node.title = axis.characters.has(place) ? axis.spoken[place] : mark + text;
   return node;

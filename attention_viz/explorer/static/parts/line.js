@@ -72,7 +72,7 @@ function tokenAt(axis, places, place) {
     tabindex: "-1",
     "aria-selected": "false",
     "aria-label": axis.spoken[place],
-    // Its mark and number stand where the line has the tokens before and after it; the word itself is isolated.
+    // Its mark stands where the line has the token before it; the word itself is isolated.
     dir: axis.fromTheRight ? "rtl" : "ltr",
   });
   if (places.length > WHOLE_LINE) {
@@ -82,8 +82,6 @@ function tokenAt(axis, places, place) {
   if (axis.dimmed[place]) token.classList.add("av-special");
   if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
   if (begins(axis, place)) token.classList.add("av-begins");
-  // Drawn by the style sheet, so that the token's text stays the token.
-  if (axis.occurrences[place]) token.dataset["occurrence"] = String(axis.occurrences[place]);
   token.dataset["place"] = String(place);
   return writeToken(token, axis, place);
 }

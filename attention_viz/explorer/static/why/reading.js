@@ -1,5 +1,7 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
+import {weightText} from "../data/scale.js";
+
 /** @import {SplitHeader} from "./verdict.js" */
 
 /** A line of the sum: what wrote it, and how much; `head` where it is one.
@@ -133,7 +135,7 @@ export function looksAt(header, sources, size = 1) {
   const best = [...sources].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 2);
   return best
     .filter(([, weight]) => Math.abs(weight) >= 0.05 * size)
-    .map(([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${plainNumber(weight)}`)
+    .map(([at, weight]) => `${wordAt(header, "key", at)} ${weightText(weight)}`)
     .join(" · ");
 }
 
@@ -170,7 +172,7 @@ export function doesWith(header, place, isSeveral = false) {
   const [at, weight] = mainSource(header, place) ?? [0, 0];
   const word = wordAt(header, "key", at);
   if (!isMixer(header, place)) return `${isSeveral ? "attend" : "attends"} to ${word}`;
-  const below = weight < 0 && !isSeveral ? ` with weight ${plainNumber(weight)}` : "";
+  const below = weight < 0 && !isSeveral ? ` with weight ${weightText(weight)}` : "";
   return `${isSeveral ? "carry" : "carries"} ${word}${below}`;
 }
 

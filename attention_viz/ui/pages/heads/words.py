@@ -63,7 +63,8 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
         how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
         where = " in all channels" if mixer.per == "channel" else ""
-        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
+        numbers = f"{precise(weight)}, share of size {weight_text(share)}"
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {numbers}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     return (
         f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight_text(weight)}{_aside(trace, stream, head, query, key)}"
@@ -187,7 +188,7 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
         )
     return (
         f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
-        f"{_where(top)}: {top['weight']:.3f}."
+        f"{_where(top)}: {weight_text(float(top['weight']))}."
     )
 
 
@@ -234,9 +235,9 @@ def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
     label = ROLES[role].label
     over = f"Over {texts:,} texts of {corpus}, this head’s role is “{label}”"
     if role not in SHARES:
-        most = "" if isnan(row["score"]) else f"; the largest share is {row['score']:.2f}"
+        most = "" if isnan(row["score"]) else f"; the largest share is {weight_text(float(row['score']))}"
         return f"{over}: no share reaches its threshold{most}."
-    return f"{over} (share {row['score']:.2f}), which holds in {_often(row, role)}."
+    return f"{over} (share {weight_text(float(row['score']))}), which holds in {_often(row, role)}."
 
 
 def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
@@ -244,7 +245,7 @@ def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
     if role not in SHARES:
         return f"In this sentence its role is “{ROLES[role].label}”."
     same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
-    return f"In this sentence its role is {same} ({score:.2f}), as in {_often(row, role)}."
+    return f"In this sentence its role is {same} ({weight_text(score)}), as in {_often(row, role)}."
 
 
 def _often(row: Mapping[str, Any], role: str) -> str:

@@ -232,7 +232,7 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     slide = screen.slides[0]
     assert "".join(text for text, _ in slide["ask"]).startswith("“Mary” over “John” is 6.12")
     assert "".join(text for text, _ in slide["tell"]).startswith(
-        "Layer 23, head 3 contributes +2.86: from the second “to” it"
+        "Layer 23, head 3 contributes +2.86: from “to₂” it"
     )
 
 
