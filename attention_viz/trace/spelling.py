@@ -199,6 +199,23 @@ def cut_characters(labels: Sequence[str], spellings: Sequence[str]) -> list[Char
     return found
 
 
+def with_characters(parts: Sequence[tuple[str, str]], cut: Sequence[Character]) -> list[tuple[str, str]]:
+    """Write whole characters before the first bytes that each token has of one, as in "ก⟨E0⟩".
+
+    Args:
+        parts: each token's light mark and text.
+    """
+    found, named = list(parts), set[int]()
+    for one in cut:
+        for position in range(one.first, one.first + len(one.counts)):
+            mark, text = found[position]
+            if one.text and position not in named:
+                before = text.rindex("⟨") if position == one.first else 0
+                found[position] = mark, text[:before] + visible(one.text) + text[before:]
+            named.add(position)
+    return found
+
+
 def _goes_on_with(held: list[int], byte: int) -> bool:
     """Return whether a byte can follow the first ones of a character."""
     missing = 0 if not held else (held[0] >= 0xC0) + (held[0] >= 0xE0) + (held[0] >= 0xF0) + 1 - len(held)

@@ -88,7 +88,7 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     following = None
     if one.kind == NEXT_WORD:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
-    said = {"unit": _unit(scene, one), "before": scene.queries.named(one.key - 1) if one.key else ""}
+    said = {"unit": _unit(scene, one), "before": scene.queries.named(one.key - 1) if one.kind == "induction" else ""}
     said["third"] = THIRDS[one.words] if one.kind == HEARD else ""
     said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):

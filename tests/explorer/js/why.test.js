@@ -97,7 +97,7 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   heard.units.query = "word";
   assert.equal(wordAt(heard, "key", 0), "patch 13, 11");
   assert.equal(wordAt(heard, "query", 0), "“She”");
-  const turned = {...heard, queries: ["\u0639"]};
+  const turned = {...heard, queries: ["\u2068\u0639\u2069"]};
   assert.equal(wordAt(turned, "query", 0), "“\u2068\u0639\u2069”", "set apart, or the words around it change places");
   const special = {...turned, queries: ["[CLS]"], specials: {query: [0], key: []}};
   assert.equal(wordAt(special, "query", 0), "[CLS]", "a special token isn't a word of the text");

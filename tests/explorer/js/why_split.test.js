@@ -15,7 +15,7 @@ import {timesAsLikely} from "../../../attention_viz/explorer/static/why/reading.
 const header = /** @type {any} */ ({
   own: true,
   units: {query: "word", key: "word"},
-  ...{queries: ["the", "bank", "the", "river"], keys: ["the", "bank", "the", "river"]},
+  ...{queries: ["the₁", "bank", "the₂", "river"], keys: ["the₁", "bank", "the₂", "river"]},
 });
 
 /** Each key's products: word × word, word × place, place × word, place × place. */
@@ -61,10 +61,7 @@ test("a key that isn't the largest is told beside the one that is, and the query
   assert.equal(comparedWith(header, mine, other, partsOf(split)), words);
   // Beside one key the reason is of those two alone.
   const pair = verdictOf(header, split, 2);
-  assert.deepEqual(
-    [pair.key, pair.than, pair.reason],
-    ["“river”", "“the₂”", "for the word, not for its place"],
-  );
+  assert.deepEqual([pair.key, pair.than, pair.reason], ["“river”", "“the₂”", "for the word, not for its place"]);
   const less = verdictOf(header, {...split, key: 2}, 1);
   assert.deepEqual([less.key, less.than], ["“the₂”", "itself"]);
   const one = {...split, keys: [0], key: 0, query: 0, pairs: [split.pairs[0]], scores: [2], weights: [1], shared: [0]};

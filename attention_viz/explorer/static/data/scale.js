@@ -126,6 +126,12 @@ export function rgb(colour) {
   return `rgb(${colour.map(Math.round).join(" ")})`;
 }
 
+/** A weight in a table of all numbers: three digits, and what is there but too small for them is told as such.
+ * @param {number} weight */
+export function threeDigits(weight) {
+  return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
+}
+
 /** A weight as pages write it, with two digits: "0.58"; a smaller one is "<0.01", and exactly 0 is "0". `weight_text` in
  * `trace/spelling.py` writes the same.
  * @param {number} weight */

@@ -1,7 +1,7 @@
 // What stands in the table of a head: the whole head, or one query's row where the head is too large to read.
 
 import {MixedHead, significant} from "./mixing.js";
-import {weightText} from "./scale.js";
+import {threeDigits} from "./scale.js";
 import {originWords} from "./tokens.js";
 
 /** @import {Head, Places} from "./head.js"
@@ -76,5 +76,5 @@ function rowTable(head, stream, columns, name, query) {
 /** @param {Weights} head @param {number} query @param {number} key */
 function number(head, query, key) {
   if (head instanceof MixedHead && !head.isBlocked(query, key)) return significant(head.at(query, key));
-  return head.isBlocked(query, key) ? "blocked" : weightText(head.at(query, key));
+  return head.isBlocked(query, key) ? "blocked" : threeDigits(head.at(query, key));
 }

@@ -1,6 +1,6 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
-import {partInWords, readCharacters} from "../overview/characters.js";
+import {partInWords, readCharacters, withCharacter} from "../overview/characters.js";
 import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, withOccurrence} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js"
@@ -49,7 +49,7 @@ export function readAxis(packed) {
   );
   const shown = spellings.map(({mark, text}) => setApart(mark + text));
   // A piece of a character with the character: "ก⟨E0⟩".
-  const whole = spellings.map(({text}, at) => (characters.get(at)?.text ?? "") + text);
+  const whole = spellings.map(({text}, at) => withCharacter(text, characters.get(at)));
   const occurrences = countOccurrences(spellings.map(({mark}, at) => mark + whole[at]));
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
