@@ -14,6 +14,7 @@ from attention_viz.analysis.places import patch_grid
 from attention_viz.analysis.words import token_named
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
+from attention_viz.trace.spelling import cut
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -57,7 +58,7 @@ def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[in
 
 def short_token(text: str) -> str:
     """Shorten a token to fit beside a bar."""
-    return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
+    return cut(text, _LONGEST_TOKEN)
 
 
 def _width(text: str) -> int:

@@ -231,9 +231,7 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     assert told["rows"][0]["layer"] == 23 and told["rows"][0]["head"] == 3
     slide = screen.slides[0]
     assert "".join(text for text, _ in slide["ask"]).startswith("“Mary” over “John” is 6.12")
-    assert "".join(text for text, _ in slide["tell"]).startswith(
-        "Layer 23, head 3 contributes +2.86: from “to₂” it"
-    )
+    assert "".join(text for text, _ in slide["tell"]).startswith("Layer 23, head 3 contributes +2.86: from “to₂” it")
 
 
 def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_library_says() -> None:
