@@ -221,7 +221,7 @@ def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -
         words = found.difference[shared, :][:, shared].abs()
         query, key = (found.queries.other_labels[shared[at]] for at in divmod(int(words.argmax()), len(shared)))
         assert [text.strip("“”₁₂₃") for text, role in slide.tell if role in ("query", "key")] == [query, key]
-        asked = [text.strip("“”") for text, role in slide.ask if role in ("query", "key")]
+        asked = [text.strip("“”₁₂₃") for text, role in slide.ask if role in ("query", "key")]
         assert asked == [one.replace("city", "river") for one in (query, key)]
         for text in ("“The bank of the river was flooded” →", "“The bank of the city was flooded”"):
             assert text in slide.source

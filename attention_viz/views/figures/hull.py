@@ -61,7 +61,7 @@ def hull(
         name=f"output of {escaped(shortened(label))}",
     )
     # Last, so that the names lie on top.
-    _add_points(figure, values, weights, trace.key_tokens(stream).names, colours)
+    _add_points(figure, values, weights, trace.key_tokens(stream).written, colours)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours)
     grid = number_axis(colours)
     # As far up as across, so that near is near; and room for the words at the edge.
