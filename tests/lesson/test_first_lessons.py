@@ -100,9 +100,9 @@ def test_the_three_roles_are_three_products_and_only_values_may_differ_in_width(
     assert facts["other"] == trace.query_tokens().written[int((call.key @ call.query[2]).argmax())] == "river"
     by_vector = (x @ x.T).softmax(-1).diagonal()[1:8].mean()
     by_head = (call.query @ call.key.T / math.sqrt(32)).softmax(-1).diagonal()[1:8].mean()
-    assert [float(facts["own"]), float(facts["plain"])] == pytest.approx([float(by_head), float(by_vector)], abs=6e-4)
+    assert [float(facts["own"]), float(facts["plain"])] == pytest.approx([float(by_head), float(by_vector)], abs=6e-3)
     learned = LESSONS["plain"].show(scene).facts["learned"]
-    assert float(learned) == pytest.approx(float(by_vector), abs=6e-4)
+    assert float(learned) == pytest.approx(float(by_vector), abs=6e-3)
 
 
 def trained_head(scene: Scene, facts: Mapping[str, str]) -> Attention:
@@ -154,7 +154,7 @@ def test_the_scale_brings_the_spread_back_and_the_gradient_with_it(scene: Scene,
     told_numbers = [float(facts[name]) for name in ("bare", "bare_gradient", "scaled", "scaled_gradient")]
     assert told_numbers == pytest.approx([*measured(1), *measured(d_k**-0.5)], abs=6e-3)
     both = measured(d_k**-0.5, 2)[0], measured((2 * d_k) ** -0.5, 2)[0]
-    assert [float(facts["by_d_k"]), float(facts["by_d_model"])] == pytest.approx(both, abs=6e-4)
+    assert [float(facts["by_d_k"]), float(facts["by_d_model"])] == pytest.approx(both, abs=6e-3)
     assert float(facts["by_d_model"]) < float(facts["by_d_k"]) and facts["d_model"] == str(2 * d_k)
     if d_k == 64:
         assert float(facts["bare"]) > 2 * float(facts["scaled"])
