@@ -152,7 +152,9 @@ def test_the_scale_brings_the_spread_back_and_the_gradient_with_it(scene: Scene,
     assert float(facts["spread"]) == pytest.approx(numpy.mean([scores(s, 1).numpy().std() for s in SETS]), abs=0.006)
     assert float(facts["largest"]) == pytest.approx(max(float(scores(s, 1).max()) for s in SETS), abs=0.06)
     told_numbers = [float(facts[name]) for name in ("bare", "bare_gradient", "scaled", "scaled_gradient")]
-    assert told_numbers == pytest.approx([*measured(1), *measured(d_k**-0.5)], abs=6e-3)
+    known = [*measured(1), *measured(d_k**-0.5)]
+    assert told_numbers[::2] == pytest.approx(known[::2], abs=6e-3)
+    assert told_numbers[1::2] == pytest.approx(known[1::2], abs=6e-4)
     both = measured(d_k**-0.5, 2)[0], measured((2 * d_k) ** -0.5, 2)[0]
     assert [float(facts["by_d_k"]), float(facts["by_d_model"])] == pytest.approx(both, abs=6e-3)
     assert float(facts["by_d_model"]) < float(facts["by_d_k"]) and facts["d_model"] == str(2 * d_k)

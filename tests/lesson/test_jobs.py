@@ -50,9 +50,9 @@ def test_the_word_before(scene: Scene) -> None:
     assert told(found) == (layer, head, pytest.approx(share, abs=6e-3))
     diagonal = Twice(scene).trace.weights(layer, head).diagonal(-1)
     at = int(diagonal.argmax())
-    names = Twice(scene).trace.query_tokens().written
+    names = Twice(scene).trace.query_tokens().names
     assert (found["word"], found["other"]) == (names[at + 1], names[at])
-    assert found["weight"] == f"{float(diagonal[at]):.3f}"
+    assert found["weight"] == f"{float(diagonal[at]):.2f}"
 
 
 @pytest.mark.parametrize(("job", "role"), [("previous", "previous"), ("first", "first"), ("copying", "induction")])

@@ -12,6 +12,7 @@ from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.style.marks import segments
 from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName, ink_on, on_ramp
+from attention_viz.views.style.wording import escaped, weight_text
 from tests.views.printed import inks, printed
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")
@@ -159,7 +160,8 @@ def test_every_weight_that_isnt_blocked_is_printed_in_the_ink_that_can_be_read(t
     assert printed(figure)[0] == ["1.00", *[""] * 7]
     weights = trace.weights(0, 1).tolist()
     expected = [
-        ["" if key > query else f"{one:.3f}" for key, one in enumerate(row)] for query, row in enumerate(weights)
+        ["" if key > query else escaped(weight_text(one)) for key, one in enumerate(row)]
+        for query, row in enumerate(weights)
     ]
     assert printed(figure) == expected
     assert len({ink for row in inks(figure) for ink in row if ink}) == 2
