@@ -15,6 +15,7 @@ from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.spelling import SPACE
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -71,14 +72,18 @@ def _without_head(run: Run, state: State, stream: str, layer: int, head: int) ->
     if stream == "cross" and state.facts.predicts:
         place = pair_of(before, state)[0]
         rows = likelier_at(before, after, state, place)
-        tokens = before.trace.query_tokens(stream)
-        is_likeliest = tokens.written[place] == rows[0][0]
-        named = [("in place of ", ""), (token_named(tokens, place), "query"), (", ", "")]
-        return [begins, *([] if is_likeliest else named), *likelier_words(rows)]
+        return [begins, *about_word(before.trace.query_tokens(stream), place, rows[0][0]), *likelier_words(rows)]
     if not (places := predicted(before, after, state)):
         return [begins, *moved_words(before.trace, after.trace)]
     where = "" if state.facts.continues_text else f"{title_of(before.trace, places[0])}: "
     return [begins, (where, ""), *likelier_words(likelier_at(before, after, state, places[0]))]
+
+
+def about_word(tokens: Tokens, place: int, likeliest: str) -> Parts:
+    """Name the chosen word, unless it is the model's likeliest token."""
+    if tokens.written[place] == likeliest:
+        return []
+    return [("in place of ", ""), (token_named(tokens, place), "query"), (", ", "")]
 
 
 def likelier_words(rows: Sequence[tuple[str, float, float]]) -> Parts:

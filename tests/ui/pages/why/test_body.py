@@ -360,9 +360,9 @@ def test_a_pair_from_right_to_left_is_asked_about_with_who_looks_first() -> None
     screen = Screen().open(
         f"/why?model=all-MiniLM-L6-v2&text={text.replace(' ', '+')}&why=pair&layer=0&head=4&query=4&key=2"
     )
-    written = shipped("all-MiniLM-L6-v2").trace(text).query_tokens().written
+    names = shipped("all-MiniLM-L6-v2").trace(text).query_tokens().names
     # Each set apart: else a browser would put the one that is looked at first.
-    looking, seen = (f"“\u2068{written[at].strip('·‿')}\u2069”" for at in (4, 2))
+    looking, seen = (f"“\u2068{names[at]}\u2069”" for at in (4, 2))
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
     assert read_packet(board)[0]["more"] == f"{looking} → {seen}"
 
