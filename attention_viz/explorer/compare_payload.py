@@ -12,7 +12,7 @@ import numpy
 from jaxtyping import Bool, Float
 
 from attention_viz.explorer.packet import Packet
-from attention_viz.trace.spelling import number_repeats, set_apart
+from attention_viz.trace.spelling import set_apart
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -140,7 +140,7 @@ def paired_names(comparison: "Comparison", role: str) -> list[list[str | None]]:
     """Return each place's token in both texts, None if missing, repeated ones numbered."""
     axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
     both = [_tokens(side, role) for side in (comparison.one, comparison.other)]
-    names, plain = [numbered(tokens) for tokens in both], [_labels(tokens.said) for tokens in both]
+    names, plain = [numbered(tokens) for tokens in both], [_labels(tokens.written) for tokens in both]
     found = list[list[str | None]]()
     for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
         named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
@@ -159,7 +159,7 @@ def _tokens(side: "Side", role: str) -> "Tokens":
 
 def numbered(tokens: "Tokens") -> list[str]:
     """Return tokens as labels, repeated ones numbered."""
-    return _labels(number_repeats(tokens.said))
+    return _labels(tokens.names)
 
 
 def _labels(names: Sequence[str]) -> list[str]:

@@ -273,9 +273,9 @@ def _row(trace: "Trace", stream: str, layer: int, head: int, at: int) -> "Tensor
 
 
 def _words(tokens: "Tokens") -> list[str]:
-    from attention_viz.trace.spelling import CONTINUES, SPACE
+    from attention_viz.trace.spelling import set_apart
 
-    return [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.said]
+    return list(map(set_apart, tokens.names))
 
 
 def _specials(tokens: "Tokens") -> list[int]:

@@ -86,7 +86,7 @@ def _kept(opened: MixerHead, row: int, column: int) -> Arithmetic:
 
 
 def _output(opened: MixerHead, row: int, column: int) -> Arithmetic:
-    labels = opened.trace.key_tokens(opened.stream).written
+    labels = opened.trace.key_tokens(opened.stream).numbered
     reach = row + 1 if opened.mixer.is_causal else len(labels)
     weights = exact_row(opened, row).tolist()[:reach]
     values = opened.exact.value[:reach, column].tolist()

@@ -88,24 +88,24 @@ def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_
     minilm: av.AttentionModel,
 ) -> None:
     trace = minilm.trace("Tokenization, an unbelievably long word, and tokenization again")
-    merged, pieces = av.merge_words(trace), trace.query_tokens().said
+    merged, pieces = av.merge_words(trace), trace.query_tokens().names
     found = next(one for one in av.findings(trace) if one.kind == "repeat")
     (slide,) = found_slides(trace, (found,))
     picture = slide.picture
     assert picture is not None and picture.query is not None and picture.key is not None
-    assert picture.tokens[picture.query] == picture.tokens[picture.key] == "tokenization"
+    assert (picture.tokens[picture.query], picture.tokens[picture.key]) == ("tokenization₂", "tokenization₁")
     assert picture.values[picture.key] == pytest.approx(found.strength, abs=1e-6)
-    words = merged.query_tokens().said
-    row = merged.weights(found.layer, found.head)[words.index("tokenization", 5)]
+    words = merged.query_tokens().names
+    row = merged.weights(found.layer, found.head)[words.index("tokenization₂")]
     # Whatever stands in the text once, in the picture in its place.
-    once = [word for word in picture.tokens if words.count(word) == 1]
+    once = [word for word in picture.tokens if words.count(word) == 1 and "tokenization" not in word]
     assert len(once) >= 3
     shares = [picture.values[picture.tokens.index(word)] for word in once]
     assert shares == pytest.approx([float(row[words.index(word)]) for word in once], abs=1e-6)
     # Of two pieces of one word: which looks at which.
-    piece = pieces.index("token")
+    piece = pieces.index("token₁")
     tell = said(link_slide(trace, "encoder", 0, 0, piece, piece + 1).tell)
-    assert tell.startswith(f"The first “token” looks at the first “{pieces[piece + 1]}”: ")
+    assert tell.startswith(f"“token₁” looks at “{pieces[piece + 1]}”: ")
 
 
 def test_a_question_that_comes_again_says_of_which_head() -> None:
@@ -220,8 +220,8 @@ def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -
         special += int(apart.argmax()) % apart.shape[1] in (0, apart.shape[1] - 1)
         words = found.difference[shared, :][:, shared].abs()
         query, key = (found.queries.other_labels[shared[at]] for at in divmod(int(words.argmax()), len(shared)))
-        assert [text.strip("“”") for text, role in slide.tell if role in ("query", "key")] == [query, key]
-        asked = [text.strip("“”") for text, role in slide.ask if role in ("query", "key")]
+        assert [text.strip("“”₁₂₃") for text, role in slide.tell if role in ("query", "key")] == [query, key]
+        asked = [text.strip("“”₁₂₃") for text, role in slide.ask if role in ("query", "key")]
         assert asked == [one.replace("city", "river") for one in (query, key)]
         for text in ("“The bank of the river was flooded” →", "“The bank of the city was flooded”"):
             assert text in slide.source
@@ -296,10 +296,10 @@ def test_the_head_of_another_text_that_changes_a_number_most_is_asked_for_among_
 
 def test_equal_words_and_pieces_are_counted_in_any_case_as_on_the_page() -> None:
     tokens = tokens_of(("The", "cat", "the", "THE", "##a", "the"), words=(0, 1, 2, 3, 3, 4))
-    assert named(tokens, 2, "query") == (("the second ", ""), ("“the”", "query"))
-    # A piece is counted among all tokens, a word among words.
-    assert named(tokens, 3, "key") == (("the third ", ""), ("“THE”", "key"))
-    assert named(tokens, 5, "key") == (("the third ", ""), ("“the”", "key"))
+    assert named(tokens, 2, "query") == (("“the₂”", "query"),)
+    # A piece and a word of one piece are counted among all tokens.
+    assert named(tokens, 3, "key") == (("“THE₃”", "key"),)
+    assert named(tokens, 5, "key") == (("“the₄”", "key"),)
 
 
 def test_bars_leave_room_for_the_signs_between_them() -> None:

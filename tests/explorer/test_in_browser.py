@@ -471,7 +471,7 @@ def test_two_tokens_that_look_at_each_other_have_two_arcs(show: Show) -> None:
 def test_a_repeated_token_tells_which_one_it_is_and_its_text_stays_the_token(show: Show, bank: Trace) -> None:
     words = part(show(bank, layer=0, head=4), "arcs").get_by_role("option")
     assert words.all_text_contents()[1:5] == ["the", "bank", "of", "the"]
-    drawn = "token => getComputedStyle(token, '::after').content"
+    drawn = "token => getComputedStyle(token.querySelector('bdi'), '::after').content"
     assert [words.nth(place).evaluate(drawn) for place in (1, 2, 4)] == ['"1"', "none", '"2"']
 
 

@@ -39,7 +39,7 @@ def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: T
 
 def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None:
     page = show(pair)
-    for name in ("bank, first sentence", "river, second sentence", "the (second), second sentence"):
+    for name in ("bank, first sentence", "river, second sentence", "the (occurrence 2), second sentence"):
         expect(token(page, name)).to_be_visible()
     lines = [
         token(page, name).evaluate("node => getComputedStyle(node).textDecorationStyle")

@@ -17,13 +17,13 @@ from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.words import Words, quoted
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.spelling import ordinal
+from attention_viz.trace.spelling import weight_text
 
 # A field is a part of the sentence, named after its role; its text follows a colon unless it is a word of the input.
 _SENTENCES = {
     "link": "{query} looks at {key}: {number}",
     "pronoun": "{query} looks back at {key}: {number}",
-    "repeat": "{query} looks back at {key:the {earlier}}: {number}",
+    "repeat": "{query} looks back at {key}: {number}",
     "next word": "{query:the last {unit}} looks at {key}: {number}",
     "alignment": "for {query}, it looks at {key}: {number}",
     "heard": "before {query} it attends to {key:the word’s {third} third}: {number}",
@@ -55,7 +55,7 @@ _PLAIN = ("before", "heads", "of", "layer", "area", "side", "times")
 _COUNTS = {2: "two", 3: "three"}
 # So few patches are counted: how often their area says little.
 _PATCHES = {1: "one patch", 2: "two patches"}
-_ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
+_ONE_INDUCTION = "{query} looks at {key}, which followed {before}: {number}"
 
 
 def tell(scene: StreamScene, one: Candidate) -> Finding:
@@ -91,13 +91,13 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     following = None
     if one.kind == NEXT_WORD:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
-    said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
+    said = {"unit": _unit(scene, one), "before": scene.queries.named(one.key - 1) if one.kind == "induction" else ""}
     said["third"] = THIRDS[one.words] if one.kind == HEARD else ""
     said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
         if role in ("number", "effect"):
-            yield (f"{one.strength:.2f}" if role == "number" else said[role]), role
+            yield (weight_text(one.strength) if role == "number" else said[role]), role
         elif role in _PLAIN:
             yield said[role], ""
         elif role is not None and spelled:
@@ -110,15 +110,12 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
 
 def _named(scene: StreamScene, one: Candidate, role: str) -> Iterator[tuple[str, str]]:
     words, word = (scene.queries, one.query) if role == "query" else (scene.keys, one.key)
-    which, named = words.named(word)
+    named = words.named(word)
     where, looking = _where(scene.queries, one.query), _where(scene.keys, one.key)
     if where and looking and one.kind == "link":
         named = f"a patch {where}" if role == "query" else f"one {_beside(scene, one) if where == looking else looking}"
-        which = ""
     elif role == "query" and words.tokens.patches and one.kind != WORD_REGION:
-        which, named = "", f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
-    # The next word is predicted from the last row, which needs no number.
-    yield ("" if role == "query" and one.effect else which), ""
+        named = f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
     yield named, role
 
 
@@ -179,10 +176,6 @@ def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         else:
             found.append((text, role))
     return tuple(found)
-
-
-def _time(scene: StreamScene, word: int, step: int = 0) -> str:
-    return ordinal(max(1, scene.queries.occurrences[word] + step)) if word < len(scene.queries.pieces) else ""
 
 
 def _unit(scene: StreamScene, one: Candidate) -> str:

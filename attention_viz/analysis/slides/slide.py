@@ -11,10 +11,10 @@ from torch import Tensor
 
 from attention_viz.analysis.findings.mixing import shares_of
 from attention_viz.analysis.places import patch_grid
-from attention_viz.analysis.words import quoted, words_of
+from attention_viz.analysis.words import token_named
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
-from attention_viz.trace.spelling import ordinal
+from attention_viz.trace.spelling import cut
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -35,7 +35,7 @@ _LONGEST_SENTENCE = 90
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
     """Return positions that fit on a line around some words."""
     kept = set(places)
-    said = tokens.said
+    said = tokens.names
     room = _LETTERS - sum(_width(said[place]) for place in kept)
     for distance in range(1, len(tokens)):
         near = [place + side for place in places for side in (-distance, distance)]
@@ -58,7 +58,7 @@ def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[in
 
 def short_token(text: str) -> str:
     """Shorten a token to fit beside a bar."""
-    return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
+    return cut(text, _LONGEST_TOKEN)
 
 
 def _width(text: str) -> int:
@@ -193,7 +193,7 @@ def picture_of(
     else:
         sizes = [one.nan_to_num().abs() for one in (values, values if before is None else before)]
         kept = _uncrowded(torch.maximum(*sizes), [key])
-    cuts, said = _cuts(kept, len(tokens)), tokens.said
+    cuts, said = _cuts(kept, len(tokens)), tokens.names
     return SlidePicture(
         form,
         tuple(short_token(said[place]) for place in kept),
@@ -241,17 +241,8 @@ def shortened(text: str) -> str:
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a position's token in a sentence, with its ordinal and quotes; pieces, as only they have weights."""
-    words = words_of(tokens)
-    word = words.of_position[position]
-    which, said = words.named(word) if len(words.pieces[word]) == 1 else _piece_named(tokens.said, position)
-    return ((which, ""), (said, role)) if which else ((said, role),)
-
-
-def _piece_named(said: Sequence[str], position: int) -> tuple[str, str]:
-    folded = [piece.casefold() for piece in said]
-    count, all_of_it = folded[: position + 1].count(folded[position]), folded.count(folded[position])
-    return f"the {ordinal(count)} " if all_of_it > 1 else "", quoted(said[position])
+    """Name a position's token in a sentence, in quotes; pieces, as only they have weights."""
+    return ((token_named(tokens, position), role),)
 
 
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:

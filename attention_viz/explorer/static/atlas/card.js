@@ -2,6 +2,7 @@
 // covered but that, and it comes back. Where that place is out of sight, as on a phone, a strip at the window's end.
 
 import {element, fitCanvas, focused} from "../parts/element.js";
+import {weightText} from "../data/scale.js";
 import {drawPattern, placeWords} from "./grid.js";
 import {silenceWords} from "./silence.js";
 import {isFew, labelOf, tokensOf} from "./numbers.js";
@@ -177,7 +178,7 @@ function fill(card, drawing, cell, place) {
     placeWords(cell, cell.of.kind ? " " : ", "),
     element("span", {class: "av-quiet av-tip"}, "preview: a click keeps it"),
   );
-  const scored = `${role.label}${score === null ? "" : ` (${score.toFixed(2)})`}`;
+  const scored = `${role.label}${score === null ? "" : ` (${weightText(score)})`}`;
   const size = place ? Math.min(CARD_SIZE, Math.floor(place.width) - GUTTER - 4) : IN_STRIP;
   const silenced = silenceWords(card.atlas, cell);
   const parts = [

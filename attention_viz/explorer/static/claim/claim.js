@@ -6,7 +6,7 @@ import {tokenParts} from "./placed.js";
 import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
-import {placeInWords, withoutSpace} from "../data/tokens.js";
+import {placeInWords} from "../data/tokens.js";
 import {isInSight, liftNumber} from "../hosts/travel.js";
 
 /** @import {Part, View} from "../parts/view.js"
@@ -133,7 +133,7 @@ function effectOf(found) {
 function rowOf({recording, now: {stream, at}}, {query, key}) {
   const found = findingAt(recording, stream.name, at, {query, key});
   return found && isOfAllRows(found)
-    ? `drawn here: ${placeInWords(stream.queries, query) ?? stream.queries.names[query]}`
+    ? `drawn here: ${stream.queries.names[query]} \u2192 ${stream.keys.names[key]}`
     : "";
 }
 
@@ -246,12 +246,10 @@ export function sideOf(text) {
   return text.startsWith("\u2212") ? "av-effect av-less" : "av-effect av-more";
 }
 
-/** A token in a sentence: which of several with the same text, and its text in quotes.
+/** A token in a sentence: its name in quotes, or its place.
  * @param {Axis} axis @param {number} place @param {string} role */
 function named(axis, place, role) {
-  const {labels, spellings, characters} = axis;
-  const word = withoutSpace(spellings[place], characters.get(place)?.text);
-  const [before, shown] = tokenParts(labels, place, word, placeInWords(axis, place), role);
+  const [before, shown] = tokenParts(axis.names[place], placeInWords(axis, place), role);
   return {before, shown, nodes: before ? [before, shown] : [shown]};
 }
 

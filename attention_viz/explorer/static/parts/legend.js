@@ -81,7 +81,7 @@ export function createNotes(view) {
   const marks = [
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
-    axes.some(({repeats}) => repeats) ? "small number: first, second \u2026 of a repeated token" : null,
+    axes.some(({repeats}) => repeats) ? "small number: which of several equal tokens" : null,
     header.long || streams.every(({signed}) => signed)
       ? null
       : `rounded here by at most ${header.error.toFixed(5)}; downloads are exact`,

@@ -2,8 +2,9 @@
 
 import {drawJoined} from "./joined.js";
 import {cut, flow, label, tidy, upright} from "./scene.js";
+import {weightText} from "../data/scale.js";
 import {svg} from "../parts/element.js";
-import {furthest, present, rowOf, share, written} from "./numbers.js";
+import {furthest, present, rowOf, written} from "./numbers.js";
 import {tagOf} from "./row.js";
 
 /** @import {Places} from "./geometry.js"
@@ -79,8 +80,13 @@ function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit)
   /** @type {Said[]} */
   const told =
     one.kind === "others"
-      ? [`${one.name}: values times weights, which sum to `, [share(one.weight), "av-strong"]]
-      : [[share(one.weight), "av-strong"], " \u00d7 ", [`v(${one.name})`, "av-v"], `, ${one.value.length} numbers`];
+      ? [`${one.name}: values times weights, which sum to `, [weightText(one.weight), "av-strong"]]
+      : [
+          [weightText(one.weight), "av-strong"],
+          " \u00d7 ",
+          [`v(${one.name})`, "av-v"],
+          `, ${one.value.length} numbers`,
+        ];
   const box = {x: tidy(x - 2), y: tidy(y - lane / 2), width: tidy(width + 4), height: tidy(lane)};
   const chooses = one.kind === "key" ? {key: one.key} : {};
   scene.hit(box, {
@@ -133,7 +139,9 @@ function outputTold({lanes}, number, at) {
   const parts = lanes.flatMap((one) => (one.value === null ? [] : [{one, part: factorOf(one) * one.value[at]}]));
   const {one, part} = parts.reduce((best, other) => (Math.abs(other.part) > Math.abs(best.part) ? other : best));
   const made =
-    one.kind === "others" ? one.name : `${one.name} ${share(one.weight)} \u00d7 ${written(present(one.value)[at])}`;
+    one.kind === "others"
+      ? one.name
+      : `${one.name} ${weightText(one.weight)} \u00d7 ${written(present(one.value)[at])}`;
   return [
     `output ${at} = \u03a3 weight \u00d7 value = `,
     [written(number, 3), "av-strong"],

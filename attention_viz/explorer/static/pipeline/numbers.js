@@ -189,9 +189,3 @@ export function signed(number) {
   const text = written(number);
   return text.startsWith("\u2212") ? text : `+${text}`;
 }
-
-/** A weight: three digits, 0 only where it is 0. @param {number} weight */
-export function share(weight) {
-  if (weight === 0) return "0";
-  return weight < 0.0005 ? "<0.001" : weight.toFixed(3);
-}

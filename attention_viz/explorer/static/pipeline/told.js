@@ -1,7 +1,8 @@
 // What the lanes of the row say when pointed at: how an entry and a weight come about.
 
+import {weightText} from "../data/scale.js";
 import {reasonOf} from "./chain.js";
-import {share, written} from "./numbers.js";
+import {written} from "./numbers.js";
 
 /** @import {Lane, Opened, Pair} from "./numbers.js"
  * @import {Said} from "./scene.js" */
@@ -39,11 +40,11 @@ export function entryTold(opened, pair, one) {
 /** @param {Pair} pair @param {Lane} one @returns {Said[]} */
 export function weightTold({lanes}, one) {
   if (one.entry === -Infinity) return [`${one.name}: blocked, so its weight is `, ["0", "av-strong"]];
-  if (one.kind === "others") return [`${one.name} together: `, [share(one.weight), "av-strong"]];
+  if (one.kind === "others") return [`${one.name} together: `, [weightText(one.weight), "av-strong"]];
   const {largest, sum} = exponentials(lanes);
   const power = Math.exp(one.entry - largest);
   return [
     `e^(${written(one.entry)} \u2212 ${written(largest)}) \u00f7 \u03a3 = ${written(power, 3)} \u00f7 ${written(sum, 3)} = `,
-    [share(one.weight), "av-strong"],
+    [weightText(one.weight), "av-strong"],
   ];
 }

@@ -2,7 +2,7 @@
 
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
-import {subscript} from "../data/tokens.js";
+import {MARKS} from "../data/spelling.js";
 import {tidy} from "./scene.js";
 
 /** @import {Opened, Pair} from "./numbers.js"
@@ -133,7 +133,7 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
     .filter((at) => !fold || at < fold[0] || at > fold[1])
     .map((at) => {
       const blocked = pair?.row[at] === -Infinity;
-      const {mark, text} = axis.spellings[at];
+      const {mark} = axis.spellings[at];
       const spoken = `${side} ${axis.spoken[at]}${blocked ? ", blocked" : ""}`;
       const looks = {
         class: `${blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
@@ -143,8 +143,8 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
       const node = element(
         "button",
         {type: "button", ...looks, "data-at": at, "data-word": `${side}-${at}`, tabindex: at === chosen ? 0 : -1},
-        mark ? element("s", {}, mark) : null,
-        text + (axis.occurrences[at] ? subscript(axis.occurrences[at]) : ""),
+        mark === MARKS.space ? element("s", {}, mark) : null,
+        element("bdi", {}, axis.names[at]),
       );
       node.setAttribute("aria-pressed", String(at === chosen));
       node.onclick = () => choose(at);

@@ -1,5 +1,6 @@
 // The chosen head: the text with where it looks and what it writes from each word, and what that means.
 
+import {weightText} from "../data/scale.js";
 import {headInFull, isMixer, meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {setApart} from "../data/spelling.js";
@@ -21,7 +22,7 @@ export function drawWords(header, place) {
     return element(
       "li",
       {"data-at": at},
-      element("span", {class: "av-share"}, Math.abs(weight) >= 0.1 * size ? plainNumber(weight) : ""),
+      element("span", {class: "av-share"}, Math.abs(weight) >= 0.1 * size ? weightText(weight) : ""),
       element(
         "span",
         {
@@ -94,9 +95,9 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
  * @param {[number, number, number]} source */
 function actionOf(header, place, [at, weight]) {
   const word = wordAt(header, "key", at);
-  if (!isMixer(header, place)) return `attends to ${word} (${weight.toFixed(2)})`;
-  if (header.channels?.includes(place[0])) return `carries ${word} (${weight.toFixed(2)} of what arrives)`;
-  return `carries ${word} (weight ${plainNumber(weight)})`;
+  if (!isMixer(header, place)) return `attends to ${word} (${weightText(weight)})`;
+  if (header.channels?.includes(place[0])) return `carries ${word} (${weightText(weight)} of what arrives)`;
+  return `carries ${word} (weight ${weightText(weight)})`;
 }
 
 /** The words that a head's output promotes and suppresses, of all that the model knows.

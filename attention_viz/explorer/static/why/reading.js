@@ -1,7 +1,6 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
-import {whichOf} from "../claim/ordinal.js";
-import {setApart} from "../data/spelling.js";
+import {weightText} from "../data/scale.js";
 
 /** @import {SplitHeader} from "./verdict.js" */
 
@@ -95,14 +94,13 @@ export function tiny(number) {
   return `${digit}×10${raised}`;
 }
 
-/** What stands at a place: a special token as it is, a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+/** What stands at a place: a special token as it is, a word in quotes; a patch or a frame.
  * @param {Pick<WhyHeader, "queries" | "keys" | "units" | "specials">} header
  * @param {"query" | "key"} side  whether it looks or is looked at
  * @param {number} at */
 export function wordAt({queries, keys, units, specials}, side, at) {
   const words = side === "key" ? keys : queries;
-  if (units[side] !== "word" || specials?.[side].includes(at)) return whichOf(words, at) + words[at];
-  return `${whichOf(words, at)}“${setApart(words[at])}”`;
+  return units[side] !== "word" || specials?.[side].includes(at) ? words[at] : `“${words[at]}”`;
 }
 
 /** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.
@@ -137,7 +135,7 @@ export function looksAt(header, sources, size = 1) {
   const best = [...sources].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 2);
   return best
     .filter(([, weight]) => Math.abs(weight) >= 0.05 * size)
-    .map(([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${plainNumber(weight)}`)
+    .map(([at, weight]) => `${wordAt(header, "key", at)} ${weightText(weight)}`)
     .join(" · ");
 }
 
@@ -174,7 +172,7 @@ export function doesWith(header, place, isSeveral = false) {
   const [at, weight] = mainSource(header, place) ?? [0, 0];
   const word = wordAt(header, "key", at);
   if (!isMixer(header, place)) return `${isSeveral ? "attend" : "attends"} to ${word}`;
-  const below = weight < 0 && !isSeveral ? ` with weight ${plainNumber(weight)}` : "";
+  const below = weight < 0 && !isSeveral ? ` with weight ${weightText(weight)}` : "";
   return `${isSeveral ? "carry" : "carries"} ${word}${below}`;
 }
 

@@ -93,7 +93,7 @@ function writes(header, place) {
   const sources = header.sources[place.join(" ")] ?? [];
   const [most] = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
   if (most && most[0] !== looked) return `, and the largest part comes from ${wordAt(header, "key", most[0])}`;
-  const word = wordAt(header, "key", looked).replace(/^the \S+ /, "");
+  const word = wordAt(header, "key", looked).replace(/[\u2080-\u2089]+/gu, "");
   if (word !== header.more && word !== header.less) return "";
   return ` and ${(word === header.more) === header.map[place[0]][place[1]] > 0 ? "promotes" : "suppresses"} it`;
 }

@@ -234,7 +234,7 @@ class RowClaims:
             at = (axis.one, axis.other)[which][place] or 0
         tokens = _tokens(self._sides[which], role)
         if tokens.special[at] or tokens.padding[at]:
-            return [(tokens.said[at], role)]
+            return [(tokens.names[at], role)]
         return list(named(tokens, at, role))
 
     def _number(self, weight: float) -> tuple[str, str]:

@@ -158,7 +158,7 @@ def show_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             of=STEP_CHOICES,
             name=_NAMES[axis],
-            options={at: f"{at} · {shortened(tokens.said[at])}" for at in range(count)},
+            options={at: f"{at} · {shortened(tokens.names[at])}" for at in range(count)},
             width=_TOKEN_WIDTH,
             then=_share_pair,
         )
@@ -170,7 +170,7 @@ def show_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
 
 def show_keys(trace: Trace, stream: str, weights: Mapping[int, str]) -> None:
     """Draw a row's keys with their weights as buttons; a press chooses the key."""
-    written = trace.key_tokens(stream).said
+    written = trace.key_tokens(stream).names
     with st.container(key="steps-keys"):
         widgets.show(
             st.segmented_control,

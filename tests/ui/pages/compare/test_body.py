@@ -206,7 +206,7 @@ def test_slides_of_layers_without_a_softmax_speak_of_shares_of_size() -> None:
     address = f"/compare?model=recall&stream=mixer&layer=0&head=1&query=7&key=4&text={quote(text)}"
     slide = Screen().open(f"{address}&other=anna+red+,+ben+green+.+ben+%3F").slides[0]
     told = "".join(part for part, _ in slide["ask"])
-    assert f"“ben” receives the first “ben”, share of size {share}. And in the second sentence?" in told
+    assert f"“ben” receives “ben₁”, share of size {share}. And in the second sentence?" in told
     assert slide["picture"]["unit"] == "share of size"
 
 

@@ -71,8 +71,7 @@ def test_a_decoder_opens_on_its_last_word_and_says_which_rows_cant_differ() -> N
     assert claims.opening() == len(found.queries) - 1
     weights = [shipped(SMOLLM2).trace(text).weights(24, 4)[-1] for text in (one, other)]
     assert words(claims.row(claims.opening())) == (
-        f"The second “to” looks at “Mary”: {weights[0][1]:.2f}. "
-        f"With “Mary” for “John” it turns to “John”: {weights[1][3]:.2f}"
+        f"“to₂” looks at “Mary”: {weights[0][1]:.2f}. With “Mary” for “John” it turns to “John”: {weights[1][3]:.2f}"
     )
     assert words(claims.row(1)).endswith("It can’t differ: both texts begin alike")
 
