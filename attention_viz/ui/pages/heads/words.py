@@ -63,7 +63,8 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
         how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
         where = " in all channels" if mixer.per == "channel" else ""
-        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {weight_text(weight)}, share of size {weight_text(share)}"
+        numbers = f"{weight_text(weight)}, share of size {weight_text(share)}"
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {numbers}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
     return (
         f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight_text(weight)}{_aside(trace, stream, head, query, key)}"
