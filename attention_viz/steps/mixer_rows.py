@@ -1,7 +1,7 @@
 """The stages of all weights of some queries, in a layer without a softmax: what `pair` opens for one key, for each.
 
-A stage's numbers follow from the ones before by one sign and one factor, except where the layer sums over dimensions. The
-last stage is the weight.
+A stage's numbers follow from the ones before by one sign and one factor, except where the layer sums over dimensions.
+The last stage is the weight.
 
 Source: the rules in `operation.token_mixer`.
 """

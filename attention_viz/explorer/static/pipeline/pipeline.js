@@ -145,11 +145,12 @@ function paint(pipeline, opened, pair, width) {
   pipeline.scene = null;
   stage.replaceChildren(svg("defs", {}, hatch));
   const scene = createScene(stage);
-  const product = drawFactors(scene, opened, pair, places);
+  const rest = restOf(pipeline, opened);
+  const product = drawFactors(scene, opened, pair, places, rest);
   const score = drawSum(scene, opened, pair, places, product);
   drawRow(scene, opened, pair, places, score);
   drawMixture(scene, opened, pair, places);
-  drawRest(scene, opened, pair, places, restOf(pipeline, opened));
+  drawRest(scene, opened, pair, places, rest);
   if (places.narrow) drawDescent(scene, places);
   finish(scene, opened.header.steps);
   Object.assign(pipeline, {scene, pair, places, told: null});

@@ -41,7 +41,7 @@ export function readRest(bytes) {
 }
 
 /** A row of an array. @param {Rest} rest @param {string} name @param {number} row */
-function restRow({arrays}, name, row) {
+export function restRow({arrays}, name, row) {
   const {numbers, columns} = arrays[name];
   return numbers.subarray(row * columns, (row + 1) * columns);
 }
@@ -78,7 +78,7 @@ function drawStream(scene, rest, row, {rest: {x, top, width}, joined, narrow}) {
     }
     const adds = at > 0 && kind !== "sum" && kind !== "normed";
     const sign = adds ? "+ " : kind === "sum" ? "= " : "";
-    const own = kind === "attention";
+    const own = kind === "attention" || kind === "mixer";
     const box = {x, y: tidy(y + 15), width, height: REST_STRIP};
     const size = written(restRow(rest, "lengths", row)[at], 2);
     const role = own ? "av-v" : "";
@@ -120,9 +120,11 @@ function restHit(rest, row, at) {
   }
   const told = /** @type {Said[]} */ ([`${name}: ${width} numbers, length `, [length, "av-strong"]]);
   if (kind === "normed") return {...hit, tags: [`rest-${at - 1}`, `rest-${at}`], told, from: "sum", to: next};
-  const own = kind === "attention" ? ["joined", "heads"] : MLPS.has(kind) ? ["mlp"] : [];
+  const ofHeads = kind === "attention" || kind === "mixer";
+  const own = ofHeads ? ["joined", "heads"] : MLPS.has(kind) ? ["mlp"] : [];
   const from = at === 0 ? "earlier layers" : kind === "attention" ? "all heads" : kind;
-  return {...hit, tags: [...hit.tags, ...own], told, from, to: at === 0 ? "attention, sum" : "sum"};
+  const mixing = strips.some(([, one]) => one === "mixer") ? "mixer" : "attention";
+  return {...hit, tags: [...hit.tags, ...own], told, from, to: at === 0 ? `${mixing}, sum` : "sum"};
 }
 
 /** A sum at the dimension with the largest addition. @param {Float32Array} most @param {number} number
