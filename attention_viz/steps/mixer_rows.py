@@ -120,11 +120,11 @@ def _memory(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
     if call.decay is not None and not opened.has_vectors:
         yield Stage("decay", "Decay", decayed, "left by the tokens between")
     elif call.decay is not None and decays.shape[-1] == 1:
-        yield Stage("decayed", "After decay", decayed, "left", "×", factor)
+        yield Stage("decayed", "Decayed", decayed, "left", "×", factor)
     elif call.decay is not None:
-        yield Stage("decayed", "After decay", decayed, "each dimension by its own")
+        yield Stage("decayed", "Decayed", decayed, "each dimension by its own")
     if call.erases:
-        yield Stage("erased", "After erasing", kept, "by later keys", "+", kept - decayed)
+        yield Stage("erased", "Erased", kept, "by later keys", "+", kept - decayed)
 
 
 def _rows(term: Tensor, queries: list[int]) -> Float[Tensor, "_query 1"]:

@@ -250,7 +250,7 @@ MIXER_STEPS: dict[str, Step] = {
     ),
     "decayed": _step(
         "decayed",
-        "After decay",
+        "Decayed",
         "How well each query reads each key after the decays of all tokens after the key, if none of them erased.",
         (r"\lambda\, q_i^{\top} e^{G_i - G_j}\, k_j", r"\lambda\, q_i^{\top} e^{G_i - G_j}\, k_j"),
         ("query", "key"),
@@ -259,7 +259,7 @@ MIXER_STEPS: dict[str, Step] = {
     ),
     "erased": _step(
         "erased",
-        "After erasing",
+        "Erased",
         "How well each query reads each key after the later tokens have erased what their own keys read of it.",
         (r"\lambda\, q_i^{\top} \Phi_{ij}\, k_j", r"\lambda\, q_i^{\top} \Phi_{ij}\, k_j"),
         ("query", "key"),

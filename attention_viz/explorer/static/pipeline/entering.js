@@ -3,7 +3,6 @@
 import {flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {rowOf} from "./numbers.js";
-import {restRow} from "./rest.js";
 
 /** @import {Places} from "./geometry.js"
  * @import {Opened, PackedMixer, Pair} from "./numbers.js"
@@ -65,7 +64,7 @@ export function drawEntering(scene, opened, pair, places, rest) {
  * @param {Rest | null} rest @param {number} at */
 function enteredAt(rest, at) {
   const row = rest?.header.queries?.indexOf(at) ?? -1;
-  return rest && row >= 0 ? restRow(rest, "strip 0", row) : null;
+  return rest && row >= 0 ? rowOf(rest, "strip 0", row) : null;
 }
 
 /** @param {PackedMixer} mixer @param {number | null | undefined} count */

@@ -94,7 +94,7 @@ export function readOpened(bytes) {
 }
 
 /** One row of a matrix, or null where there is no such matrix or row.
- * @param {Opened} opened @param {string} name @param {number} row  counted among the rows that are there */
+ * @param {Pick<Opened, "arrays">} opened @param {string} name @param {number} row  counted among the rows that are there */
 export function rowOf({arrays}, name, row) {
   const {numbers, rows, columns} = arrays[name] ?? {rows: 0};
   return numbers && row >= 0 && row < rows ? numbers.subarray(row * columns, (row + 1) * columns) : null;

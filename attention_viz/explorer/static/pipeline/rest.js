@@ -40,8 +40,17 @@ export function readRest(bytes) {
   return {header: payload.header, arrays: Object.fromEntries(arrays)};
 }
 
+/** How high the column is on a narrow screen. @param {Rest | null} rest  null while it is awaited */
+export function restHeight(rest) {
+  if (!rest || rest.header.note) return rest ? 90 : 360;
+  const {strips, end} = rest.header;
+  const blocks = strips.filter(([, kind]) => MLPS.has(kind)).length;
+  const ends = {"next words": 130, words: 114, sentence: 84, token: 84, none: 40};
+  return strips.length * STRIP_LINE + blocks * BLOCK_LINE + 44 + ends[end.kind];
+}
+
 /** A row of an array. @param {Rest} rest @param {string} name @param {number} row */
-export function restRow({arrays}, name, row) {
+function restRow({arrays}, name, row) {
   const {numbers, columns} = arrays[name];
   return numbers.subarray(row * columns, (row + 1) * columns);
 }

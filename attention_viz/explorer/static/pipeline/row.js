@@ -27,7 +27,7 @@ const ENTRY_FONT = "650 11.5px system-ui, sans-serif";
 export function drawRow(scene, opened, pair, places, score) {
   const {row, lane} = places;
   const {lanes} = pair;
-  const spans = spansOf(places, lanes);
+  const spans = spansOf(places, pair);
   const height = lane * lanes.length;
   scene.title("", "The row", spans.scores, row.top - 24, {below: rowWords(opened)});
   const total = pair.isSigned ? rowSum(pair) : opened.header.sink === null ? "sum 1" : "sum 1 with the sink";
@@ -57,13 +57,14 @@ function rowWords({header}) {
   return header.scale === 1 && changed === "scaled" ? "scores" : changed;
 }
 
-/** @param {Places} places @param {Lane[]} lanes @returns {RowSpans} */
-function spansOf({row: {x, width}}, lanes) {
+/** @param {Places} places @param {Pair} pair @returns {RowSpans} */
+function spansOf({row: {x, width}}, {lanes, isSigned}) {
   const longest = Math.max(...lanes.map(({name}) => Math.min(12, [...name].length)));
   const wide = Math.max(40, longest * SIGN + 20);
   const scores = x + wide + 6;
   const half = width - wide - GAP - 10;
-  const full = Math.max(half * 0.4, Math.min(half * 0.52, half - TITLE));
+  // Weights with a sign have a column of numbers, too.
+  const full = isSigned ? half * 0.42 : Math.max(half * 0.4, Math.min(half * 0.52, half - TITLE));
   return {words: x, scores, soft: scores + full + GAP / 2, weights: scores + full + GAP, wide, full, room: half - full};
 }
 

@@ -2,7 +2,7 @@
 
 import {chainOf, heightsOf, stepTold} from "./chain.js";
 import {termTold} from "./factors.js";
-import {bar, flow, label, tidy} from "./scene.js";
+import {bar, flow, label, tidy, widthOf} from "./scene.js";
 import {svg} from "../parts/element.js";
 import {signed, stageText, stepNamed} from "./numbers.js";
 
@@ -10,6 +10,10 @@ import {signed, stageText, stepNamed} from "./numbers.js";
  * @import {ChainStep} from "./chain.js"
  * @import {Opened, Pair, PipelineHeader} from "./numbers.js"
  * @import {Hit, Said, Scene} from "./scene.js" */
+
+const [HOW_FONT, TITLE_FONT, BIG_FONT] = ["12.5px", "650 13.5px", "650 22px"].map(
+  (font) => `${font} system-ui, sans-serif`,
+);
 
 /** A named term, or all others of one sign: `many` says how many it stands for.
  * @typedef {{dimension: number | null, value: number, before: number, many: number}} SumTerm */
@@ -130,11 +134,13 @@ function drawChain(scene, {header}, pair, {sum: {x, width}}, chain, start) {
       scene.title(stepNamed(header, step.name), step.label, x, y, {});
       scene.add(tag, label(x, y + 18, "av-below", step.how));
     }
-    if (!skipped)
-      scene.add(
-        tag,
-        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, stageText(pair, step.value), "end"),
-      );
+    if (!skipped) {
+      const text = stageText(pair, step.value);
+      // Beside the title and the button of its matrix.
+      const beside = first ? widthOf(step.how, HOW_FONT) : widthOf(step.label, TITLE_FONT) + 24;
+      const size = beside + 8 + widthOf(text, BIG_FONT) > width ? "av-middle" : "av-big";
+      scene.add(tag, label(right, y + 5, `${size} ${step.value === -Infinity ? "av-muted" : ""}`, text, "end"));
+    }
     const box = skipped
       ? {x, y: y + 5, width, height: 18}
       : {x: x + width * 0.42, y: y - 20, width: width * 0.6, height: 42};
