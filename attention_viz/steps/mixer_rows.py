@@ -64,21 +64,21 @@ def _stages(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
     if call.write is not None:
         factor = writes_of(call)[None]
         now = now * factor
-        yield Stage("write", "Write", now, letters.get("write", ""), "×", factor)
+        yield Stage("write", "Written", now, letters.get("write", ""), "×", factor)
     if call.floor is not None:
         sums = now.masked_fill(~reached(opened, queries), 0).sum(dim=-1, keepdim=True).abs()
         factor = torch.maximum(sums, _rows(call.floor, queries)) + call.epsilon
         now = now / factor
-        yield Stage("divisor", "Divisor", now, "", "÷", factor)
+        yield Stage("divisor", "Divided", now, "", "÷", factor)
     if call.skip is not None:
         own = torch.tensor(queries)[:, None] == torch.arange(call.shape[-1])
         factor = own * call.skip
         now = now + factor
-        yield Stage("skip", "Skip", now, "skip", "+", factor)
+        yield Stage("skip", "With skip", now, "skip", "+", factor)
     if call.gate is not None:
         factor = _rows(call.gate, queries)
         now = now * factor
-        yield Stage("gate", "Gate", now, letters.get("gate", ""), "×", factor)
+        yield Stage("gate", "Gated", now, letters.get("gate", ""), "×", factor)
 
 
 def _readings(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
@@ -86,7 +86,7 @@ def _readings(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
     call = opened.exact
     product = call.query[queries] @ call.key.mT * call.scale
     if opened.has_vectors:
-        yield Stage("read", "Read", product, "sum" if call.scale == 1 else f"sum × scale {call.scale:.3g}")
+        yield Stage("read", "Read", product, "sum" if call.scale == 1 else f"sum × {call.scale:.3g}")
     if call.exponent is not None:
         angles = product.clamp(-1, 1).acos()
         chance = (1 - angles / torch.pi) ** call.exponent
@@ -124,7 +124,7 @@ def _memory(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
     elif call.decay is not None:
         yield Stage("decayed", "Decayed", decayed, "each dimension by its own")
     if call.erases:
-        yield Stage("erased", "Erased", kept, "by later keys", "+", kept - decayed)
+        yield Stage("erased", "Erased", kept, "erased", "+", kept - decayed)
 
 
 def _rows(term: Tensor, queries: list[int]) -> Float[Tensor, "_query 1"]:

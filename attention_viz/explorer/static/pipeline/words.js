@@ -20,7 +20,8 @@ const FAR = 80;
 /** What the pair says, in a sentence. @param {Opened} opened @param {Pair} pair @returns {(Node | string)[]} */
 export function claimOf({header, queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
-  const number = element("span", {class: "av-claim-number"}, weightText(Math.abs(weight)));
+  const looks = weight < 0 ? "av-claim-number av-taken" : "av-claim-number";
+  const number = element("span", {class: looks}, weightText(Math.abs(weight)));
   if (header.mixer) return mixedClaim(header.mixer, [from, to], number, query === key, {weight, isBlocked});
   if (isBlocked) return [from, " may not look at ", to, "."];
   return [from, " takes ", number, " of its weighted average from ", to, "."];
