@@ -230,7 +230,9 @@ export function share(weight) {
 export function stageText({isSigned}, number) {
   const size = Math.abs(number);
   if (!isSigned || size >= 0.095 || size === 0 || !Number.isFinite(number)) return written(number);
-  return (number < 0 ? "\u2212" : "") + (size < 0.0001 ? size.toExponential(1) : size.toPrecision(2));
+  return (
+    (number < 0 ? "\u2212" : "") + (size < 0.001 ? size.toExponential(1).replace("-", "\u2212") : size.toPrecision(2))
+  );
 }
 
 /** Which step's matrix a title opens; none where the head doesn't have it.

@@ -205,7 +205,7 @@ function drawWords(scene, words, {x, y, width}) {
     const middle = y + (at + 0.5) * BAR_LINE;
     const tags = `rest end end-${at}`;
     const number = weightText(share);
-    const inside = share * (width - wide) > 40;
+    const inside = share * (width - wide) > 30;
     const end = inside ? x + wide + share * (width - wide) - 4 : x + wide + share * (width - wide) + 4;
     scene.add(
       tags,
