@@ -148,10 +148,10 @@ test("without a softmax the stages of a pair are those that Python opens, and en
 
 test("each stage is told by its factor", () => {
   const {opened, pair, told} = openedPair("state_space");
-  const [, decayed, written] = chainOf(opened, pair);
+  const [, decayed, kept] = chainOf(opened, pair);
   assert.equal(decayed.how, `× ${told.steps.decay.toFixed(2)} left`);
-  assert.equal(written.how, `× ${told.steps.write.toFixed(2)} Δ`);
-  assert.match(stepTold(written, opened.header), /^\d\.\d\d × 0\.\d\d Δ = 0\.\d\d$/);
+  assert.equal(kept.how, `× ${told.steps.write.toFixed(2)} Δ`);
+  assert.match(stepTold(kept, opened.header), /^\d\.\d\d × 0\.\d\d Δ = 0\.\d\d$/);
   const line = plain(weightTold(opened, pair, pair.lanes[pair.key]));
   assert.match(
     line,
