@@ -90,10 +90,10 @@ def _readings(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
     if call.exponent is not None:
         angles = product.clamp(-1, 1).acos()
         chance = (1 - angles / torch.pi) ** call.exponent
-        yield Stage("collision", "Collision", chance, f"(1 − angle ÷ π) to the {call.exponent:g}")
+        yield Stage("collision", "Collision", chance, f"(1 − ∠ ÷ π)^{call.exponent:g}")
     elif call.factor is not None:
         factor = call.factor.expand(call.shape)[queries]
-        yield Stage("wave", "Wave", product * factor, "fixed by both positions", "×" * opened.has_vectors, factor)
+        yield Stage("wave", "Wave", product * factor, "by position", "×" * opened.has_vectors, factor)
     elif call.taps is not None:
         distance = torch.tensor(queries)[:, None] - torch.arange(call.shape[-1])
         taps, count = call.taps[0], call.taps.shape[-1]
@@ -118,11 +118,11 @@ def _memory(opened: MixerHead, queries: list[int]) -> Iterator[Stage]:
         reading = torch.where(there, (reading - erased) * decays[at], reading)
         left = torch.where(there, left * decays[at], left)
     if call.decay is not None and not opened.has_vectors:
-        yield Stage("decay", "Decay", decayed, "left by the tokens between")
+        yield Stage("decay", "Decay", decayed, "left")
     elif call.decay is not None and decays.shape[-1] == 1:
         yield Stage("decayed", "Decayed", decayed, "left", "×", factor)
     elif call.decay is not None:
-        yield Stage("decayed", "Decayed", decayed, "each dimension by its own")
+        yield Stage("decayed", "Decayed", decayed, "per dimension")
     if call.erases:
         yield Stage("erased", "Erased", kept, "erased", "+", kept - decayed)
 
