@@ -28,7 +28,7 @@ class Stage:
         label: its name on pages.
         values: the numbers after this stage.
         says: how the stage works, in a few words.
-        sign: "×", "÷" or "+", by which the factor changes the stage before; empty if it does so otherwise.
+        sign: "×", "÷" or "+": applies the factor to the stage before; empty if no single factor does.
         factor: one axis or both may be 1 long.
     """
 
