@@ -75,7 +75,7 @@ function isOfPair({head, pair}, number) {
 function lift({root, now: {head, pair}}, sentence) {
   const [cell, number] = [root.querySelector(".av-chosen-cell"), sentence.querySelector(".av-claim-number")];
   const from = isInSight(cell) ? cell : number;
-  if (!from || !head || !pair || head instanceof MixedHead) return;
+  if (!from || !head || !pair || (head instanceof MixedHead && !head.signed)) return;
   liftNumber(from, {text: weightText(head.at(pair.query, pair.key)), ...pair});
 }
 
@@ -114,13 +114,20 @@ function keepRows(node) {
 function besideOf(view) {
   const {recording, now} = view;
   if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
-  if (now.stream.signed) return {words: "", weight: ""};
+  // A finding without a softmax names a share of size; what Step by step computes is the weight.
+  if (now.stream.signed)
+    return {words: "", weight: isSignedHead(now.head) ? weightText(now.head.at(now.pair.query, now.pair.key)) : ""};
   const found = findingAt(recording, now.stream.name, now.at, now.pair);
   const weight = ofPieces(now, now.pair, found);
   const words =
     weight === null ? asideOf(now, now.pair) : `for whole words; this pair of tokens has ${weightText(weight)}`;
   const all = [effectOf(found), rowOf(view, now.pair), words];
   return {words: all.filter(Boolean).join("; "), weight: weight === null ? "" : weightText(weight)};
+}
+
+/** @param {ClaimView["now"]["head"]} head @returns {head is MixedHead} */
+function isSignedHead(head) {
+  return head instanceof MixedHead && head.signed;
 }
 
 /** Between which words the effect of a finding decides. @param {PackedFinding | undefined} found */
