@@ -129,7 +129,7 @@ def _show_heads(scene: Scene) -> Shown:
     }
     says = f"{facts['heads']} of ours, with random numbers: “{facts['word']}” looks most at {facts['favourites']}."
     figure = side_by_side(trace, 0, theme=scene.theme)
-    return Shown(facts, figure, says, row_spots(figure, asking_words(scene)))
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene)), drawn=True)
 
 
 def _own_place(scene: Scene) -> int:

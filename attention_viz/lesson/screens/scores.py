@@ -69,7 +69,7 @@ def _show_roles(scene: Scene) -> Shown:
     )
     figure = roles(trace, 0, 0, notation=scene.notation, theme=scene.theme)
     upright = scene.notation == "columns"
-    return Shown(facts, figure, says, row_spots(figure, asking_words(scene), upright=upright))
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene), upright=upright), drawn=True)
 
 
 def _width(trace: Trace, layer: int) -> int:
