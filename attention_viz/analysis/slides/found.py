@@ -137,8 +137,9 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
         return ((f"What does head {one.head} of layer {one.layer} erase as ", ""), _part(one, "query"), (" comes?", ""))
     before, looking = _looking(one.parts)
     if one.kind == "alignment":
-        seen_as, made = ("heard", "transcribed") if seen is Unit.FRAME else ("looked at", "predicted")
-        return ((f"Which {seen} is {seen_as} while ", ""), *before, *looking, (f" is {made}?", ""))
+        if seen is Unit.FRAME:
+            return ((f"Which {seen} is heard while ", ""), *before, *looking, (" is transcribed?", ""))
+        return (("Before ", ""), *looking, (f", which {seen} does the model attend to?", ""))
     return ((f"Which {seen} does ", ""), *before, *looking, (" look at?", ""))
 
 

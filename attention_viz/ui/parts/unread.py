@@ -1,5 +1,6 @@
 """Words that the model can't read, and a model that can."""
 
+import functools
 import html
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,8 @@ def show_unread(run: Run, state: State, *, offers: bool = True) -> None:
     named = [f"“{set_apart(one_line(part, _LONGEST))}”" for part in parts[:_NAMED] if part.strip()]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
     which = f" Unknown here: {listed([*named, *more])}." if named else ""
-    tell(f"{words}{which}", loud=True, short="Unknown words", below=(lambda key: _offer(state, key)) if offers else None)
+    below = functools.partial(_offer, state) if offers else None
+    tell(f"{words}{which}", loud=True, short="Unknown words", below=below)
 
 
 def _offer(state: State, key: str) -> None:
