@@ -15,6 +15,7 @@ from attention_viz.analysis.slides.slide import (
     two_digits,
     with_picture,
 )
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -67,7 +68,7 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     # In the words of the second text, whose row is the answer.
     positions = {at: position for at, position in enumerate(keys.other) if position is not None}
     theirs = list(positions)
-    said, own = tokens.said, before.trace.key_tokens(before.stream).said
+    said, own = (number_repeats(one.said) for one in (tokens, before.trace.key_tokens(before.stream)))
     firsts = [said[at] if (first := keys.one[place]) is None else own[first] for place, at in positions.items()]
     now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
     looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")

@@ -14,7 +14,7 @@ from attention_viz.analysis.places import patch_grid
 from attention_viz.analysis.words import quoted, words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
-from attention_viz.trace.spelling import ordinal
+from attention_viz.trace.spelling import number_repeats, ordinal
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -25,6 +25,8 @@ _BARS = 9
 # So many rows of bars and of signs fit in a column; so many bars stay in any case.
 _ROWS, _LEAST_BARS = 11, 4
 _LONGEST_TOKEN = 16
+# What repeated words are numbered by.
+_NUMBERS = "₀₁₂₃₄₅₆₇₈₉"
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 
@@ -37,7 +39,7 @@ _LONGEST_SENTENCE = 90
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
     """Return positions that fit on a line around some words."""
     kept = set(places)
-    said = tokens.said
+    said = number_repeats(tokens.said)
     room = _LETTERS - sum(_width(said[place]) for place in kept)
     for distance in range(1, len(tokens)):
         near = [place + side for place in places for side in (-distance, distance)]
@@ -59,8 +61,11 @@ def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[in
 
 
 def short_token(text: str) -> str:
-    """Shorten a token to fit beside a bar."""
-    return text if len(text) <= _LONGEST_TOKEN else f"{text[: _LONGEST_TOKEN - 1]}…"
+    """Shorten a token to fit beside a bar; its number, if any, stays."""
+    if len(text) <= _LONGEST_TOKEN:
+        return text
+    number = text[len(text.rstrip(_NUMBERS)) :]
+    return f"{text[: _LONGEST_TOKEN - 1 - len(number)]}…{number}"
 
 
 def _width(text: str) -> int:
@@ -200,7 +205,7 @@ def picture_of(
     else:
         sizes = [one.nan_to_num().abs() for one in (values, values if before is None else before)]
         kept = _uncrowded(torch.maximum(*sizes), [key])
-    cuts, said = _cuts(kept, len(tokens)), tokens.said
+    cuts, said = _cuts(kept, len(tokens)), number_repeats(tokens.said)
     return SlidePicture(
         form,
         tuple(short_token(said[place]) for place in kept),
