@@ -19,6 +19,7 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, texts
 from attention_viz.scratch.model import Scratch
 from attention_viz.views import hull, side_by_side
+from attention_viz.views.style.wording import weight_text
 
 _NAMED = 3
 # Nearer to an edge than this, single precision can't say which side a point is on.
@@ -42,7 +43,7 @@ def _link(scene: Scene) -> HeadLink:
 def _ask_mixture(scene: Scene) -> Ask:
     """Ask for the largest part along the output; parts sum to 1."""
     trace, link = scene.trained(), _link(scene)
-    call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().written
+    call, labels = trace.attention(link.layer).head(link.head), tuple(offered(trace.query_tokens().written).values())
     output = call.output[link.query].double()
     parts = (call.weights[link.query].double() * (call.value.double() @ output) / output.square().sum()).tolist()
     best = max(range(len(parts)), key=parts.__getitem__)
@@ -51,7 +52,7 @@ def _ask_mixture(scene: Scene) -> Ask:
         f"Which word's value makes up most of the output of {word}?",
         f"{short(labels[best])} makes up {signed(parts[best], 2)} of the output of {word}",
         f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; the parts sum to 1",
-        tuple(offered(labels).values()),
+        labels,
         tuple(parts),
         shown=tuple(signed(one, 2) for one in parts),
         pressed=pressed_positions(trace),
@@ -96,16 +97,17 @@ def _ask_heads(scene: Scene) -> Ask:
     """Use a real model, whose heads were trained to differ."""
     trace = scene.trained()
     link = scene_link(scene, asking_position(scene))
-    labels = trace.query_tokens().written
+    labels = tuple(offered(trace.query_tokens().written).values())
     weights = trace.attention(link.layer).weights[:, link.query, link.key].tolist()
     most = max(range(len(weights)), key=weights.__getitem__)
     pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
     return Ask(
         f"In layer {link.layer}, which head links {pair} most?",
-        f"Head {most} links {pair}: {signed(weights[most])}",
+        f"Head {most} links {pair}: {weight_text(weights[most])}",
         f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),
+        shown=tuple(map(weight_text, weights)),
         place=CatalogueHead.of(trace, link.layer, most, (link.query, link.key)),
     )
 

@@ -101,14 +101,14 @@ def _written(cell: Arithmetic) -> str:
 def _ask_scores(scene: Scene) -> Ask:
     """Use a real head: seeded numbers say nothing of words."""
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = scene_link(scene, query), trace.query_tokens().written
+    link, labels = scene_link(scene, query), tuple(offered(trace.query_tokens().written).values())
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     best = max(range(len(scores)), key=scores.__getitem__)
     return Ask(
         f"Whose key suits the query of {short(labels[query])} best?",
         f"{short(labels[best])} scores most for {short(labels[query])}: {signed(scores[best], 1)}",
         f"{scene.called}, layer {link.layer}, head {link.head}: query · key",
-        tuple(offered(labels).values()),
+        labels,
         tuple(scores),
         shown=tuple(signed(score, 1) for score in scores),
         pressed=pressed_positions(trace),

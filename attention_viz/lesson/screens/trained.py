@@ -13,7 +13,7 @@ from attention_viz.lesson.words import in_words, quoted, signed, signs, texts
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
-from attention_viz.views.style.wording import escaped
+from attention_viz.views.style.wording import escaped, weight_text
 
 # Each job's label, the metric that finds its head, and what the head does.
 _JOBS = {
@@ -40,10 +40,11 @@ def _ask_about_job(scene: Scene) -> Ask:
     best = keys[values.index(max(values))]
     return Ask(
         f"“{job}”: where does {short(labels[query])}, token {query}, look?",
-        f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {signed(float(row[best]))}",
+        f"{short(labels[query])} looks at {short(labels[best])}, token {best}: {weight_text(float(row[best]))}",
         f"{twice.model}, layer {layer}, head {head}: {_which_weights(len(keys), query + 1)}",
         tuple(f"{key} {in_words(labels[key])}" for key in keys),
         tuple(values),
+        shown=tuple(map(weight_text, values)),
         query=keys.index(query) if query in keys else None,
         pressed=tuple(str(key) if key < MOST_PRESSED else "" for key in keys),
         word=True,

@@ -67,7 +67,7 @@ def _show_asked_text(ask: Ask, scene: Scene) -> None:
     """Show the text that the question is about, unless it is the one in the box."""
     if ask.place is not None and ask.place.text != scene.text:
         with st.container(key="learn-asked"):
-            st.caption(f"Text: “{plain(ask.place.text)}”")
+            st.caption(f"Text: “{plain(ask.place.text.strip())}”")
 
 
 def framed(key: str, *, drawn: bool) -> DeltaGenerator:
@@ -176,6 +176,8 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
+    # Beside others, a trace without a name would be listed as "trace 0".
+    figure.update_traces(showlegend=False, selector=lambda trace: not trace.name)
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}
