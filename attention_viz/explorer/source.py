@@ -41,6 +41,7 @@ __all__ = [
     "chart_source",
     "compare_source",
     "component_source",
+    "course_source",
     "drawer_source",
     "effect_source",
     "masks_source",
@@ -143,6 +144,12 @@ def chart_source() -> tuple[str, str, str]:
 def sight_source() -> tuple[str, str, str]:
     """Return an empty place that reports when it is seen."""
     return '<div class="av-sight" aria-hidden="true"></div>\n', ":host { display: block; }\n", script("hosts/sight.js")
+
+
+def course_source() -> tuple[str, str, str]:
+    """Return the list of lessons."""
+    html = '<div class="av-explorer av-course" data-testid="course"></div>\n'
+    return html, style_sheet() + _read("lesson/course.css"), script("lesson/course.js")
 
 
 def prediction_source() -> tuple[str, str, str]:

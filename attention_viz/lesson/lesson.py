@@ -80,6 +80,7 @@ class Ask:
         seen: for a class.
         on_picture: whether the options are guessed on `seen`: its boxes in order, then others.
         place: None for our small head.
+        drawn: whether the numbers come from a seed and mean nothing.
     """
 
     question: str
@@ -97,6 +98,7 @@ class Ask:
     seen: ShownPicture | None = None
     on_picture: bool = False
     place: CatalogueHead | None = None
+    drawn: bool = False
 
     def __post_init__(self) -> None:
         """Check that every option has a number and text."""
@@ -152,6 +154,7 @@ def row_asked(
     word: bool = False,
     complete: bool = False,
     place: CatalogueHead | None = None,
+    drawn: bool = False,
 ) -> Ask:
     """Return a word's row of weights as a question."""
     values = tuple(row.detach().double().tolist())
@@ -171,6 +174,7 @@ def row_asked(
         query=query,
         complete=complete,
         place=place,
+        drawn=drawn,
     )
 
 
@@ -250,12 +254,13 @@ class Control:
 
 @dataclass(frozen=True)
 class Shown:
-    """A lesson's figure of one scene, its facts for {{name}}, and its alternative text."""
+    """A lesson's figure of one scene, its facts for {{name}}, and its alternative text; `drawn` as in `Ask`."""
 
     facts: Mapping[str, str]
     figure: go.Figure
     says: str
     spots: tuple[Spot, ...] = ()
+    drawn: bool = False
 
 
 @dataclass(frozen=True)

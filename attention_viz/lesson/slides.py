@@ -40,6 +40,7 @@ def _asked(ask: Ask) -> SlidePicture:
         kept.index(best),
         tuple(cuts),
         unit="weight" if ask.shares else "number",
+        neutral=not (ask.shares or ask.word or ask.query is not None),
         written=() if line else tuple(ask.written[place] for place in kept),
     )
 

@@ -108,6 +108,22 @@ def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_
     assert tell.startswith(f"“token₁” looks at “{pieces[piece + 1]}”: ")
 
 
+def test_repeated_words_have_their_numbers_and_long_ones_keep_them() -> None:
+    tokens = av.scratch("the cat saw the unbelievabilityless unbelievabilityless").query_tokens()
+    picture = picture_of("line", tokens, torch.arange(6.0), 1, 3)
+    assert picture.tokens[:4] == ("the₁", "cat", "saw", "the₂")
+    assert [one[-2:] for one in picture.tokens[4:]] == ["…₁", "…₂"]
+    assert all(len(one) <= 16 for one in picture.tokens)
+
+
+def test_a_row_of_another_text_is_told_by_the_word_that_comes_next() -> None:
+    trace = shipped("translation").trace("the tired girl finds the red key")
+    weight = trace.weights(0, 2, "cross")[0, 0]
+    slide = link_slide(trace, "cross", 0, 2, 0, 0)
+    assert said(slide.ask) == "Before the first “la”, how much does the model attend to the first “the”?"
+    assert said(slide.tell) == f"Before the first “la” it attends to the first “the”: {weight:.2f}"
+
+
 def test_a_question_that_comes_again_says_of_which_head() -> None:
     trace = shipped("coreference").trace("the ball hit the window and it broke")
     first = next(one for one in av.findings(trace) if said(found_slides(trace, [one])[0].ask).startswith("Which word"))

@@ -25,7 +25,7 @@ _SENTENCES = {
     "pronoun": "{query} looks back at {key}: {number}",
     "repeat": "{query} looks back at {key}: {number}",
     "next word": "{query:the last {unit}} looks at {key}: {number}",
-    "alignment": "for {query}, it looks at {key}: {number}",
+    "alignment": "before {query} it attends to {key}: {number}",
     "heard": "before {query} it attends to {key:the word’s {third} third}: {number}",
     "previous": "{query:each {unit}} looks at {key:the one before it}: {number} on average",
     "above": "{query:each {unit}} looks at {key:the one above it}: {number} on average",

@@ -56,11 +56,30 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     if stream in trace.mixers:
         return _mixed_slide(trace, stream, layer, head, query, key, weight)
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
-    own = stream != "cross" and queries == keys
+    own = queries == keys
     number = (weight_text(weight), "number")
     alone = own and len(keys.counted) <= 1
+    if stream == "cross":
+        # A row has the name of the word that comes next.
+        ask: tuple[Part, ...] = (
+            ("Before ", ""),
+            *looking,
+            (", how much does the model attend to ", ""),
+            *seen,
+            ("?", ""),
+        )
+        return _slide(
+            trace,
+            stream,
+            layer,
+            head,
+            query,
+            key,
+            ask,
+            (("Before ", ""), *looking, (" it attends to ", ""), *seen, (": ", ""), number),
+        )
     if alone:
-        ask: tuple[Part, ...] = (("Where can ", ""), *looking, (" look, alone?", ""))
+        ask = (("Where can ", ""), *looking, (" look, alone?", ""))
     else:
         ask = (("How much does ", ""), *looking, (" look at ", ""), *(seen if query != key else (("itself", "key"),)))
         ask = (*ask, ("?", ""))
@@ -137,8 +156,9 @@ def _asked(trace: Trace, one: Finding) -> tuple[Part, ...]:
         return ((f"What does head {one.head} of layer {one.layer} erase as ", ""), _part(one, "query"), (" comes?", ""))
     before, looking = _looking(one.parts)
     if one.kind == "alignment":
-        seen_as, made = ("heard", "transcribed") if seen is Unit.FRAME else ("looked at", "predicted")
-        return ((f"Which {seen} is {seen_as} while ", ""), *before, *looking, (f" is {made}?", ""))
+        if seen is Unit.FRAME:
+            return ((f"Which {seen} is heard while ", ""), *before, *looking, (" is transcribed?", ""))
+        return (("Before ", ""), *looking, (f", which {seen} does the model attend to?", ""))
     return ((f"Which {seen} does ", ""), *before, *looking, (" look at?", ""))
 
 

@@ -25,6 +25,8 @@ _BARS = 9
 # So many rows of bars and of signs fit in a column; so many bars stay in any case.
 _ROWS, _LEAST_BARS = 11, 4
 _LONGEST_TOKEN = 16
+# What repeated words are numbered by.
+_NUMBERS = "₀₁₂₃₄₅₆₇₈₉"
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 

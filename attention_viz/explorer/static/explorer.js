@@ -49,8 +49,14 @@ import {createTurns} from "./turns.js";
  *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
-// On a page about cross-attention, all heads leave room for what follows them.
-const CROSS_SHAPE = {height: 236, broadest: 8, largest: 440};
+// On a page about cross-attention, all heads are about as high as the table beside them.
+const CROSS_SHAPE = {
+  get height() {
+    return window.innerWidth < 1500 ? 236 : 316;
+  },
+  broadest: 8,
+  largest: 440,
+};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
 /** @type {(keyof State)[]} */

@@ -16,7 +16,7 @@ from attention_viz.lesson.links import (
 )
 from attention_viz.lesson.own_head import in_a_plane
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts, weight_texts
+from attention_viz.lesson.words import counted, in_words, quoted, signed, texts, weight_texts
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views import hull, side_by_side
@@ -52,7 +52,7 @@ def _ask_mixture(scene: Scene) -> Ask:
         f"Which word's value makes up most of the output of {word}?",
         f"{short(labels[best])} makes up {signed(parts[best], 2)} of the output of {word}",
         f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; the parts sum to 1",
-        tuple(offered(labels).values()),
+        labels,
         tuple(parts),
         shown=tuple(signed(one, 2) for one in parts),
         pressed=pressed_positions(trace),
@@ -107,6 +107,7 @@ def _ask_heads(scene: Scene) -> Ask:
         f"{scene.called}, layer {link.layer}: one weight of each head",
         tuple(f"head {head}" for head in range(len(weights))),
         tuple(weights),
+        shown=tuple(map(weight_text, weights)),
         place=CatalogueHead.of(trace, link.layer, most, (link.query, link.key)),
     )
 
@@ -130,7 +131,7 @@ def _show_heads(scene: Scene) -> Shown:
     }
     says = f"{facts['heads']} of ours, with random numbers: “{facts['word']}” looks most at {facts['favourites']}."
     figure = side_by_side(trace, 0, theme=scene.theme)
-    return Shown(facts, figure, says, row_spots(figure, asking_words(scene)))
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene)), drawn=True)
 
 
 def _own_place(scene: Scene) -> int:

@@ -145,6 +145,7 @@ def _ask_older(scene: Scene) -> Ask:
         tuple(names),
         tuple(largest),
         pressed=tuple(KINDS),
+        drawn=True,
     )
 
 
@@ -165,7 +166,7 @@ def _show_older(scene: Scene) -> Shown:
     taken = f"“{facts['word']}” looks most at “{facts['other']}”: {facts['weight']}."
     says = f"With random numbers and the score “{facts['kind']}”, {taken}"
     spots = bar_spots([*map(str, range(len(scene.words)))])
-    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots)
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots, drawn=True)
 
 
 def _beside(scene: Scene, kind: str, query: int, key: int) -> str:

@@ -82,9 +82,10 @@ def _ask_positions(scene: Scene) -> Ask:
         f"The sentence is turned around, {_OPTIONS[positions]}. Whose output changes most?",
         found,
         f"{whose}: change of the output, divided by its length",
-        tuple(offered(labels).values()),
+        labels,
         tuple(moved),
         shown=tuple(f"{one:.1%}" for one in moved),
+        drawn=positions != "trained",
     )
 
 
@@ -108,7 +109,7 @@ def _show_positions(scene: Scene) -> Shown:
     # Without positions only the last digit moves; automatic axes would magnify it.
     figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
     says = f"The sentence is turned around, {_OPTIONS[positions]}. {facts['moved']}"
-    return Shown(facts, figure, says)
+    return Shown(facts, figure, says, drawn=positions != "trained")
 
 
 def _moved_words(word: str, by: float) -> str:
@@ -187,7 +188,7 @@ def _show_recurrent(scene: Scene) -> Shown:
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
     names = token_names(trace.query_tokens())
     spots = line_spots(range(len(names)), names, _CONTROL_RECURRENT.options(scene).keys(), (_RECURRENT, _DIRECT))
-    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots)
+    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots, drawn=True)
 
 
 def _percent(part: float) -> str:

@@ -13,7 +13,7 @@ from attention_viz.lesson.links import (
 )
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, offered, quoted, signed, signs, texts
+from attention_viz.lesson.words import counted, quoted, signed, signs, texts
 from attention_viz.operation.attention import attend
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
@@ -69,7 +69,7 @@ def _show_roles(scene: Scene) -> Shown:
     )
     figure = roles(trace, 0, 0, notation=scene.notation, theme=scene.theme)
     upright = scene.notation == "columns"
-    return Shown(facts, figure, says, row_spots(figure, asking_words(scene), upright=upright))
+    return Shown(facts, figure, says, row_spots(figure, asking_words(scene), upright=upright), drawn=True)
 
 
 def _width(trace: Trace, layer: int) -> int:
@@ -108,7 +108,7 @@ def _ask_scores(scene: Scene) -> Ask:
         f"Whose key suits the query of {short(labels[query])} best?",
         f"{short(labels[best])} scores most for {short(labels[query])}: {signed(scores[best], 1)}",
         f"{scene.called}, layer {link.layer}, head {link.head}: query · key",
-        tuple(offered(labels).values()),
+        labels,
         tuple(scores),
         shown=tuple(signed(score, 1) for score in scores),
         pressed=pressed_positions(trace),

@@ -105,6 +105,7 @@ def _ask_scaling(scene: Scene) -> Ask:
         tuple(f"{width} numbers" for width in _WIDTHS),
         tuple(largest),
         pressed=_WIDTHS,
+        drawn=True,
     )
 
 
@@ -128,7 +129,7 @@ def _show_scaling(scene: Scene) -> Shown:
         f"At d_k = {d_k}, the largest weight of a row is {facts['bare']} without the scale and {facts['scaled']} with "
         f"it; the gradient is {facts['bare_gradient']} and {facts['scaled_gradient']}."
     )
-    return Shown(facts, saturation(*drawn, chosen=d_k, theme=scene.theme), says)
+    return Shown(facts, saturation(*drawn, chosen=d_k, theme=scene.theme), says, drawn=True)
 
 
 _CONTROL_SCALING = Control("Query/key width", lambda scene: {one: one for one in _WIDTHS}, lambda scene: "64")

@@ -11,10 +11,9 @@ from attention_viz.lesson.links import asking_position, strongest_link, trained_
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
 from attention_viz.lesson.words import in_words, quoted, signed, texts, weight_texts
 from attention_viz.operation.shapes import shared_heads
-from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
-from attention_viz.views.style.wording import escaped
+from attention_viz.views.style.wording import escaped, weight_text
 
 # Each job's label, the metric that finds its head, and what the head does.
 _JOBS = {
@@ -45,6 +44,7 @@ def _ask_about_job(scene: Scene) -> Ask:
         f"{twice.model}, layer {layer}, head {head}: {_which_weights(len(keys), query + 1)}",
         tuple(f"{key} {in_words(labels[key])}" for key in keys),
         tuple(values),
+        shown=tuple(map(weight_text, values)),
         query=keys.index(query) if query in keys else None,
         pressed=tuple(str(key) if key < MOST_PRESSED else "" for key in keys),
         word=True,

@@ -126,7 +126,7 @@ def _show_vectors(scene: Scene) -> Shown:
         "closest": _closest(scene, x),
     }
     says = f"Other, random vectors: {facts['tokens']} with {d_model} numbers each. Here {facts['closest']}."
-    return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says)
+    return Shown(facts, steps(trace, 0, 0, "embeddings", notation=scene.notation, theme=scene.theme), says, drawn=True)
 
 
 _CONTROL_VECTORS = Control("Vector width", lambda scene: {width: width for width in _WIDTHS}, lambda scene: "8")
@@ -146,7 +146,7 @@ def _ask_plain(scene: Scene) -> Ask:
     trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
     pressed = tuple(map(str, range(len(scene.words))))
     source = "dot products of random vectors: these numbers mean nothing"
-    return row_asked(trace.weights(0, 0)[query], scene.names, query, source, pressed, complete=True)
+    return row_asked(trace.weights(0, 0)[query], scene.names, query, source, pressed, complete=True, drawn=True)
 
 
 def _show_plain(scene: Scene) -> Shown:
@@ -172,7 +172,7 @@ def _show_plain(scene: Scene) -> Shown:
         f"With random vectors, “{facts['word']}” takes {facts['own']} from itself and "
         f"{facts['weight']} from “{facts['other']}”."
     )
-    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says)
+    return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, drawn=True)
 
 
 def _trained(scene: Scene) -> dict[str, str]:

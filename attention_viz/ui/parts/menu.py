@@ -41,7 +41,7 @@ def show_header() -> None:
     """Draw the menu."""
     carried = pickers.address()
     with st.container(key="header", horizontal=True, vertical_alignment="center", gap="medium"):
-        st.markdown("#### attention_viz", width="content")
+        st.markdown("**attention_viz**", width="content")
         with st.container(key="menu", horizontal=True, gap="small"):
             for label, page in PAGES.items():
                 st.page_link(page, label=label, query_params=carried)

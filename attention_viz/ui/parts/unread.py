@@ -1,5 +1,6 @@
 """Words that the model can't read, and a model that can."""
 
+import functools
 import html
 from typing import TYPE_CHECKING
 
@@ -57,8 +58,8 @@ def reader(state: State) -> str | None:
     return next((name for name in found if name != state.model), None)
 
 
-def show_unread(run: Run, state: State) -> None:
-    """Show first that most words are unknown, with a model that reads them; note a few."""
+def show_unread(run: Run, state: State, *, offers: bool = True) -> None:
+    """Show first that most words are unknown, with a model that reads them if the page can take one; note a few."""
     if not (words := unknown_words(run.trace)):
         return
     unknown, count = counted(run.trace.key_tokens(run.trace.streams[0]))
@@ -66,13 +67,15 @@ def show_unread(run: Run, state: State) -> None:
         with st.container(key="unread", horizontal=True, vertical_alignment="center"):
             known = f"{allowed.display_name(state.model)} can’t read this: {unknown} of {count} words unknown."
             st.html(f'<p class="unread" role="status">{html.escape(known)}</p>')
-            _offer(state, "unread-first")
+            if offers:
+                _offer(state, "unread-first")
         return
     parts = list(dict.fromkeys(unread(state.request, run.trace.provenance.text or "")))
     named = [f"“{set_apart(one_line(part, _LONGEST))}”" for part in parts[:_NAMED] if part.strip()]
     more = [f"{len(parts) - _NAMED} more"] if len(parts) > _NAMED else []
     which = f" Unknown here: {listed([*named, *more])}." if named else ""
-    tell(f"{words}{which}", loud=True, short="Unknown words", below=lambda key: _offer(state, key))
+    below = functools.partial(_offer, state) if offers else None
+    tell(f"{words}{which}", loud=True, short="Unknown words", below=below)
 
 
 def _offer(state: State, key: str) -> None:

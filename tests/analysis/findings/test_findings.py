@@ -269,8 +269,8 @@ def test_the_heads_of_the_toys_are_found() -> None:
 def test_cross_attention_is_told_by_the_words_it_aligns() -> None:
     found = av.findings(shipped("translation").trace("the boy finds the key and he sells it"))
     told = {one.text for one in found if one.kind == "alignment"}
-    assert found[0].text.startswith("For “vend”, it looks at “sells”: 0.9")
-    assert "For “clé”, it looks at “key”: 1.00" in told
+    assert found[0].text.startswith("Before “vend” it attends to “sells”: 0.9")
+    assert "Before “clé” it attends to “key”: 1.00" in told
     assert {one.stream for one in found if one.kind == "alignment"} == {"cross"}
 
 

@@ -64,10 +64,10 @@ test("what is heard for a word is told: a third of it, all of it, another place,
     text(tellWord(word, line({3: 0.3, 4: 0.3, 5: 0.3}), frames, true)),
     "After “river” it attends to that word: 0.90",
   );
-  assert.equal(text(tellWord(word, line({0: 1}), frames, false)), "For “river” it attends to 0.01–0.09 s: 0.80");
+  assert.equal(text(tellWord(word, line({0: 1}), frames, false)), "Before “river” it attends to 0.01–0.09 s: 0.80");
   assert.equal(
     text(tellWord(word, line({0: 0.1}), frames, false)),
-    "For “river” it attends to frames after the audio: 0.90",
+    "Before “river” it attends to frames after the audio: 0.90",
   );
   assert.match(
     text(tellWord({...word, start: null, end: null}, line({3: 0.8}), frames, false)),

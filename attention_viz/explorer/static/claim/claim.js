@@ -24,7 +24,7 @@ const UNKNOWN = ["<unk>", "[UNK]", "<|unk|>"];
 
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
-  const sentence = element("p", {class: "av-claim", "data-testid": "explorer-sentence"});
+  const sentence = element("h1", {class: "av-claim", "data-testid": "explorer-sentence"});
   const aside = element("span", {class: "av-aside", "data-testid": "explorer-aside"});
   const place = element("span", {class: "av-where"});
   const how = element("button", {type: "button", class: "av-how", "data-testid": "explorer-how"});
@@ -197,6 +197,8 @@ function sentenceOf(view) {
   if (head.isBlocked(query, key)) return [capital(from), " may not look at ", ...to.nodes];
   const number = element("strong", {class: "av-claim-number"}, weightText(head.at(query, key)));
   if (reading) return [`${reading.label}: share of `, ...from.nodes, "\u2019s row at ", ...to.nodes, ": ", number];
+  // A row of another text has the name of the word that comes next.
+  if (stream.name === "cross") return ["Before ", ...from.nodes, " it attends to ", ...to.nodes, ": ", number];
   if (stream.own && query === key) return [capital(from), " looks at itself: ", number];
   return [capital(from), " looks at ", ...to.nodes, ": ", number];
 }

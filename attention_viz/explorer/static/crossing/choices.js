@@ -83,7 +83,7 @@ export function createChoices(view) {
       table.replaceChildren(...choicesTable(view, words, heads));
       const {layer, head} = view.store.state;
       const own = heads.find((one) => one.layer === layer && one.head === head);
-      moved.replaceChildren(...(own ? movedWords(stream, words, own) : []));
+      moved.replaceChildren(...faintNote(heads), ...(own ? movedWords(stream, words, own) : []));
     },
   };
 }
@@ -145,6 +145,12 @@ function choiceCell({queries, keys}, {layer, head}, query, {key, weight, next}, 
       : [element("bdi", {class: "av-keys"}, keys.names[key]), element("span", {}, weightText(weight)), fill];
   const button = element("button", {type: "button", title, ...place}, ...shown);
   return element("td", {class: chosen ? "av-current" : null}, button);
+}
+
+/** What a dash stands for, if there is one. @param {Chooser[]} heads */
+function faintNote(heads) {
+  const faint = heads.some(({choices}) => choices.some(({weight}) => weight < FAINT_CHOICE));
+  return faint ? [`\u2013: no source word gets ${weightText(FAINT_CHOICE)}. `] : [];
 }
 
 /** Which words the chosen head has change places. @param {Stream} stream @param {number[]} words @param {Chooser} own */

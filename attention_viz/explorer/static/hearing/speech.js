@@ -89,8 +89,9 @@ export function litAt(lines, second, step) {
 export function tellWord(word, line, frames, after) {
   const named = /** @type {Said} */ ([`\u201c${word.text}\u201d`, "query"]);
   const inside = line.reduce((sum, weight) => sum + weight, 0);
-  if (inside < SILENT) return afterSound(said`For ${named}`, inside);
-  const begins = said`${after ? "After " : "Before "}${named} it attends to `;
+  const who = said`${after ? "After " : "Before "}${named}`;
+  if (inside < SILENT) return afterSound(who, inside);
+  const begins = said`${who} it attends to `;
   if (word.start !== null && word.end !== null) {
     const share = during(line, word.start, word.end, frames.step);
     const third = (word.end - word.start) / 3;
@@ -102,7 +103,7 @@ export function tellWord(word, line, frames, after) {
       return said`${begins}${[`the word\u2019s ${THIRDS[most]} third`, "key"]}: ${[weightText(parts[most]), "number"]}`;
     if (share >= TOLD) return said`${begins}${["that word", "key"]}: ${[weightText(share), "number"]}`;
   }
-  return duringSpan(said`For ${named}`, line, frames, inside);
+  return duringSpan(who, line, frames, inside);
 }
 
 /** @param {Said[]} who @param {number} inside  how much of the row lies in the sound @returns {Said[]} */

@@ -1,10 +1,15 @@
 // Plotly draws a picture as wide as the screen has room for; on paper it is made as narrow as the page.
 
+import {attend} from "./attending.js";
+
+/** @import {Attending} from "./attending.js" */
+
 // Pixels across a page of A4 without its margins and the page's own; a pixel of paper is 1/96 of an inch.
 const WIDE = 630;
 
-/** @returns {() => void} what takes it away */
-export default function fitPaper() {
+/** Beside the reader's eyes, see to paper. @param {{data: Attending}} mounting @returns {() => void} what takes it away */
+export default function followLesson({data}) {
+  attend(data);
   const paper = matchMedia("print");
   const fit = () => fitAll(paper.matches);
   const begin = () => fitAll(true);

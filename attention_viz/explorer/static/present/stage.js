@@ -55,8 +55,8 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
   const source = element("p", {class: "av-source"}, slide.source);
   section.append(claim, beside, source);
   stage.replaceChildren(section);
-  // As long as the keys are told, which lie over its second line, it ends on the first, and takes the same room.
-  if (width >= NARROW) source.style.minHeight = `${Math.min(source.scrollHeight, SOURCE)}px`;
+  // The keys, as long as they are told, lie over its second line, which it keeps free if it needs only the first.
+  if (width >= NARROW) source.style.minHeight = `${SOURCE}px`;
   // Beside a wide table there is no room for what there is to choose from.
   const tables = beside.querySelector(".av-given");
   const below = slide.picture !== null || slide.shown === null;

@@ -51,10 +51,11 @@ def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[
     with st.form(f"{key}-form", border=False):
         _ask(exercise, key)
         st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
-    # The feedback is below the buttons, so that it doesn't move them.
+    # The feedback is below the buttons, so that it doesn't move them; the page scrolls to it.
     hints = _buttons(exercise, key)
-    _feedback(exercise, key)
-    _show_feedback(exercise, key, hints)
+    with st.container(key="learn-verdict"):
+        _feedback(exercise, key)
+        _show_feedback(exercise, key, hints)
 
 
 def show_tables(tables: Sequence[Table]) -> None:
@@ -127,7 +128,8 @@ def _typed_answer(exercise: Exercise, key: str) -> str | None:
 
 def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
     typed = _typed_answer(exercise, key)
-    visit.memory(Tries).answer = key, typed
+    tries = visit.memory(Tries)
+    tries.answer, tries.checks = (key, typed), tries.checks + 1
     if typed is not None and exercise.check(typed).right:
         on_solved()
 

@@ -131,10 +131,12 @@ class Tries:
 
     Attributes:
         answer: None if unanswered; cleared on leaving the lesson.
+        checks: how often *Check* was pressed.
         solved: the exercise with its solution shown.
     """
 
     answer: tuple[str, str | None] = ("", None)
+    checks: int = 0
     hints: tuple[str, int] = ("", 0)
     solved: str = ""
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 from plotly.graph_objects import Figure
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.lesson.lesson import CatalogueHead, Spot
@@ -42,23 +43,39 @@ class Screen:
     names: tuple[str, ...]
 
 
-def show_heading(screen: Screen, lesson: Lesson, *, ask: Ask | None = None, seen: bool = False) -> None:
+def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | None = None, seen: bool = False) -> None:
     """Show the question, or then the finding."""
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):
         title = f"{screen.place + 1}\\. {plain(lesson.title)}"
         if ask is None:
-            st.markdown(f"#### {title}", width="stretch")
+            st.markdown(f"# {title}", width="stretch")
         else:
             phrase = plain(ask.finding if seen else ask.question)
             below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {lesson.minutes} minutes"
             with st.container(gap=None, width="stretch"):
-                st.markdown(f"### {phrase}")
+                st.markdown(f"# {phrase}")
                 st.caption(below)
+                _show_asked_text(ask, scene)
         st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
         st.button("Next →", key="learn-next", disabled=last, on_click=go, args=(after,))
+
+
+def _show_asked_text(ask: Ask, scene: Scene) -> None:
+    """Show the text that the question is about, unless it is the one in the box."""
+    if ask.place is not None and ask.place.text != scene.text:
+        with st.container(key="learn-asked"):
+            st.caption(f"Text: “{plain(ask.place.text.strip())}”")
+
+
+def framed(key: str, *, drawn: bool) -> DeltaGenerator:
+    """Return a container; a frame and a line tell random numbers from a model's."""
+    place = st.container(key=f"learn-random-{key}" if drawn else f"learn-measured-{key}")
+    if drawn:
+        place.caption("Random numbers from a seed: they mean nothing.")
+    return place
 
 
 def show_control(name: str, scene: Scene) -> None:
@@ -159,6 +176,8 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
+    # Beside others, a trace without a name would be listed as "trace 0".
+    figure.update_traces(showlegend=False, selector=lambda trace: not trace.name)
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}

@@ -4,6 +4,7 @@ import html
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
@@ -15,6 +16,7 @@ from attention_viz.ui.pages.learn.page import LearnChoice, go, mark_done, set_ch
 from attention_viz.ui.pages.learn.screen import (
     Screen,
     asked_of,
+    framed,
     show_control,
     show_deeper,
     show_heading,
@@ -56,19 +58,21 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
     """Show the chosen lesson with its exercise."""
     name, lesson = screen.name, LESSONS[screen.name]
     held = st.empty()
+    show_computing(held, lesson)
     try:
         ask = asked_of(name, scene)
         guess = read_guess(ask, choice.guess)
         seen = guess is not None or choice.guess == SHOWN
         shown = shown_of(name, scene) if seen else None
     except AttentionVizError as error:
-        show_heading(screen, lesson)
+        show_heading(screen, lesson, scene)
         show_problem(error, held)
         return
-    show_heading(screen, lesson, ask=ask, seen=seen)
+    held.empty()
+    show_heading(screen, lesson, scene, ask=ask, seen=seen)
     picture, steps = st.columns([5, 2], gap="medium")
     with picture.container(key="learn-picture"):
-        with st.container(key=_bars_key(ask)):
+        with framed("bars", drawn=ask.drawn), st.container(key=_bars_key(ask)):
             _show_bars(name, ask, guess, seen=seen)
         _show_sample(lesson, scene, ask, seen=seen)
         if shown is not None:
@@ -76,7 +80,8 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
                 show_control(name, scene)
                 show_words(name, scene)
                 if not ask.complete:
-                    show_picture_of(name, shown, few=len(scene.words) <= _FEW)
+                    with framed("figure", drawn=shown.drawn):
+                        show_picture_of(name, shown, few=len(scene.words) <= _FEW)
             with st.container(key="learn-text"):
                 _show_text(name, shown, scene.notation)
             show_deeper(lesson, ask.place)
@@ -90,6 +95,12 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
                 label = EXERCISES[lesson.exercise].label
                 st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
         _show_next(choice)
+
+
+def show_computing(place: DeltaGenerator, lesson: Lesson) -> None:
+    """Say in a slot, after a moment, what is being computed."""
+    doing = f"Computing “{lesson.title}” …"
+    place.html(f'<p class="waiting learn-computing" role="status">{html.escape(doing)}</p>')
 
 
 def _bars_key(ask: Ask) -> str:
@@ -139,11 +150,14 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, sho
 
 def _show_exercise(name: str, scene: Scene, seed: int) -> None:
     kind = LESSONS[name].exercise
+    held = st.empty()
+    show_computing(held, LESSONS[name])
     try:
         exercise = made_exercise(kind, scene, seed)
     except AttentionVizError as error:
-        show_problem(error, st.empty())
+        show_problem(error, held)
     else:
+        held.empty()
         show_exercise(exercise, EXERCISES[kind].label, answer_key(kind, scene.text, seed), mark_done)
 
 

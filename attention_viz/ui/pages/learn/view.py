@@ -4,7 +4,6 @@ import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -12,7 +11,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from attention_viz.analysis.slides import Slide
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
-from attention_viz.explorer import script
+from attention_viz.explorer import course_source, script
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import LESSONS, Scene, answer_sheet
 from attention_viz.lesson.links import scene_link
@@ -47,6 +46,7 @@ from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.selection import ran
+from attention_viz.ui.parts.unread import show_unread
 from attention_viz.ui.presenting.button import asked, presented
 from attention_viz.ui.presenting.host import present
 from attention_viz.ui.runner.loading import study_as_it_is
@@ -54,6 +54,7 @@ from attention_viz.ui.runner.page import Part, Parts, Slots
 from attention_viz.ui.selection import SHARED, Picked, Selection, answer, resolve, update
 
 _paper = widgets.component("paper", js=script("page/paper.js"))
+_course = widgets.component("course", *course_source())
 
 # The name of the upload field, which is emptied once its file was read.
 _FIELD = "learn-file"
@@ -80,8 +81,12 @@ def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
         )
 
 
-def _fit_paper() -> None:
-    _paper(key="learn-paper")
+def _follow_reader(choice: LearnChoice) -> None:
+    """Lead eyes and focus to what is new, and fit figures to paper."""
+    tries = visit.memory(Tries)
+    tried = tries.checks, tries.hints, tries.solved
+    news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
+    _paper(key="learn-paper", data=news)
 
 
 def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
@@ -113,7 +118,7 @@ def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
     """Show all answers for this sentence and seed."""
     with st.container(key="learn-answers"):
         st.button("Back to lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-        st.markdown(f"#### Answer sheet\n“{plain(scene.text)}”, seed {seed}: both together give these exercises.")
+        st.markdown(f"# Answer sheet\n“{plain(scene.text)}”, seed {seed}: both together give these exercises.")
         # The printed sheet says whether it is complete, too.
         slot = st.empty()
         for place, (name, lesson) in enumerate(LESSONS.items()):
@@ -223,7 +228,8 @@ def view(course: Course, selection: Selection) -> Parts:
             Part("fold", lambda: show_fold("Sentence and lesson", _called(choice.lesson, choice))),
             Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
             Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
-            Part("lesson", _fit_paper),
+            Part("notes", functools.partial(_show_unread, choice, scene)),
+            Part("lesson", functools.partial(_follow_reader, choice)),
         ],
         slides=functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
     )
@@ -235,8 +241,30 @@ def _show_notes(course: Course, choice: LearnChoice) -> None:
         tell(course.note, loud=True, short="Example instead" if course.text == EXAMPLES[0] else "Text cut")
 
 
+def _show_unread(choice: LearnChoice, scene: Scene) -> None:
+    """Name words that the model of the lessons doesn't know; the lesson has run it already."""
+    if choice.answers == "on" or LESSONS[choice.lesson].sample is not None or scene.model != REAL_MODEL:
+        return
+    state = State(model=REAL_MODEL, text=scene.text)
+    try:
+        run = run_request(state.request)
+    except AttentionVizError:  # the lesson itself says why
+        return
+    show_unread(run, state, offers=False)
+
+
 def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
-    _show_lessons(st.selectbox, "Lesson", "learn-lesson", lambda name: _called(name, choice), width=250)
+    widgets.show(
+        st.selectbox,
+        "Lesson",
+        of=LEARN_CHOICES,
+        name="lesson",
+        key="learn-lesson",
+        options={name: _called(name, choice) for name in LESSONS},
+        then=begin_lesson,
+        label_visibility="collapsed",
+        width=250,
+    )
     _show_options(choice)
     _show_export(address, choice.done)
 
@@ -268,7 +296,7 @@ def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | Non
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
     left, right = st.columns([1, 6], gap="medium")
     with left.container(key="learn-list"):
-        _show_lessons(st.radio, "Lessons", "learn-lessons", lambda name: plain(_called(name, choice)))
+        _list_lessons(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
             st.markdown(plain(f"{LESSONS[choice.lesson].made_from(scene)}, seed {seed}"))
@@ -276,18 +304,20 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
         show_lesson(Screen(choice.lesson, names.index(choice.lesson), len(names), names), choice, scene)
 
 
-def _show_lessons(widget: Callable[..., Any], label: str, key: str, called: Callable[[str], str], **look: Any) -> None:
-    widgets.show(
-        widget,
-        label,
-        of=LEARN_CHOICES,
-        name="lesson",
-        key=key,
-        options={name: called(name) for name in LESSONS},
-        then=begin_lesson,
-        label_visibility="collapsed",
-        **look,
-    )
+def _list_lessons(choice: LearnChoice) -> None:
+    lessons = [
+        {"name": name, "title": f"{place}. {lesson.title}", "done": name in choice.done}
+        for place, (name, lesson) in enumerate(LESSONS.items(), 1)
+    ]
+    data = {"label": "Lessons", "done": "solved", "current": choice.lesson, "lessons": lessons}
+
+    def opened() -> None:
+        name = widgets.sent("learn-lessons", "open")
+        # Anything can come from a browser.
+        if isinstance(name, str) and name in LESSONS:
+            go(name)
+
+    _course(key="learn-lessons", data=data, height="content", on_open_change=opened)
 
 
 def _called(name: str, choice: LearnChoice) -> str:

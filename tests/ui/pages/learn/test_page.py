@@ -26,7 +26,7 @@ def test_the_first_lesson_is_on_the_first_screen_and_a_term_tells_its_meaning(op
         area = page.locator(part).bounding_box()
         assert area is not None
         assert area["y"] + area["height"] <= 860
-    expect(page.get_by_role("radio").nth(len(LESSONS) - 1)).to_be_attached()
+    expect(page.get_by_role("navigation", name="Lessons").get_by_role("link")).to_have_count(len(LESSONS))
     term = text.locator(".learn-term").first
     expect(term.locator(".learn-meaning")).to_be_hidden()
     term.focus()
@@ -40,6 +40,83 @@ def test_an_answer_is_given_from_the_keyboard(stay: OpenPage, idle: Idle) -> Non
     answer.press("Enter")
     idle(page)
     expect(page.get_by_test_id("stAlert")).to_contain_text("Not yet.")
+
+
+FOCUSED = """() => {
+    let one = document.activeElement;
+    while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+    return one.className + " " + one.tagName + " " + one.textContent;
+}"""
+
+
+def test_the_verdict_has_the_focus_and_is_on_a_low_screen(stay: OpenPage) -> None:
+    for name in ("heads", "roles"):
+        page = stay(f"/learn?lesson={name}&guess=shown&text=The+bank+of+the+river+was+flooded", width=1366, height=700)
+        exercise = page.locator(".st-key-learn-step-exercise")
+        expect(exercise.get_by_role("button", name="Check", exact=True)).to_be_visible()
+        if name == "heads":
+            exercise.get_by_role("radio").first.check(force=True)
+        else:
+            exercise.get_by_label("Your answer").fill("999")
+        exercise.get_by_role("button", name="Check", exact=True).click()
+        verdict = page.get_by_test_id("stAlert")
+        expect(verdict).to_be_visible()
+        page.wait_for_function("document.activeElement.matches('.st-key-learn-verdict')")
+        expect(verdict).to_be_in_viewport(ratio=1)
+
+
+def test_what_comes_next_begins_at_its_top_and_an_answer_has_the_focus(stay: OpenPage) -> None:
+    page = stay("/learn?lesson=scores&guess=shown", width=1366, height=700)
+    page.get_by_test_id("stMain").evaluate("one => one.scrollTo(0, 400)")
+    page.get_by_role("button", name="Next →", exact=True).click()
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("At which width")
+    page.wait_for_function("document.activeElement.tagName === 'H1'")
+    assert page.get_by_test_id("stMain").evaluate("one => one.scrollTop") == 0
+    page.get_by_role("button", name="Skip guess").click()
+    expect(heading).to_contain_text("one word takes")
+    page.wait_for_function("document.activeElement.textContent.includes('one word takes')")
+
+
+def test_lessons_are_links_that_no_arrow_key_follows_and_the_menu_is_skipped(stay: OpenPage) -> None:
+    page = stay("/learn?lesson=why")
+    lessons = page.get_by_role("navigation", name="Lessons")
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    assert [one.text_content() for one in lessons.locator("[aria-current]").all()] == ["1. Why attention"]
+    first = lessons.get_by_role("link").first
+    first.focus()
+    first.press("ArrowDown")
+    assert "Why attention" in page.evaluate(FOCUSED)
+    first.press("Tab")
+    assert "Words as vectors" in page.evaluate(FOCUSED)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Whose vector")
+    expect(lessons.locator("[aria-current]")).to_have_text("2. Words as vectors")
+    page.get_by_test_id("stSkipToContent").focus()
+    page.keyboard.press("Enter")
+    assert "st-key-learn-screen" in page.evaluate(FOCUSED)
+
+
+def test_random_numbers_stand_in_a_frame_and_unknown_words_are_named(stay: OpenPage) -> None:
+    page = stay("/learn?lesson=vectors&guess=shown")
+    frame = page.locator(".st-key-learn-random-figure")
+    expect(frame).to_contain_text("Random numbers from a seed")
+    expect(frame).to_have_css("border-top-style", "dashed")
+    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
+    page = stay("/learn?lesson=why&text=The+bank+of+河+was+flooded")
+    expect(page.get_by_role("button", name="Unknown words")).to_be_visible()
+
+
+def test_the_text_of_a_question_is_in_sight_and_no_table_is_cut(stay: OpenPage) -> None:
+    page = stay("/learn?lesson=together")
+    expect(page.locator(".st-key-learn-asked")).to_contain_text("Text: “moon cheese frog ring moon cheese frog ring”")
+    page = stay("/learn?lesson=heads&guess=shown&text=The+bank+of+the+river+was+flooded")
+    tables = page.locator(".learn-given")
+    expect(tables.first).to_be_visible()
+    assert all(tables.evaluate_all("all => all.map(one => one.scrollWidth <= one.clientWidth)"))
+    page = stay("/learn?lesson=older&guess=shown")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    expect(page.locator(".legendtext", has_text="trace")).to_have_count(0)
 
 
 def test_a_mask_is_a_matrix_that_is_pressed_from_the_keyboard_and_checked_on_the_first_screen(
@@ -86,14 +163,14 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     page.mouse.click(image["x"] + 0.85 * image["width"], image["y"] + 0.2 * image["height"])
     expect(places.get_by_role("button", name="top right")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Show answer").click()
-    expect(page.get_by_role("heading", level=3)).to_contain_text("“circle” looks most at the middle centre")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("“circle” looks most at the middle centre")
     expect(page.locator(".st-key-learn-step-predict")).to_contain_text("Not “top right”")
     expect(places.locator("[data-best=true] .av-number")).to_have_count(1)
     page.mouse.click(image["x"] + 0.5 * image["width"], places.bounding_box()["y"] + 0.5 * image["height"])  # pyright: ignore[reportOptionalSubscript] -- it is on the screen
-    expect(page.get_by_role("heading", level=3)).to_contain_text("“none” instead of “yellow”")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("“none” instead of “yellow”")
     expect(places.locator("[data-blocked=true]")).to_have_count(1)
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
-    expect(page.get_by_role("heading", level=3)).to_contain_text("Without the top centre: still “yellow”")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Without the top centre: still “yellow”")
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(places.locator("[data-blocked=true]")).to_have_count(0)
     idle(page)

@@ -1,0 +1,54 @@
+// The list of lessons, as links: from the keyboard one is reached by Tab and opened by Enter, never on the way.
+
+import {element} from "../parts/element.js";
+import {mountComponent} from "../hosts/component.js";
+
+/** @import {Mounted} from "../hosts/component.js"
+ * @import {Mounting} from "../hosts/hosting.js" */
+
+/** @typedef {{name: string, title: string, done: boolean}} Listed */
+/** @typedef {Mounted & {list: {label: string, current: string, done: string, lessons: Listed[]}}} Course */
+
+/** Of the address, what belongs to one lesson only. */
+const OWN = ["choice", "guess", "word", "answers", "slide"];
+
+/** @param {Mounting} mounting */
+export default function courseComponent(mounting) {
+  return mountComponent(mounting, {
+    selector: ".av-course",
+    create: (base) => /** @type {Course} */ (base),
+    load(course, list) {
+      course.list = list;
+      drawCourse(course);
+    },
+    same: (before, data) => JSON.stringify(before) === JSON.stringify(data),
+  });
+}
+
+/** @param {Course} course */
+function drawCourse(course) {
+  const {root, list} = course;
+  const focused = /** @type {ShadowRoot | Document} */ (root.getRootNode()).activeElement;
+  const held = focused instanceof HTMLElement ? focused.dataset["lesson"] : undefined;
+  const links = list.lessons.map(({name, title, done}) => {
+    const link = element("a", {href: addressOf(name), "data-lesson": name}, title);
+    if (name === list.current) link.setAttribute("aria-current", "page");
+    if (done) link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, " \u2713"));
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+      event.preventDefault();
+      course.setTriggerValue("open", name);
+    });
+    return element("li", {}, link);
+  });
+  root.replaceChildren(element("nav", {"aria-label": list.label}, element("ol", {}, ...links)));
+  if (held) /** @type {HTMLElement | null} */ (root.querySelector(`[data-lesson="${held}"]`))?.focus();
+}
+
+/** @param {string} name */
+function addressOf(name) {
+  const address = new URL(location.href);
+  for (const one of OWN) address.searchParams.delete(one);
+  address.searchParams.set("lesson", name);
+  return `${address.pathname}${address.search}`;
+}
