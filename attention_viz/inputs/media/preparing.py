@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.sources.bounded.framing import Message
-from attention_viz.sources.huggingface import read_both, read_processor
+from attention_viz.sources.processors import read_both, read_processor
 
 # Attributes of a processor that prepare pictures and sounds, besides itself.
 _PARTS = ("image_processor", "video_processor", "feature_extractor")
