@@ -19,8 +19,8 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 _ELSEWHERE = "elsewhere"
-# So many words beside an image have a bar of their own.
-_WORDS = 4
+# So many words beside an image, of at least this weight, have a bar of their own.
+_WORDS, _LEAST = 4, 0.01
 
 
 def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
@@ -45,14 +45,14 @@ def patch_shares(tokens: Tokens, values: Float[Tensor, " key"], key: int) -> Sli
     if not tokens.patches:
         return None
     row, said, patches = values.nan_to_num(0).tolist(), tokens.said, tokens.patches
-    first, others = (
-        (f"the patch {patch_words(tokens, key)}", "other patches") if key in patches else (said[key], "patches")
-    )
-    shares = [(first, row[key]), (others, sum(row[at] for at in patches if at != key))]
+    where = patch_words(tokens, key)
+    shares = [(f"the patch {where}" if where else said[key], row[key])]
+    shares.append(("other patches" if where else "patches", sum(row[at] for at in patches if at != key)))
     words = sorted((at for at in range(len(tokens)) if at not in patches and at != key), key=lambda at: -row[at])
-    shares += [(said[at], row[at]) for at in words[:_WORDS]]
-    if words[_WORDS:]:
-        shares.append(("other words", sum(row[at] for at in words[_WORDS:])))
+    shown = [at for at in words[:_WORDS] if row[at] >= _LEAST]
+    shares += [(said[at], row[at]) for at in shown]
+    if rest := words[len(shown) :]:
+        shares.append(("other words", sum(row[at] for at in rest)))
     labels = tuple(number_repeats([label for label, _ in shares]))
     numbers = tuple(round(value, 6) for _, value in shares)
     return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, 0)
