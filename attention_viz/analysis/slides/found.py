@@ -73,7 +73,7 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
 
 
 def _named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a token; a patch by where it is in its image, in which it is framed."""
+    """Name a token; a patch by where it is in its image."""
     where = patch_words(tokens, position)
     return ((f"a patch {where}", role),) if where else named(tokens, position, role)
 
