@@ -1,5 +1,8 @@
 """A trace's image or audio, packed beside the weights."""
 
+import base64
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +11,12 @@ import numpy as np
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
+    from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
 _CROSS = "cross"
+# The longest side of an image that stands small beside words, in pixels.
+_SMALL = 256
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,35 @@ def packed_seen(trace: "Trace", packet: Packet) -> dict[str, Any]:
         rows, columns, _ = picture.shape
         return {"picture": {"rows": rows, "columns": columns, "at": packet.add(picture.contiguous().numpy().tobytes())}}
     return {"sound": _sound(trace, packet)} if trace.seen.sound is not None else {}
+
+
+def pictures_beside(trace: "Trace", tokens: "Tokens") -> dict[str, Any] | None:
+    """Return the images beside a text, small, and each position's rectangle in them; None without images or words."""
+    if not trace.seen.pictures or not tokens.patches or len(tokens.patches) == sum(not one for one in tokens.special):
+        return None
+    boxes = {at: box for at in range(len(tokens)) if (box := _box(tokens, at)) is not None}
+    return {"images": [_small(one.contiguous().numpy()) for one in trace.seen.pictures], "boxes": boxes}
+
+
+def _box(tokens: "Tokens", at: int) -> Sequence[float] | None:
+    """Return the image's number and the edges, in shares: top, left, bottom and right."""
+    if (found := tokens.regions[at]) is not None:
+        return found.picture, *(round(one, 6) for one in (found.top, found.left, found.bottom, found.right))
+    if (place := tokens.patches.get(at)) is None:
+        return None
+    down, across = (max(one[axis] for one in tokens.patches.values()) + 1 for axis in (0, 1))
+    row, column = place
+    return 0, row / down, column / across, (row + 1) / down, (column + 1) / across
+
+
+def _small(pixels: Any) -> dict[str, Any]:
+    from PIL import Image
+
+    image, content = Image.fromarray(pixels), io.BytesIO()
+    image.thumbnail((_SMALL, _SMALL))
+    image.save(content, "PNG")
+    rows, columns, _ = pixels.shape
+    return {"rows": rows, "columns": columns, "png": base64.b64encode(content.getvalue()).decode("ascii")}
 
 
 def _sound(trace: "Trace", packet: Packet) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
     if parts.reader is not None:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):
-        why = f"; {parts.why_alone}" if parts.why_alone else ""
+        why = f"; {parts.facts.why_alone}" if parts.facts.why_alone else ""
         got = f"an image, {thing.pictures[0]!r}" if thing.pictures else "a chat's messages; pass chat=True and a text"
         raise UnusablePicture(f"{parts.name} reads only text, but got {got}{why}")
     if (kind := next((kind for kind, one in CLASSES.items() if isinstance(thing, one)), None)) is not None:

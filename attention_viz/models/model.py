@@ -50,7 +50,8 @@ class AttentionModel(DescribedModel):
         why_alone: str = "",
     ) -> "AttentionModel":
         """Probe a model and wrap it with its provenance."""
-        return cls(replace(ModelParts.probed(hf_model, tokenizer, provenance, reader), why_alone=why_alone))
+        parts = ModelParts.probed(hf_model, tokenizer, provenance, reader)
+        return cls(replace(parts, facts=replace(parts.facts, why_alone=why_alone)))
 
     def __repr__(self) -> str:
         """Return the name, each stream's layers and heads, the token limit and attention that isn't recorded."""

@@ -42,7 +42,6 @@ class ModelParts:
     facts: ModelFacts
     reader: Reader | None = None
     laid_out: LaidOut | BesideLaidOut | None = None
-    why_alone: str = ""
 
     @classmethod
     def probed(
@@ -115,11 +114,15 @@ def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:
     return {**numbers, **anatomy.mixers}
 
 
+def _has_template(tokenizer: "PreTrainedTokenizerBase | None") -> bool:
+    return tokenizer is not None and bool(tokenizer.chat_template)
+
+
 def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", reader: Reader | None) -> ModelFacts:
     return ModelFacts(
         anatomy.heads_by_stream,
         predicts=not anatomy.no_words,
-        has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
+        has_chat_template=reader.has_chat_template if reader is not None else _has_template(tokenizer),
         adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
         numbers=_numbers(anatomy),
         mixers=anatomy.heads_of_mixers,

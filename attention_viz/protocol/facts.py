@@ -28,6 +28,7 @@ class ModelFacts:
         reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
         mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
         channels: the stream and number of each of these layers that has a matrix per channel, not per head.
+        why_alone: why it can't read an image beside the text; empty if nothing prevents it.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -41,6 +42,7 @@ class ModelFacts:
     reads: InputKind = InputKind.TEXT
     mixers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     channels: frozenset[tuple[str, int]] = frozenset()
+    why_alone: str = ""
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -196,11 +196,11 @@ def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") ->
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads a text with an image"
-    picture = picture_of(request.shown)
+    given: dict[str, Any] = {"picture": picture_of(request.shown), "chat": _wording(model, request)[1]}
     if request.more and not edits:
-        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, picture=picture))
+        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, **given))
     else:
-        trace = model.trace(request.text, picture=picture, edits=edits)
+        trace = model.trace(request.text, edits=edits, **given)
     return Run(trace, Fit(request.text, "", len(trace.query_tokens(word_stream(trace))), None))
 
 

@@ -22,6 +22,7 @@ from attention_viz.analysis.slides import (
 from attention_viz.analysis.slides.found import link_slide
 from attention_viz.analysis.slides.heads import Wrote
 from attention_viz.analysis.slides.slide import named, picture_of
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.trace.trace import Trace
 from tests.analysis.planted import tokens_of
 from tests.shipped import shipped
@@ -316,6 +317,22 @@ def test_equal_words_and_pieces_are_counted_in_any_case_as_on_the_page() -> None
     # A piece and a word of one piece are counted among all tokens.
     assert named(tokens, 3, "key") == (("“THE₃”", "key"),)
     assert named(tokens, 5, "key") == (("“the₄”", "key"),)
+
+
+def test_a_patch_beside_words_is_named_by_where_it_is_and_its_row_summed() -> None:
+    trace = shipped("shapes").trace("what colour is the circle ?", picture=av.Picture(SAMPLES["shapes-two"].path))
+    one = link_slide(trace, "decoder", 1, 0, 70, 1)
+    assert said(one.ask) == "How much does “?” look at a patch at the upper left?"
+    row = trace.weights(1, 0, "decoder")[70]
+    assert said(one.tell) == f"“?” looks at a patch at the upper left: {float(row[1]):.2f}"
+    assert one.picture is not None and one.shown is not None
+    assert one.picture.tokens == ("the patch at the upper left", "other patches", "other words")
+    wanted = [float(row[1]), float(row[2:65].sum()), float(row[0] + row[65:].sum())]
+    assert one.picture.values == pytest.approx(wanted, abs=1e-5)
+    # It is framed in the image, whose weights are the row's.
+    assert one.shown.key == 0 and one.shown.weights[2] == pytest.approx(float(row[3]), abs=1e-4)
+    words = link_slide(trace, "decoder", 1, 1, 70, 69)
+    assert words.picture is not None and words.picture.tokens[:2] == ("circle", "patches")
 
 
 def test_bars_leave_room_for_the_signs_between_them() -> None:

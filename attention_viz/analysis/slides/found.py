@@ -10,9 +10,10 @@ from torch import Tensor
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.findings.hearing import HEARD
 from attention_viz.analysis.findings.word_regions import WORD_REGION
+from attention_viz.analysis.places import patch_words
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import mixer_of
-from attention_viz.analysis.slides.shares import shares_picture
+from attention_viz.analysis.slides.shares import patch_shares, shares_picture
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,
@@ -55,7 +56,7 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     weight = float(row[key])
     if stream in trace.mixers:
         return _mixed_slide(trace, stream, layer, head, query, key, weight)
-    looking, seen = named(queries, query, "query"), named(keys, key, "key")
+    looking, seen = _named(queries, query, "query"), _named(keys, key, "key")
     own = queries == keys
     number = (weight_text(weight), "number")
     alone = own and len(keys.counted) <= 1
@@ -90,6 +91,12 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     return _slide(trace, stream, layer, head, query, key, ask, tell)
 
 
+def _named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
+    """Name a token; a patch by where it is in its image."""
+    where = patch_words(tokens, position)
+    return ((f"a patch {where}", role),) if where else named(tokens, position, role)
+
+
 def _mixed_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int, share: float) -> Slide:
     """Show one link of a layer without a softmax."""
     reading, carried = named(trace.query_tokens(stream), query, "query"), named(trace.key_tokens(stream), key, "key")
@@ -110,7 +117,7 @@ def _of_finding(trace: Trace, one: Finding) -> Slide:
     tell = one.parts
     if of_a_head and one.kind not in ("region", "regions"):
         # The sentence is about all rows, and the picture has one of them.
-        looking = named(trace.query_tokens(one.stream), one.query, "query")
+        looking = _named(trace.query_tokens(one.stream), one.query, "query")
         tell = (*tell, (f"shown: the row of {''.join(text for text, _ in looking)}", "small"))
     slide = _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head, word=one.word)
     bars = shares_picture(trace, one)
@@ -207,7 +214,9 @@ def _slide(
     said = words_of(tokens)
     also = [pieces[0] for pieces, text in zip(said.pieces, said.texts, strict=True) if word and text == word][:1]
     unit = "share of size" if stream in trace.mixers else "weight"
-    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit, also=also)
+    picture = patch_shares(tokens, values, seen) or picture_of(
+        form, tokens, values, looking if own else None, seen, unit=unit, also=also
+    )
     slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
     return with_picture(slide, trace, stream, row, query, key)
 

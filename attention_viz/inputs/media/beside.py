@@ -171,6 +171,7 @@ class BesideReader(Reader):
         self._name, self._processor = name, processor
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark, self._patch = mark_of(model), _patch_side(model)
+        self.has_chat_template = self._template() is not None
         self.why_no_video = why_no_video(name, _named(model), processor)
 
     def read(self, thing: object) -> InputField:
@@ -245,19 +246,23 @@ class BesideReader(Reader):
         """Return a text as it is, or messages as the chat template writes them."""
         if isinstance(thing.text, str) and not thing.chat:
             return thing.text
-        owners = (self._processor, getattr(self._processor, "tokenizer", None))
-        template = next((found for one in owners if (found := getattr(one, "chat_template", None))), None)
-        if isinstance(template, dict):
-            template = cast("dict[str, str]", template).get("default")
-        if not isinstance(template, str):
+        template = self._template()
+        if template is None:
             raise UnusableText(f"{self._name}'s processor has no chat template; pass a text instead of messages")
         messages = thing.text
         if isinstance(messages, str):
             other = "video" if thing.sound is None else "audio"
             images = [{"type": "image"}] * len(thing.pictures) or [{"type": other}]
             messages = [{"role": "user", "content": [*images, {"type": "text", "text": messages}]}]
-        tokens: Mapping[str, object] = getattr(owners[1], "special_tokens_map", None) or {}
+        tokens: Mapping[str, object] = getattr(self._processor.tokenizer, "special_tokens_map", None) or {}
         return render_chat(self._name, template, cast("Any", messages), tokens)
+
+    def _template(self) -> str | None:
+        owners = (self._processor, self._processor.tokenizer)
+        found = next((one for owner in owners if (one := getattr(owner, "chat_template", None))), None)
+        if isinstance(found, dict):
+            found = cast("dict[str, str]", found).get("default")
+        return found if isinstance(found, str) else None
 
     def _with_places(
         self, text: str, place: str | None, pictures: int, kind: str = "image"

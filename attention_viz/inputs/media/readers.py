@@ -48,6 +48,7 @@ class Reader(ABC):
 
     kind: InputKind
     main: str
+    has_chat_template: bool = False
 
     @abstractmethod
     def read(self, thing: object) -> InputField:

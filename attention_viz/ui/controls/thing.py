@@ -24,7 +24,7 @@ from attention_viz.views.style.wording import one_line
 SHOWN_ON = {
     InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
     InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
-    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare"),
+    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
 }
 # A page's model that reads text, if it isn't the default one.
 STAYS = {"Cross-attention": "translation"}
@@ -74,6 +74,17 @@ def show_thing(state: State, kind: InputKind) -> None:
         _ask(medium)
         _window(state)
         st.caption(KEPT)
+
+
+def why_no_image(state: State) -> str:
+    """Return why the chosen model can't read an image beside the text; empty if nothing prevents it."""
+    return "" if opening.opened() is not None else state.facts.why_alone
+
+
+def show_why_no_image(why: str) -> None:
+    """Draw the reason in the field's place."""
+    with st.popover("No image", key="no-image", width="stretch"):
+        st.caption(plain(f"This model’s text part is shown alone. {as_sentence(why)}"))
 
 
 def shown_models(chosen: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 import {weightText} from "../data/scale.js";
 
-/** @import {SplitHeader} from "./verdict.js" */
+/** @import {SeenBeside} from "./photo.js"
+ * @import {SplitHeader} from "./verdict.js" */
 
 /** A line of the sum: what wrote it, and how much; `head` where it is one.
  * @typedef {{label: string, number: number, head: [number, number] | null}} SumLine */
@@ -36,7 +37,8 @@ import {weightText} from "../data/scale.js";
  * @property {Record<string, [number, number, number][]>} sources
  * @property {Record<string, number>} [sizes]  the Σ|·| of each signed row: its head has no softmax
  * @property {[number, number][]} listed
- * @property {SplitHeader | null} [split]  of a score that no head wrote */
+ * @property {SplitHeader | null} [split]  of a score that no head wrote
+ * @property {SeenBeside | null} [seen]  the images beside the text */
 
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
 const [NOTHING, ALIKE] = [0.1, 0.25];

@@ -70,7 +70,10 @@ function ofPair(header, largest) {
   const side = header.side === "query" ? "query" : "key";
   const other = side === "key" ? "query" : "key";
   const looked = lookedAt(header, top);
-  const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the previous word" : "";
+  const before =
+    header.own && header.unit === "word" && !header.seen?.boxes[looked] && looked === header.at - 1
+      ? ", the previous word"
+      : "";
   const against = wrote * header.total < 0 ? ", against the score" : "";
   const main = mainPart(header);
   const whole = main && main.kind !== "Heads" ? "Of the heads, " : "Head ";
