@@ -9,6 +9,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
+from attention_viz.inputs.media import drawn
+from attention_viz.inputs.media.shapes import draw_shapes
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.run import Request
@@ -119,17 +121,28 @@ def upload_of(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """Return an image's or audio's file name."""
+    """Return an image's or audio's file name, or a drawing's title."""
     if name in SAMPLES:
         return SAMPLES[name].file
+    if drawn.is_drawn(name):
+        return "your drawing"
     upload = upload_of(name)
     return "gone" if upload is None else upload.thing.name
+
+
+def shows_of(name: str) -> str:
+    """Return what a sample or drawing shows; "" for an upload."""
+    return (
+        SAMPLES[name].shows if name in SAMPLES else drawn.shows(drawn.shapes_of(name)) if drawn.is_drawn(name) else ""
+    )
 
 
 def thing_of(kind: InputKind, name: str) -> "Medium":
     """Return a request's image or audio."""
     if name in SAMPLES and SAMPLES[name].kind.medium == kind:
         return _opened(kind, SAMPLES[name].path)
+    if kind == InputKind.PICTURE and drawn.is_drawn(name):
+        return draw_shapes(drawn.shapes_of(name), title_of(name))
     upload = upload_of(name)
     if upload is None or upload.kind != kind:
         raise kind.error(f"the {kind} is gone, since it is kept only while its page is open; upload it again")

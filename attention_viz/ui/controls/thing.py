@@ -1,5 +1,6 @@
 """The field for images or audio."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,13 +9,15 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
+from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.serving.uploads import Upload, is_upload, shows_of, title_of, upload_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
+from attention_viz.ui.controls.sheet import show_sheet
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED
@@ -59,7 +62,7 @@ def thing_label(state: State) -> str:
         origin = run.trace.provenance
         return one_line(next(iter(origin.media.values()), ""), _LONGEST_NAME)
     name = state.shown
-    shows = f" · {SAMPLES[name].shows}" if name in SAMPLES else ""
+    shows = f" · {found}" if (found := shows_of(name)) else ""
     return one_line(f"{title_of(name)}{shows}", _LONGEST_NAME)
 
 
@@ -69,6 +72,8 @@ def show_thing(state: State, kind: InputKind) -> None:
     assert medium is not None, "a text has no file"
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(medium, state)
+        if DRAWN.keys() >= {*samples_of(state, medium)}:
+            show_sheet(state.shown, functools.partial(_draw, medium))
         _ask(medium)
         _window(state)
         st.caption(KEPT)
@@ -185,10 +190,16 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> None:
-    """Show a sample, with its model if named; free the upload."""
+    """Show a sample or a drawing, with its model if named; free the upload."""
     visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
+
+
+def _draw(kind: InputKind, name: str) -> None:
+    """Show a drawing, and close its sheet."""
+    choose_sample(kind, name)
+    widgets.renew(_FIELDS)
 
 
 def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
