@@ -90,16 +90,17 @@ function choices(drawing, legend, of, names) {
 function press(drawing, row, column) {
   const {drawn, look, sheet} = drawing;
   const place = `${row}-${column}`;
-  if (drawn[place]) {
-    delete drawn[place];
-    return drawSheet(drawing, "");
-  }
   const twin = Object.keys(drawn).find((one) => drawn[one].colour === look.colour && drawn[one].shape === look.shape);
-  if (twin) delete drawn[twin];
-  else if (Object.keys(drawn).length >= sheet.most)
-    return drawSheet(drawing, `The model knows images of ${sheet.most} shapes at most.`);
-  drawn[place] = {...look};
-  drawSheet(drawing, twin ? `The ${look.colour} ${look.shape} moved here: no two shapes look alike.` : "");
+  const isFull = Object.keys(drawn).length >= sheet.most;
+  let told = "";
+  if (drawn[place]) delete drawn[place];
+  else if (!twin && isFull) told = `The model knows images of ${sheet.most} shapes at most.`;
+  else {
+    if (twin) told = `The ${look.colour} ${look.shape} moved here: no two shapes look alike.`;
+    if (twin) delete drawn[twin];
+    drawn[place] = {...look};
+  }
+  drawSheet(drawing, told);
 }
 
 /** @param {Drawing} drawing @param {KeyboardEvent} event */
