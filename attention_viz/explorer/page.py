@@ -146,7 +146,8 @@ def explore(
 
     Args:
         trace: the trace, with all its streams, layers and heads.
-        stream: the stream to open on; by default the first, or the words' beside an image. "mixer" has the layers without a softmax.
+        stream: the stream to open on; by default the first, or the words' beside an image. "mixer" has the layers
+            without a softmax.
         layer: the layer to open on; by default the first kept one.
         head: the head to open on.
         theme: "light", "dark", or "auto" for the reader's system setting.
