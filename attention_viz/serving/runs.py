@@ -15,7 +15,7 @@ from attention_viz.serving.jobs import Loads
 from attention_viz.serving.models import find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import forget_runs, picture_of, room_of, runs_of, thing_of
+from attention_viz.serving.uploads import beside_of, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
@@ -191,16 +191,16 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
 
 
 def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
-    """Run a text with its image."""
+    """Run a text with its image or video."""
     from attention_viz.analysis.measured import word_stream
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads a text with an image"
-    picture = picture_of(request.shown)
+    given: dict[str, Any] = beside_of(request.shown)
     if request.more and not edits:
-        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, picture=picture))
+        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, **given))
     else:
-        trace = model.trace(request.text, picture=picture, edits=edits)
+        trace = model.trace(request.text, edits=edits, **given)
     return Run(trace, Fit(request.text, "", len(trace.query_tokens(word_stream(trace))), None))
 
 

@@ -165,6 +165,7 @@ class BesideReader(Reader):
         self._name, self._processor = name, processor
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark, self._patch = mark_of(model), _patch_side(model)
+        self.takes_video = VIDEO in _named(model)
         self.why_no_video = why_no_video(name, _named(model), processor)
 
     def read(self, thing: object) -> InputField:

@@ -1,4 +1,4 @@
-"""The field for images or audio."""
+"""The field for images, videos or audio."""
 
 import functools
 from collections.abc import Callable
@@ -35,7 +35,11 @@ KEPT = (
     "contain it."
 )
 # The labels of the upload fields.
-_UPLOAD = {InputKind.PICTURE: "Upload image", InputKind.SOUND: "Upload audio"}
+_UPLOAD = {
+    InputKind.PICTURE: "Upload image",
+    InputKind.SOUND: "Upload audio",
+    InputKind.VIDEO: "Upload video",
+}
 # The name of the upload fields; each is emptied after its file was read.
 _FIELDS = "thing"
 _LONGEST_NAME = 60
@@ -75,6 +79,8 @@ def show_thing(state: State, kind: InputKind) -> None:
         if DRAWN.keys() >= {*samples_of(state, medium)}:
             show_sheet(state.shown, functools.partial(_draw, medium))
         _ask(medium)
+        if kind == InputKind.BESIDE:
+            _ask_video(state.facts.why_no_video)
         _window(state)
         st.caption(KEPT)
 
@@ -168,6 +174,15 @@ def _ask(kind: InputKind) -> None:
         )
 
 
+def _ask_video(why_not: str | None) -> None:
+    """Draw the field for a video, or the reason why there is none; nothing for a model that takes no frames."""
+    if why_not:
+        st.caption(plain(as_sentence(why_not)))
+    elif why_not is not None:
+        key = f"thing-video-{widgets.fresh(_FIELDS).removeprefix(f'{_FIELDS}-')}"
+        st.file_uploader(_UPLOAD[InputKind.VIDEO], key=key, on_change=_take, args=(InputKind.VIDEO, key))
+
+
 def _window(state: State) -> None:
     upload = upload_of(state.sound) if state.facts.reads == InputKind.SOUND else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
@@ -240,7 +255,8 @@ def _take(
 
 
 def _hold(kind: InputKind, upload: Upload) -> None:
-    """Keep one upload per kind; nothing else holds it."""
+    """Keep one upload per kind; nothing else holds it. A video takes the image's place."""
+    kind = InputKind.PICTURE if kind == InputKind.VIDEO else kind
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})
 

@@ -71,14 +71,16 @@ def test_questions_about_drawings_are_answered_right() -> None:
 
 
 def test_a_drawing_in_the_app_is_the_image_that_the_model_was_trained_with() -> None:
-    from attention_viz.serving.uploads import picture_of, shows_of, title_of
+    from attention_viz.serving.uploads import beside_of, shows_of, title_of
 
     scene = drawings(1)[0]
     name = name_of(scene.shapes)
-    assert np.array_equal(picture_of(name).pixels, draw_shapes(scene.shapes).pixels)
+    (picture,) = beside_of(name).values()
+    assert isinstance(picture, av.Picture)
+    assert np.array_equal(picture.pixels, draw_shapes(scene.shapes).pixels)
     trained = ((shapes_scenes.pixels(scene) + 1) * 127.5).round().numpy().astype(np.uint8)
-    assert np.array_equal(picture_of(name).pixels, trained.transpose(1, 2, 0))
-    assert (picture_of(name).name, title_of(name), shows_of(name)) == (
+    assert np.array_equal(picture.pixels, trained.transpose(1, 2, 0))
+    assert (picture.name, title_of(name), shows_of(name)) == (
         "your drawing",
         "your drawing",
         shows(scene.shapes),
