@@ -74,3 +74,10 @@ def test_a_model_whose_processor_reads_no_video_says_why(
     # A model of images alone offers none and needs no reason.
     monkeypatch.setitem(facts._known, NAME, replace(reader.facts, why_no_video=None))
     assert "prepares no video" not in Screen().open(OPENED).words
+
+
+@pytest.mark.usefixtures("reader")
+@pytest.mark.parametrize("page", ["steps", "masks", "heads", "compare"])
+def test_other_pages_read_the_video_too(page: str, film: Path) -> None:
+    screen = Screen().open(OPENED.replace("/?", f"/{page}?")).upload("Upload video", film)
+    assert not screen.alerts and "mine.mp4" in screen.words
