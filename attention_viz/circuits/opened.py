@@ -120,9 +120,10 @@ class _Scribe(Recorder):
         before = self.count
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
             output = super().hear(call)
-        if self.count == before and self.chunked:
+        if (self.count == before and self.chunked) or len(output) > 1:
             raise UnsupportedModel(
-                f"can't decompose {type(call.module).__name__}, which attends in chunks; trace one image of one frame"
+                f"can't decompose {type(call.module).__name__}, which attends in chunks or tiles; trace one image of "
+                "one frame that isn't cut up"
             )
         if self.count > before:
             one = call.attention

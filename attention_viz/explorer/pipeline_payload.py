@@ -75,7 +75,8 @@ def _header(opened: OpenHead) -> dict[str, Any]:
     trace, call = opened.trace, opened.attention
     entering = {side: opened.entering(side) for side in ("query", "key")}
     axes = PackedAxes(generated_by(trace))
-    query_axis, key_axis = axes.add(trace.query_tokens(opened.stream)), axes.add(trace.key_tokens(opened.stream))
+    stream = opened.stream
+    query_axis, key_axis = (axes.add(one(stream), stream) for one in (trace.query_tokens, trace.key_tokens))
     return {
         "stream": opened.stream,
         "layer": opened.layer,

@@ -12,6 +12,14 @@ HOOKS = threading.Lock()
 _GIVEN = 3
 
 
+def as_function(hook: Callable[..., object]) -> Callable[..., object]:
+    """Return a hook as a function, which a copy of its module leaves alone.
+
+    Of a method it would copy the owner with all that it holds, which may be recording in another thread just then.
+    """
+    return lambda *given: hook(*given)
+
+
 @contextlib.contextmanager
 def hooked(
     modules: Iterable[nn.Module],
@@ -39,7 +47,8 @@ def hooked(
     with HOOKS:
         handles = [module.register_forward_hook(call, prepend=first, with_kwargs=True) for module in modules]
         if enter is not None:
-            handles += [module.register_forward_pre_hook(enter, with_kwargs=named) for module in modules]
+            begin = as_function(enter)
+            handles += [module.register_forward_pre_hook(begin, with_kwargs=named) for module in modules]
     try:
         yield
     finally:

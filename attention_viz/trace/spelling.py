@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
@@ -253,3 +254,12 @@ def set_apart(written: str) -> str:
 def without_accents(text: str) -> str:
     """Drop accents, as some tokenizers do."""
     return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+
+
+def weight_text(weight: float) -> str:
+    """Write a weight with two digits, "0.58"; a smaller one that isn't 0 is "<0.01"."""
+    size = abs(weight)
+    if 0 < size < 0.005:
+        return "<0.01" if weight > 0 else ">−0.01"
+    # As browsers round: the half up, exactly.
+    return f"{'−' if weight < 0 else ''}{Decimal(size).quantize(Decimal('0.01'), ROUND_HALF_UP)}"

@@ -48,6 +48,8 @@ def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
 class Region:
     """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
 
+    Of audio, it is a stretch of time: `start` and `end`, with the edges 0 and 1.
+
     Attributes:
         picture: the image's number, from 0; in a video, the number of the first frame that it reads.
         top: its upper edge.
@@ -55,8 +57,9 @@ class Region:
         bottom: its lower edge.
         right: its right edge.
         thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
-        start: the time of the first frame that it reads, in seconds; None without a video.
-        end: the time of the last frame that it reads, in seconds; None without a video.
+        start: the time of the first frame that it reads, or the start of a stretch of audio, in seconds; None for an
+            image.
+        end: the time of the last frame that it reads, or the end of a stretch of audio, in seconds; None for an image.
     """
 
     picture: int
@@ -99,8 +102,9 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
-        regions: for a text with images or a video, the rectangle that each placeholder reads, measured inside
-            the model; None for words, and for placeholders that no pixel moves, such as ends of lines.
+        regions: for a text with images, a video or audio, the rectangle or stretch that each placeholder reads, and
+            each position of a tile, measured inside the model. None for words, and for placeholders that nothing moves,
+            such as ends of lines.
     """
 
     labels: tuple[str, ...]

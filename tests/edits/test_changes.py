@@ -25,7 +25,7 @@ cells = st.tuples(positions, positions)
 parts = st.tuples(
     st.sampled_from(list(EDITS)),
     st.tuples(positions, st.none() | positions) | st.just((None, None)),
-    st.sampled_from([None, "encoder", "decoder", "cross"]),
+    st.sampled_from([None, "encoder", "decoder", "cross", "picture", "sound", "mixer 2"]),
     st.floats(0, 1),
     st.sets(cells, min_size=1, max_size=6),
 )

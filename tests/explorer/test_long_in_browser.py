@@ -108,7 +108,7 @@ def test_a_part_has_run_from_blocks_of_its_own(page: Page) -> None:
     stage(page).press("+")
     expect(part(page, "blocks")).to_contain_text("The largest of each 2 × 2 weights (being computed)")
     coarse = canvas.evaluate(INK)
-    expect(part(page, "blocks")).to_contain_text("The largest of each 2 × 2 weights; zoom in")
+    expect(part(page, "blocks")).to_contain_text("The largest of each 2 × 2 weights; zoom in", timeout=90_000)
     assert canvas.evaluate(INK) != coarse
 
 

@@ -173,6 +173,7 @@ def tiny_of(family: str) -> Any:
             setattr(model.config, name, IMAGE)
     if hasattr(model.config, "image_grid_pinpoints"):
         model.config.image_grid_pinpoints = _TILES["image_grid_pinpoints"]
+        model.config.text_config.max_position_embeddings = 128
     return model.eval()
 
 

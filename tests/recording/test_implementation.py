@@ -6,6 +6,7 @@ import gc
 import itertools
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -14,8 +15,9 @@ from transformers import PreTrainedModel
 
 import attention_viz as av
 from attention_viz.models.model import AttentionModel
+from attention_viz.recording.call_chunks import TurnCounter
 from attention_viz.recording.implementation import configurations
-from attention_viz.recording.recorder import recording
+from attention_viz.recording.recorder import Recorder, recording
 from tests.models.families import build, eager, eager_twin, ids, run
 
 Together = Callable[..., list[object]]
@@ -150,6 +152,23 @@ def test_a_plain_pass_during_which_the_model_is_switched_gives_right_numbers(fam
             output = run(model, **given)[0]
         real = mask.bool() if "attention_mask" in given else torch.ones_like(mask).bool()
         torch.testing.assert_close(output[real], expected[real], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama", "bert"])
+def test_a_copy_made_while_a_run_records_takes_nothing_of_it_along(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(one: object, _memo: object) -> None:
+        raise AssertionError(f"{one} was copied")
+
+    for kind in (Recorder, TurnCounter):
+        monkeypatch.setattr(kind, "__deepcopy__", refuse, raising=False)
+    model, copies = build(family), list[Any]()
+    layer = (model.encoder.layer if family == "bert" else model.model.layers)[1]
+    layer.register_forward_hook(lambda *_: None if copies else copies.append(copy.deepcopy(model)))
+    trace = av.wrap(model).trace_ids(ids(13))
+    assert trace.fidelity.ok
+    assert len(copies) == 1
 
 
 def test_a_plain_user_beside_recording_threads_gets_right_numbers(together: Together) -> None:

@@ -38,6 +38,7 @@ _SENTENCES = {
     "erased": "{query} erases {number} of the value of {key}",
 }
 # Sentences for patches and frames that differ from those for words.
+_FEW_PATCHES = "{query} attends to {key:{patches} {where}}: {number}"
 _OTHERWISE = {
     ("previous", Unit.PATCH): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
     ("alignment", Unit.FRAME): "{query} is transcribed while hearing {key}: weight {number}",
@@ -52,6 +53,8 @@ _TAKEN = "{key} is taken away from {query}: {number} of the row's size"
 # Fields besides query, key and number.
 _PLAIN = ("before", "heads", "of", "layer", "area", "side", "times")
 _COUNTS = {2: "two", 3: "three"}
+# So few patches are counted: how often their area says little.
+_PATCHES = {1: "one patch", 2: "two patches"}
 _ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
 
 
@@ -141,7 +144,8 @@ def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
     if one.kind == WORD_REGION:
         beside = word_region(scene, one.layer, one.head, one.query)
         assert beside is not None
-        return {"times": f"{beside.times:.0f}", "where": _where(scene.keys, one.key)}
+        where = _where(scene.keys, one.key)
+        return {"times": f"{beside.times:.0f}", "patches": _PATCHES.get(one.words, ""), "where": where}
     if one.kind != "region":
         return {}
     found = region_of(scene, one.layer, scene.queries.pieces[one.query][0])
@@ -152,6 +156,8 @@ def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
 def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
     if one.kind == "induction" and one.words == 1:
         return _ONE_INDUCTION
+    if one.kind == WORD_REGION and one.words in _PATCHES:
+        return _FEW_PATCHES
     if following is not None:
         own = scene.keys.texts[one.key].casefold() == following.casefold()
         if one.effect is not None:

@@ -22,12 +22,12 @@ from attention_viz.analysis.slides.slide import (
     picture_of,
     row_of,
     source_of,
-    two_digits,
     with_picture,
 )
 from attention_viz.analysis.words import words_of
 from attention_viz.trace.derived import tokens_of_words
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -57,7 +57,7 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
         return _mixed_slide(trace, stream, layer, head, query, key, weight)
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     own = stream != "cross" and queries == keys
-    number = (two_digits(weight), "number")
+    number = (weight_text(weight), "number")
     alone = own and len(keys.counted) <= 1
     if alone:
         ask: tuple[Part, ...] = (("Where can ", ""), *looking, (" look, alone?", ""))
@@ -77,7 +77,7 @@ def _mixed_slide(trace: Trace, stream: str, layer: int, head: int, query: int, k
     mixer = mixer_of(trace, stream, layer)
     channels = mixer.per == "channel"
     taken = not channels and float(mixer.tile(head, [query], [key])) < 0
-    number = (two_digits(share), "number")
+    number = (weight_text(share), "number")
     of = " of all that arrives" if channels else " of the row's size"
     ask = (("How much of ", ""), *carried, (" is carried to ", ""), *reading, ("?", ""))
     how = " is taken away from " if taken else " is carried to "

@@ -28,8 +28,6 @@ _LONGEST_TOKEN = 16
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 
-# A positive weight below this would read as 0.
-_FAINT = 0.005
 # Letters of a text that fit into a line of small print.
 _LONGEST_SENTENCE = 90
 
@@ -147,11 +145,6 @@ def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Begin a sentence with a capital."""
     (text, role), *rest = parts
     return ((f"{text[:1].upper()}{text[1:]}", role), *rest)
-
-
-def two_digits(weight: float) -> str:
-    """Write a weight with the digits that a room can read, "0.58"; "<0.01" if that would be 0."""
-    return "<0.01" if 0 < weight < _FAINT else f"{weight:.2f}".replace("-", "−")
 
 
 def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:

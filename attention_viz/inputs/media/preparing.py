@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from attention_viz.inputs.media.remade import tensors_in
 from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.huggingface import read_both, read_processor
 
@@ -64,8 +64,7 @@ class _Preparing:
 
     def _prepare(self, request: Message) -> Message:
         positional, named = _given(request)
-        made = dict(self._processor(*positional, **named, return_tensors="pt"))
-        tensors = {name: one for name, one in made.items() if isinstance(one, Tensor)}
+        tensors = tensors_in(self._processor(*positional, **named, return_tensors="pt"))
         arrays = {name: (one.float() if one.dtype == torch.bfloat16 else one).numpy() for name, one in tensors.items()}
         kinds = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
         return Message({"tensors": kinds}, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))

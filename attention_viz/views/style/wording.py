@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from attention_viz.trace.spelling import number_repeats, set_apart, visible, xml_text
+from attention_viz.trace.spelling import weight_text as weight_text
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -76,15 +76,6 @@ def share_text(share: float) -> str:
 def with_minus(number: str) -> str:
     """Use a true minus sign on pages, not files."""
     return number.replace("-", "−")
-
-
-def weight_text(weight: float) -> str:
-    """Write a weight with two digits, "0.58"; a smaller one that isn't 0 is "<0.01"."""
-    size = abs(weight)
-    if 0 < size < 0.005:
-        return "<0.01" if weight > 0 else ">−0.01"
-    # As browsers round: the half up, exactly.
-    return f"{'−' if weight < 0 else ''}{Decimal(size).quantize(Decimal('0.01'), ROUND_HALF_UP)}"
 
 
 def spread(count: int, most: int) -> list[int]:

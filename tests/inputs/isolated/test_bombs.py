@@ -234,13 +234,19 @@ def test_no_process_for_a_text_is_said_and_the_next_text_is_read() -> None:
     starting._images.pop("tests.sources.bounded.unforkable").end()  # pyright: ignore[reportPrivateUsage]
 
 
-def test_a_process_killed_in_the_middle_of_a_text_is_told_and_the_next_text_is_read(tmp_path: Path) -> None:
+def test_a_process_killed_in_the_middle_of_a_text_is_told_and_the_next_text_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "LIMITS", Limits())
     before = children()
-    tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "bomb", {"normalizer": REPLACE}), "one")
+    tokenizer: Any = IsolatedTokenizer.load(folder_of(tmp_path / "killed", {}), "one")
     (own,) = children() - before
-    threading.Timer(0.15, os.kill, (own, signal.SIGKILL)).start()
+    os.kill(own, signal.SIGSTOP)  # it can't answer before it is killed, however slow this machine is
+    ending = threading.Timer(0.15, os.kill, (own, signal.SIGKILL))
+    ending.start()
     with pytest.raises(av.UnusableText, match="one's tokenizer was ended from outside for this text"):
         asked(tokenizer, TEXT)
+    ending.join()
     assert len(asked(tokenizer, "bnk").tokens) == 1
 
 

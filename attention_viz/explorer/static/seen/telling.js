@@ -151,7 +151,7 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   }
   const where = calledRegions(regions, patches.numbers[chosen], patches);
   const times = Math.round((share * patches.count) / count);
-  const area = patches.joint ? `, ${times} times its area` : "";
+  const area = patches.joint && count > 2 ? `, ${times} times its area` : "";
   return {said: said`${named} ${looks} ${[where, "key"]}: ${[weightText(share), "number"]}${area}`, regions};
 }
 
