@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
+from attention_viz.explorer.seen import on_film
 from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
-    """Return the tokens; frames after a sound's end become special."""
+    """Return the tokens, a video's with places on its film; frames after a sound's end become special."""
+    tokens = on_film(trace, tokens)
     past = after_the_sound(trace.seen, tokens)
     if not any(past):
         return tokens

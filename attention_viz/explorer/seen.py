@@ -1,17 +1,20 @@
-"""A trace's image or audio, packed beside the weights."""
+"""A trace's image, video or audio, packed beside the weights."""
 
 import base64
 import io
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import UInt8
+from numpy.typing import NDArray
 
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
-    from attention_viz.trace.tokens import Tokens
+    from attention_viz.trace.tokens import Region, Tokens
     from attention_viz.trace.trace import Trace
 
 _CROSS = "cross"
@@ -27,8 +30,13 @@ class _Name:
 def packed_seen(trace: "Trace", packet: Packet) -> dict[str, Any]:
     """Pack an image or audio; return its planes' offsets."""
     if (picture := trace.seen.picture) is not None:
-        rows, columns, _ = picture.shape
-        return {"picture": {"rows": rows, "columns": columns, "at": packet.add(picture.contiguous().numpy().tobytes())}}
+        film = film_of(trace)
+        pixels = (
+            picture.contiguous().numpy() if film is None else film.pixels([one.numpy() for one in trace.seen.pictures])
+        )
+        rows, columns, _ = pixels.shape
+        found = {"rows": rows, "columns": columns, "at": packet.add(pixels.tobytes())}
+        return {"picture": found if film is None else {**found, "film": film.header()}}
     return {"sound": _sound(trace, packet)} if trace.seen.sound is not None else {}
 
 
@@ -105,3 +113,93 @@ def _words(trace: "Trace") -> tuple[list[dict[str, Any]], list[list[int]], list[
 
 def _known(second: float) -> float | None:
     return None if np.isnan(second) else float(second)
+
+
+@dataclass(frozen=True)
+class Film:
+    """The frames of a video, each the first of those that the model reads at one time.
+
+    Attributes:
+        down: rows of patches of a frame.
+        across: columns of patches of a frame.
+        per_row: frames per row of the film.
+        times: seconds of the first and the last frame that is read at each time.
+        frames: each shown frame's number.
+    """
+
+    down: int
+    across: int
+    per_row: int
+    times: tuple[tuple[float, float], ...]
+    frames: tuple[int, ...]
+
+    def place(self, region: "Region") -> tuple[int, int]:
+        """Return a region's row and column on the film, in patches."""
+        row, column = divmod(self.frames.index(region.picture), self.per_row)
+        return (
+            row * (self.down + 1) + round(region.top * self.down),
+            column * (self.across + 1) + round(region.left * self.across),
+        )
+
+    def header(self) -> dict[str, Any]:
+        """Return what the browser needs to know."""
+        return {"down": self.down, "across": self.across, "perRow": self.per_row, "times": [*map(list, self.times)]}
+
+    def pixels(self, pictures: "list[NDArray[np.uint8]]") -> UInt8[np.ndarray, "row column 3"]:
+        """Return the film in red, green and blue, black between frames."""
+        shown = [pictures[number] for number in self.frames]
+        high, wide = (math.ceil(shown[0].shape[axis] / count) for axis, count in enumerate((self.down, self.across)))
+        rows, per_row = -(-len(shown) // self.per_row), self.per_row
+        size = (rows * (self.down + 1) - 1) * high, (per_row * (self.across + 1) - 1) * wide
+        film = np.zeros((*size, 3), np.uint8)
+        for at, frame in enumerate(shown):
+            top, left = (at // per_row) * (self.down + 1) * high, (at % per_row) * (self.across + 1) * wide
+            sized = _resized(frame, self.down * high, self.across * wide)
+            film[top : top + self.down * high, left : left + self.across * wide] = sized
+        return film
+
+
+def film_of(trace: "Trace") -> Film | None:
+    """Return a trace's film; None without a video, or if its regions form no grid that is the same at all times."""
+    if not trace.seen.times:
+        return None
+    tokens = (trace.query_tokens(stream).regions for stream in trace.attention_streams)
+    regions = next((found for several in tokens if (found := [one for one in several if one is not None])), [])
+    frames = sorted({one.picture for one in regions})
+    edges = {(one.top, one.left) for one in regions}
+    tops, lefts = ({edge[axis] for edge in edges} for axis in (0, 1))
+    down, across = len(tops), len(lefts)
+    whole = {(number, *edge) for number in frames for edge in edges}
+    found = [(one.picture, one.top, one.left) for one in regions]
+    if not regions or len(found) != len(whole) or {*found} != whole or len(edges) != down * across:
+        return None
+    spans = {one.picture: (one.start, one.end) for one in regions}
+    times = tuple(
+        (start, end) for start, end in map(spans.__getitem__, frames) if start is not None and end is not None
+    )
+    if len(times) != len(frames):
+        return None
+    height, width, _ = trace.seen.pictures[0].shape
+    per_row = _per_row(len(frames), height * (1 + 1 / down), width * (1 + 1 / across))
+    return Film(down, across, per_row, times, tuple(frames))
+
+
+def on_film(trace: "Trace", tokens: "Tokens") -> "Tokens":
+    """Return the tokens with their places on the film, if there is one."""
+    if not any(tokens.regions) or (film := film_of(trace)) is None:
+        return tokens
+    place = tuple(None if one is None else film.place(one) for one in tokens.regions)
+    return replace(tokens, place=place)
+
+
+def _per_row(count: int, height: float, width: float) -> int:
+    """Return how many frames a row has, so that the film is nearly square."""
+    return min(range(1, count + 1), key=lambda wide: abs(math.log(wide * width / (-(-count // wide) * height))))
+
+
+def _resized(frame: NDArray[np.uint8], high: int, wide: int) -> NDArray[np.uint8]:
+    from PIL import Image
+
+    if frame.shape[:2] == (high, wide):
+        return frame
+    return np.array(Image.fromarray(frame).resize((wide, high), Image.Resampling.BILINEAR))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.edits.edit import Edit
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.device import device_of
+from attention_viz.inputs.media.beside import BesideReader
 from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, token_limit
 from attention_viz.models.continuation import Growing
@@ -130,4 +131,5 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         without={stream: numbers for stream, numbers in anatomy.without.items() if numbers},
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,
+        why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
     )

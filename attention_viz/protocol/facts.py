@@ -29,6 +29,8 @@ class ModelFacts:
         mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
         channels: the stream and number of each of these layers that has a matrix per channel, not per head.
         why_alone: why it can't read an image beside the text; empty if nothing prevents it.
+        why_no_video: why it can't read a video beside a text, though it takes frames; empty if it can; None if it
+            takes none.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -43,6 +45,7 @@ class ModelFacts:
     mixers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     channels: frozenset[tuple[str, int]] = frozenset()
     why_alone: str = ""
+    why_no_video: str | None = None
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from attention_viz.serving.jobs import Loads
 from attention_viz.serving.models import find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import forget_runs, picture_of, room_of, runs_of, thing_of
+from attention_viz.serving.uploads import beside_of, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
@@ -191,12 +191,12 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
 
 
 def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
-    """Run a text with its image."""
+    """Run a text with its image or video."""
     from attention_viz.analysis.measured import word_stream
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads a text with an image"
-    given: dict[str, Any] = {"picture": picture_of(request.shown), "chat": _wording(model, request)[1]}
+    given: dict[str, Any] = {**beside_of(request.shown), "chat": _wording(model, request)[1]}
     if request.more and not edits:
         trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, **given))
     else:

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz import AttentionModel
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.spelling import set_apart, spell
 from attention_viz.trace.trace import Layer, Trace
@@ -501,3 +502,25 @@ def test_layers_that_are_kept_are_called_by_their_numbers(show: Show) -> None:
     expect(page.get_by_text("Head 1·0").first).to_be_visible()
     exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(1, 0)]
     assert [[read(cell) for cell in row[1:]] for row in open_table(page)] == exact
+
+
+def test_a_saved_page_of_a_text_with_an_image_shows_both_and_switches_between_them(show: Show) -> None:
+    trace = shipped("shapes").trace("what colour is the circle ?", picture=av.Picture(SAMPLES["shapes-two"].path))
+    page = show(trace, layer=1)
+    line, picture = part(page, "arcs"), page.get_by_test_id("picture")
+    row = trace.weights(1, 0, "decoder")[69]
+    line.locator('[data-place="69"]').hover()
+    expect(line.locator(".av-picture-chip")).to_have_attribute("data-weight", f"{float(row[1:65].sum()):.2f}")
+    expect(page.get_by_label("decoder", exact=True)).to_be_checked()
+    # The tower has no words, and the switch leads back.
+    page.get_by_label("picture", exact=True).check()
+    expect(line).to_have_count(0)
+    expect(picture).to_have_count(1)
+    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("looks at one patch above it")
+    # The row of the strongest link, by the tower's own weights.
+    shown = [read(cells[-1]) for cells in open_table(page)]
+    assert shown in [[f"{weight:.3f}" for weight in weights] for weights in trace.weights(1, 0, "picture")]
+    assert shown not in [[f"{weight:.3f}" for weight in weights] for weights in trace.weights(1, 1, "picture")]
+    page.get_by_label("decoder", exact=True).check()
+    expect(line.locator(".av-picture-chip")).to_have_count(1)
+    assert_nothing_overflows(page)

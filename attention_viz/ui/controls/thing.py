@@ -1,5 +1,6 @@
-"""The field for images or audio."""
+"""The field for images, videos or audio."""
 
+import functools
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,13 +9,15 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.serving.uploads import Upload, is_upload, shows_of, title_of, upload_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import DEFAULT, State, titles, write_address
+from attention_viz.ui.controls.sheet import show_sheet
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED
@@ -34,7 +37,11 @@ KEPT = (
     "contain it."
 )
 # The labels of the upload fields.
-_UPLOAD = {InputKind.PICTURE: "Upload image", InputKind.SOUND: "Upload audio"}
+_UPLOAD = {
+    InputKind.PICTURE: "Upload image",
+    InputKind.SOUND: "Upload audio",
+    InputKind.VIDEO: "Upload video",
+}
 # The name of the upload fields; each is emptied after its file was read.
 _FIELDS = "thing"
 _LONGEST_NAME = 60
@@ -61,7 +68,7 @@ def thing_label(state: State) -> str:
         origin = run.trace.provenance
         return one_line(next(iter(origin.media.values()), ""), _LONGEST_NAME)
     name = state.shown
-    shows = f" · {SAMPLES[name].shows}" if name in SAMPLES else ""
+    shows = f" · {found}" if (found := shows_of(name)) else ""
     return one_line(f"{title_of(name)}{shows}", _LONGEST_NAME)
 
 
@@ -71,7 +78,11 @@ def show_thing(state: State, kind: InputKind) -> None:
     assert medium is not None, "a text has no file"
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(medium, state)
+        if DRAWN.keys() >= {*samples_of(state, medium)}:
+            show_sheet(state.shown, functools.partial(_draw, medium))
         _ask(medium)
+        if kind == InputKind.BESIDE:
+            _ask_video(state.facts.why_no_video)
         _window(state)
         st.caption(KEPT)
 
@@ -184,6 +195,15 @@ def _ask(kind: InputKind) -> None:
         )
 
 
+def _ask_video(why_not: str | None) -> None:
+    """Draw the field for a video, or the reason why there is none; nothing for a model that takes no frames."""
+    if why_not:
+        st.caption(plain(as_sentence(why_not)))
+    elif why_not is not None:
+        key = f"thing-video-{widgets.fresh(_FIELDS).removeprefix(f'{_FIELDS}-')}"
+        st.file_uploader(_UPLOAD[InputKind.VIDEO], key=key, on_change=_take, args=(InputKind.VIDEO, key))
+
+
 def _window(state: State) -> None:
     upload = upload_of(state.sound) if state.facts.reads == InputKind.SOUND else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
@@ -206,10 +226,16 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> None:
-    """Show a sample, with its model if named; free the upload."""
+    """Show a sample or a drawing, with its model if named; free the upload."""
     visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
+
+
+def _draw(kind: InputKind, name: str) -> None:
+    """Show a drawing, and close its sheet."""
+    choose_sample(kind, name)
+    widgets.renew(_FIELDS)
 
 
 def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
@@ -250,7 +276,8 @@ def _take(
 
 
 def _hold(kind: InputKind, upload: Upload) -> None:
-    """Keep one upload per kind; nothing else holds it."""
+    """Keep one upload per kind; nothing else holds it. A video takes the image's place."""
+    kind = InputKind.PICTURE if kind == InputKind.VIDEO else kind
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})
 
