@@ -38,7 +38,7 @@ _UNKNOWN, _TEXT = SPELLINGS[:2]
 class Region:
     """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
 
-    Of audio, it is a stretch of time: `start` and `end`, with the edges 0 and 1.
+    For audio, it is a stretch of time: `start` and `end`, with the edges 0 and 1.
 
     Attributes:
         picture: the image's number, from 0; in a video, the number of the first frame that it reads.

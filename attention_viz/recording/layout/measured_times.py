@@ -1,7 +1,7 @@
 """Measures the stretch of a sound that moves each placeholder of a text.
 
 The tower runs with every position attending to itself alone, on noise of the same length. A comb of bands changes at a
-time, so that each position sees one of them; which one is told by the bits of the teeth's numbers.
+time, so that each position sees one of them; the bits of the teeth's numbers show which one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
