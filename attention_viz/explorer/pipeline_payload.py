@@ -169,7 +169,8 @@ def _pack_mixer(opened: MixerHead, query: int, key: int) -> bytes:
 def _mixer_header(opened: MixerHead) -> dict[str, Any]:
     trace, call = opened.trace, opened.mixer
     axes = PackedAxes(generated_by(trace))
-    query_axis, key_axis = axes.add(trace.query_tokens(opened.stream)), axes.add(trace.key_tokens(opened.stream))
+    stream = opened.stream
+    query_axis, key_axis = (axes.add(one(stream), stream) for one in (trace.query_tokens, trace.key_tokens))
     return {
         "stream": opened.stream,
         "layer": opened.layer,

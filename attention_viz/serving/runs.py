@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from attention_viz.edits.edit import Edit
     from attention_viz.edits.eviction import Evict
+    from attention_viz.inputs.media.readers import Medium
     from attention_viz.operation.modules import Projection
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
@@ -186,7 +187,8 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
 
     assert isinstance(model, AttentionModel), "no other model reads images or audio"
     target = request.target if model.answers and request.target.strip() else None
-    trace = model.trace(thing_of(model.facts.reads, request.shown), target=target, edits=edits)
+    thing = cast("Medium", thing_of(model.facts.reads, request.shown))  # no model reads a video alone
+    trace = model.trace(thing, target=target, edits=edits)
     return Run(trace, Fit("", "", 0, None))
 
 

@@ -120,7 +120,7 @@ def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
     }
     if "position" in names:
         queries, own = made.bench.run.queries, made.bench.run.tokens
-        tokens = [queries.get(put.stream or "", own).said for put in made.puts]
+        tokens = [queries.get(put.stream or "", own).names for put in made.puts]
         columns = {"token": [said[put.position or 0] for said, put in zip(tokens, made.puts, strict=True)], **columns}
     table = pandas.DataFrame(columns, index=index)
     table.attrs.update(number=made.number, other_number=made.other_number, held=TOTAL)

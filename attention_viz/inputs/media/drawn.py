@@ -54,7 +54,8 @@ def _shape(part: str) -> Shape:
     if len(words) != 4:
         raise UnusablePicture(f"can't read the shape {part!r}; write colour, shape, row and column, as in {EXAMPLE}")
     try:
-        return Shape(*words)
+        colour, shape, row, column = words
+        return Shape(colour, shape, row, column)
     except ValueError as error:
         raise UnusablePicture(str(error)) from error
 

@@ -74,7 +74,7 @@ def _ask_positions(scene: Scene) -> Ask:
     changes = [one if one >= _NOTHING else 0.0 for one in moved_output(before, after).tolist()]
     tokens = before.query_tokens()
     shown = tokens.counted or range(len(tokens))
-    moved, labels = [changes[at] for at in shown], [tokens.names[at] for at in shown]
+    moved, labels = [changes[at] for at in shown], tuple(tokens.names[at] for at in shown)
     most = max(range(len(moved)), key=moved.__getitem__)
     found = f"{short(labels[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
     whose = scene.called if positions == "trained" else "our own module with random numbers"

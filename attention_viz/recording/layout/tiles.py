@@ -127,7 +127,7 @@ def tile_names(regions: Sequence[Region | None], rows: int, images: int) -> list
 
 def in_tiles(one: Tokens, names: Sequence[str], regions: Sequence[Region | None]) -> Tokens:
     """Return the tokens of several tiles: those of one, with each tile's name and their rectangles."""
-    labels = tuple(f"{name}, {said}" for name in names for said in one.said)
+    labels = tuple(f"{name}, {said}" for name in names for said in one.names)
     count = len(names)
     return Tokens(
         labels, None, special=one.special * count, spelling=("text",) * len(labels),

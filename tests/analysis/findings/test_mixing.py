@@ -91,4 +91,4 @@ def test_slides_show_shares_of_the_row_and_say_what_happens() -> None:
     values = [value for value in second.picture.values if value is not None]
     assert sum(values) == pytest.approx(1.0)
     shares = dict(zip(second.picture.tokens, second.picture.values, strict=True))
-    assert shares["Anna₁"] == pytest.approx(0.9 / (0.9 + 0.09))
+    assert shares["Anna₂"] == pytest.approx(0.9 / (0.9 + 0.09))

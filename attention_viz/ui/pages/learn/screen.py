@@ -177,7 +177,8 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
     # Beside others, a trace without a name would be listed as "trace 0".
-    figure.update_traces(showlegend=False, selector=lambda trace: not trace.name)
+    for unnamed in figure.select_traces(lambda trace: not trace.name):
+        unnamed.showlegend = False
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}
