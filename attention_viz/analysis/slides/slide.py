@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.mixing import shares_of
-from attention_viz.analysis.places import patch_grid
+from attention_viz.analysis.places import patch_grid, patch_words
 from attention_viz.analysis.words import quoted, words_of
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
@@ -248,7 +248,12 @@ def shortened(text: str) -> str:
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a position's token in a sentence, with its ordinal and quotes; pieces, as only they have weights."""
+    """Name a position's token in a sentence, with its ordinal and quotes; a patch by where it is in its image.
+
+    Pieces are named by themselves, as only they have weights.
+    """
+    if where := patch_words(tokens, position):
+        return ((f"a patch {where}", role),)
     words = words_of(tokens)
     word = words.of_position[position]
     which, said = words.named(word) if len(words.pieces[word]) == 1 else _piece_named(tokens.said, position)
