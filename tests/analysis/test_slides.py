@@ -345,3 +345,12 @@ def test_bars_leave_room_for_the_signs_between_them() -> None:
     kept = [int(token.removeprefix("word")) for token in picture.tokens]
     left_out = [float(values[at]) for at in range(30) if at not in kept]
     assert min(float(values[at]) for at in kept if at != 12) >= max(left_out) and len(kept) >= 4
+
+
+def test_a_number_beside_an_image_shows_where_in_it_the_head_attends() -> None:
+    trace = shipped("shapes").trace("what colour is the circle ?", picture=av.Picture(SAMPLES["shapes-two"].path))
+    (one,) = written_slides(trace, Wrote("decoder", 2, 3, 70, 3.5, 14.7, "“red” over “blue”"))
+    row = trace.weights(2, 3, "decoder")[70]
+    assert said(one.tell) == "Layer 2, head 3 contributes +3.50: from “?” it looks at a patch at the upper left"
+    assert one.shown is not None and one.shown.key == int(row.argmax()) - 1
+    assert one.picture is not None and one.picture.values[0] == pytest.approx(float(row.max()), abs=1e-5)

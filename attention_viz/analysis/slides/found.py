@@ -10,7 +10,6 @@ from torch import Tensor
 from attention_viz.analysis.findings.finding import FINDING_KINDS, Finding
 from attention_viz.analysis.findings.hearing import HEARD
 from attention_viz.analysis.findings.word_regions import WORD_REGION
-from attention_viz.analysis.places import patch_words
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import mixer_of
 from attention_viz.analysis.slides.shares import patch_shares, shares_picture
@@ -56,7 +55,7 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     weight = float(row[key])
     if stream in trace.mixers:
         return _mixed_slide(trace, stream, layer, head, query, key, weight)
-    looking, seen = _named(queries, query, "query"), _named(keys, key, "key")
+    looking, seen = named(queries, query, "query"), named(keys, key, "key")
     own = queries == keys
     number = (weight_text(weight), "number")
     alone = own and len(keys.counted) <= 1
@@ -91,12 +90,6 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
     return _slide(trace, stream, layer, head, query, key, ask, tell)
 
 
-def _named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a token; a patch by where it is in its image."""
-    where = patch_words(tokens, position)
-    return ((f"a patch {where}", role),) if where else named(tokens, position, role)
-
-
 def _mixed_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key: int, share: float) -> Slide:
     """Show one link of a layer without a softmax."""
     reading, carried = named(trace.query_tokens(stream), query, "query"), named(trace.key_tokens(stream), key, "key")
@@ -117,7 +110,7 @@ def _of_finding(trace: Trace, one: Finding) -> Slide:
     tell = one.parts
     if of_a_head and one.kind not in ("region", "regions"):
         # The sentence is about all rows, and the picture has one of them.
-        looking = _named(trace.query_tokens(one.stream), one.query, "query")
+        looking = named(trace.query_tokens(one.stream), one.query, "query")
         tell = (*tell, (f"shown: the row of {''.join(text for text, _ in looking)}", "small"))
     slide = _slide(trace, *place, _asked(trace, one), tell, between_words=not of_a_head, word=one.word)
     bars = shares_picture(trace, one)

@@ -44,7 +44,8 @@ def patch_shares(tokens: Tokens, values: Float[Tensor, " key"], key: int) -> Sli
     """Return bars of a row over patches: the key, the image's rest and the heaviest words; None without patches."""
     if not tokens.patches:
         return None
-    row, said, patches = values.nan_to_num(0).tolist(), tokens.names, tokens.patches
+    said, patches = tokens.names, tokens.patches
+    row: list[float] = values.nan_to_num(0).tolist()
     where = patch_words(tokens, key)
     shares = [(f"the patch {where}" if where else said[key], row[key])]
     shares.append(("other patches" if where else "patches", sum(row[at] for at in patches if at != key)))

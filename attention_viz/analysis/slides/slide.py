@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.mixing import shares_of
-from attention_viz.analysis.places import patch_grid
+from attention_viz.analysis.places import patch_grid, patch_words
 from attention_viz.analysis.words import token_named
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
@@ -243,8 +243,9 @@ def shortened(text: str) -> str:
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a position's token in a sentence, in quotes; pieces, as only they have weights."""
-    return ((token_named(tokens, position), role),)
+    """Name a position's token in a sentence, in quotes; a patch by where it is in its image."""
+    where = patch_words(tokens, position)
+    return ((f"a patch {where}" if where else token_named(tokens, position), role),)
 
 
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:
