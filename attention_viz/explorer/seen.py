@@ -142,7 +142,7 @@ class Film:
         )
 
     def header(self) -> dict[str, Any]:
-        """Return what the browser needs to know."""
+        """Return the film for the header, without its pixels."""
         return {"down": self.down, "across": self.across, "perRow": self.per_row, "times": [*map(list, self.times)]}
 
     def pixels(self, pictures: "list[NDArray[np.uint8]]") -> UInt8[np.ndarray, "row column 3"]:

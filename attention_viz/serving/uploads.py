@@ -6,7 +6,7 @@ Nothing here writes to disk or log. Requests use an unguessable name; runs are c
 import secrets
 from collections.abc import Callable, Hashable
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from attention_viz.inputs.media import drawn
@@ -137,8 +137,12 @@ def shows_of(name: str) -> str:
     )
 
 
-def thing_of(kind: InputKind, name: str) -> "Medium | Video":
-    """Return a request's image, audio or video."""
+def thing_of(kind: InputKind, name: str) -> "Medium":
+    """Return a request's image or audio."""
+    return cast("Medium", _kept_as(kind, name))
+
+
+def _kept_as(kind: InputKind, name: str) -> "Medium | Video":
     if name in SAMPLES and SAMPLES[name].kind.medium == kind:
         return _opened(kind, SAMPLES[name].path)
     if kind == InputKind.PICTURE and drawn.is_drawn(name):
@@ -153,7 +157,7 @@ def beside_of(name: str) -> "dict[str, Medium | Video]":
     """Return the image or video of a text's request, by the argument that `trace` takes it by."""
     upload = upload_of(name)
     kind = InputKind.VIDEO if upload is not None and upload.kind == InputKind.VIDEO else InputKind.PICTURE
-    return {str(kind): thing_of(kind, name)}
+    return {str(kind): _kept_as(kind, name)}
 
 
 def _opened(kind: InputKind, source: Any) -> "Medium | Video":

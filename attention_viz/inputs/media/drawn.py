@@ -53,8 +53,8 @@ def _shape(part: str) -> Shape:
     words = part.split("-")
     if len(words) != 4:
         raise UnusablePicture(f"can't read the shape {part!r}; write colour, shape, row and column, as in {EXAMPLE}")
+    colour, shape, row, column = words
     try:
-        colour, shape, row, column = words
         return Shape(colour, shape, row, column)
     except ValueError as error:
         raise UnusablePicture(str(error)) from error

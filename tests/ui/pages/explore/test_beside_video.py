@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import attention_viz as av
-from attention_viz.serving import models as facts
+from attention_viz.serving.models import remember
 from attention_viz.serving.runs import MODELS, TRACES
 from tests.inputs.media.test_video import written
 from tests.models.video_families import FRAMES, wrapped
@@ -24,14 +24,15 @@ def forget() -> None:
 
 
 @pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[av.AttentionModel]:
+def reader() -> Iterator[av.AttentionModel]:
     """A model that reads videos, in the place of one in the catalogue."""
     forget()
     model = MODELS.get(NAME, lambda: wrapped("qwen2_vl"))
     assert isinstance(model, av.AttentionModel)
-    monkeypatch.setitem(facts._known, NAME, model.facts)
+    remember(NAME, model.facts)
     yield model
     forget()
+    remember(NAME, av.CATALOGUE[NAME].facts)
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +66,12 @@ def test_a_broken_video_is_refused_and_what_was_shown_stays(tmp_path: Path) -> N
     assert screen.address["picture"] == "shapes-two"
 
 
-def test_a_model_whose_processor_reads_no_video_says_why(
-    reader: av.AttentionModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(facts._known, NAME, replace(reader.facts, why_no_video="the processor prepares no video"))
+def test_a_model_whose_processor_reads_no_video_says_why(reader: av.AttentionModel) -> None:
+    remember(NAME, replace(reader.facts, why_no_video="the processor prepares no video"))
     screen = Screen().open(OPENED)
     assert "The processor prepares no video" in screen.words
     # A model of images alone offers none and needs no reason.
-    monkeypatch.setitem(facts._known, NAME, replace(reader.facts, why_no_video=None))
+    remember(NAME, replace(reader.facts, why_no_video=None))
     assert "prepares no video" not in Screen().open(OPENED).words
 
 
