@@ -177,7 +177,9 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
     # Beside others, a trace without a name would be listed as "trace 0".
-    figure.update_traces(showlegend=False, selector=lambda trace: not trace.name)
+    parts: list[Any] = [one for one in figure.data if not one.name]
+    for part in parts:
+        part.showlegend = False
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}
