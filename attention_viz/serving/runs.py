@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from attention_viz.edits.edit import Edit
     from attention_viz.edits.eviction import Evict
-    from attention_viz.inputs.media.readers import Medium
     from attention_viz.operation.modules import Projection
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
@@ -187,7 +186,7 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
 
     assert isinstance(model, AttentionModel), "no other model reads images or audio"
     target = request.target if model.answers and request.target.strip() else None
-    thing = cast("Medium", thing_of(model.facts.reads, request.shown))  # no model reads a video alone
+    thing = thing_of(model.facts.reads, request.shown)
     trace = model.trace(thing, target=target, edits=edits)
     return Run(trace, Fit("", "", 0, None))
 

@@ -30,6 +30,7 @@ ENTRIES = (
     "hosts/packet.js",
     "hosts/sight.js",
     "masks/masks.js",
+    "lesson/course.js",
     "lesson/predict.js",
     "page/fold.js",
     "page/paper.js",

@@ -22,6 +22,8 @@ ODD = (
 )
 # Each setting of the first is a dozen runs of a model, of the second a measurement, of the third thirty modules.
 SLOW = {"limits": 2, "cost": 3, "scaling": 3}
+# Timed at each call.
+MEASURED = ("cost", "practice")
 # Made of nothing but the words and a seed.
 SEEDED = ("vectors", "plain", "scaling")
 
@@ -56,6 +58,15 @@ def test_what_can_be_changed_changes_what_is_told_and_seen(name: str, run: RunTe
     assert shown[0].figure != shown[-1].figure
     if name in SEEDED:
         assert lesson.show(replace(scene, choice=options[0], seed=4)).facts != shown[0].facts
+
+
+@pytest.mark.parametrize("name", [name for name in LESSONS if name not in MEASURED])
+def test_numbers_that_another_seed_changes_are_called_random_and_no_others(name: str, run: RunText) -> None:
+    lesson = LESSONS[name]
+    scenes = Scene(TEXT, run, seed=3), Scene(TEXT, run, seed=4)
+    asked, shown = ([make(scene) for scene in scenes] for make in (lesson.ask, lesson.show))
+    assert asked[0].drawn == (asked[0].values != asked[1].values)
+    assert shown[0].drawn == (shown[0].figure != shown[1].figure)
 
 
 @pytest.mark.parametrize("name", LESSONS)

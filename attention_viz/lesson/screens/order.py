@@ -188,7 +188,7 @@ def _show_recurrent(scene: Scene) -> Shown:
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
     names = token_names(trace.query_tokens())
     spots = line_spots(range(len(names)), names, _CONTROL_RECURRENT.options(scene).keys(), (_RECURRENT, _DIRECT))
-    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots, drawn=True)
+    return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots)
 
 
 def _percent(part: float) -> str:

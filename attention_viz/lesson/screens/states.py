@@ -94,7 +94,7 @@ def _show_linear(scene: Scene) -> Shown:
         f"With a decay of {decay}, the row of weights gives “{word}” the output {facts['by_rows']}; the query times "
         f"the state gives {facts['by_state']}."
     )
-    return Shown(facts, _drawn(small, scene), says)
+    return Shown(facts, _drawn(small, scene), says, drawn=True)
 
 
 def _costs() -> dict[str, str]:

@@ -178,8 +178,8 @@ def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
     # Beside others, a trace without a name would be listed as "trace 0".
     found: list[Any] = list(figure.select_traces())
-    for unnamed in [one for one in found if not one.name]:
-        unnamed.showlegend = False
+    for part in [one for one in found if not one.name]:
+        part.showlegend = False
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}

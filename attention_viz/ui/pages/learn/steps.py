@@ -98,7 +98,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
 
 
 def show_computing(place: DeltaGenerator, lesson: Lesson) -> None:
-    """Say in a slot, after a moment, what is being computed."""
+    """Name a slow lesson in its slot."""
     doing = f"Computing “{lesson.title}” …"
     place.html(f'<p class="waiting learn-computing" role="status">{html.escape(doing)}</p>')
 

@@ -82,7 +82,7 @@ def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
 
 
 def _follow_reader(choice: LearnChoice) -> None:
-    """Lead eyes and focus to what is new, and fit figures to paper."""
+    """Lead eyes and focus to the answer, and fit figures to paper."""
     tries = visit.memory(Tries)
     tried = tries.checks, tries.hints, tries.solved
     news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}

@@ -103,7 +103,7 @@ def test_random_numbers_stand_in_a_frame_and_unknown_words_are_named(stay: OpenP
     expect(frame).to_contain_text("Random numbers from a seed")
     expect(frame).to_have_css("border-top-style", "dashed")
     expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
-    page = stay("/learn?lesson=why&text=The+bank+of+河+was+flooded")
+    page = stay("/learn?lesson=why&text=The+bank+of+银+was+flooded")
     expect(page.get_by_role("button", name="Unknown words")).to_be_visible()
 
 
