@@ -28,7 +28,7 @@ class ModelFacts:
         reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
         mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
         channels: the stream and number of each of these layers that has a matrix per channel, not per head.
-        why_alone: why it can't read an image beside the text; empty if nothing prevents it.
+        why_alone: why it can't read an image or audio beside the text; empty if nothing prevents it.
         why_no_video: why it can't read a video beside a text, though it takes frames; empty if it can; None if it
             takes none.
     """

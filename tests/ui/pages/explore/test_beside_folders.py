@@ -12,6 +12,7 @@ import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from tests.models import sound_families
 from tests.models.picture_families import publish
 from tests.ui.screens import Screen
 
@@ -24,6 +25,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("beside")
     for family in ("qwen2_5_vl", "llava", "idefics3"):
         publish(family, place / family)
+    sound_families.publish("qwen2_audio", place / "qwen2_audio")
     return place
 
 
@@ -65,10 +67,18 @@ def test_every_page_that_shows_it_has_nothing_amiss(page: str, address: Callable
 
 def test_where_it_can_not_read_an_image_the_reason_stands_in_its_place(address: Callable[..., str]) -> None:
     screen = Screen().open(address("", "idefics3"))
-    assert "No image" in screen.menus and "picture" not in screen.address
+    assert "Text alone" in screen.menus and "picture" not in screen.address
     assert re.search(r"text part is shown alone.*splits one text into 5 rows", screen.words, re.DOTALL)
     # A control: nobody expects an image of a model of text.
-    assert "No image" not in Screen().open("/?model=induction").menus
+    assert "Text alone" not in Screen().open("/?model=induction").menus
+
+
+@pytest.mark.parametrize("page", ["", "heads"])
+def test_a_model_of_text_with_audio_opens_with_its_text_and_says_why(page: str, address: Callable[..., str]) -> None:
+    screen = Screen().open(address(page, "qwen2_audio"))
+    assert not screen.alerts and "Text alone" in screen.menus
+    assert re.search(r"text part is shown alone.*pages don.t show audio beside a text", screen.words, re.DOTALL)
+    assert not {"sound", "picture"} & {*screen.address}
 
 
 def test_its_chat_template_is_a_switch(address: Callable[..., str], folders: Path) -> None:
