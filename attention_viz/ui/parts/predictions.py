@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.measured import word_stream
 from attention_viz.analysis.words import token_named
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
@@ -63,7 +64,7 @@ def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple
 
 
 def _tokens(trace: Trace) -> Tokens:
-    return trace.query_tokens("decoder" if "decoder" in trace.attention_streams else None)
+    return trace.query_tokens(word_stream(trace))
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:

@@ -146,7 +146,7 @@ def _distances(choice: CompareChoice, comparison: Comparison) -> HeadDistances |
 def _predicts(side: ShownSide) -> bool:
     facts = side.state.facts
     can = facts.predicts and not facts.is_encoder_decoder and not side.state.shown
-    return can and not side.from_file and reads_on(side.run.trace)
+    return can and not side.from_file and reads_on(side.run.trace, facts)
 
 
 def show_next_words(comparison: Comparison, first: ShownSide, second: ShownSide) -> None:
