@@ -3,7 +3,14 @@
 from collections.abc import Callable
 from typing import cast
 
-from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel, UnusablePicture, UnusableSound, UnusableText
+from attention_viz.errors import (
+    AttentionVizError,
+    ModelNotFound,
+    UnsupportedModel,
+    UnusablePicture,
+    UnusableSound,
+    UnusableText,
+)
 from attention_viz.inputs.isolated.asking import get_ready
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.media.beside import BesideReader, reads_both, takes_both

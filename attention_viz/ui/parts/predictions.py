@@ -10,13 +10,13 @@ from attention_viz.analysis.words import token_named
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import effect_written, words_written
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import set_apart, weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.wording import shortened, weight_text, with_minus
+from attention_viz.views.style.wording import shortened, with_minus
 
 # The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
