@@ -400,14 +400,15 @@ def test_windows_of_one_image_are_no_tiles() -> None:
 def test_effects_over_tiles_are_those_of_edits_one_by_one() -> None:
     model, trace = wrapped("llava_next"), traced("llava_next")
     token = int(trace.output[-1].argmax())
-    effects = av.effects(model, trace, av.Logit(token))
+    effects, means = (av.effects(model, trace, av.Logit(token), to=to) for to in ("zero", "mean"))
     assert {*effects.index.get_level_values("stream")} == {"picture", "decoder"}
-    for stream, layer, head in (("picture", 0, 2), ("picture", 1, 1), ("decoder", 0, 3)):
+    for stream, layer, head in (("picture", 0, 2), ("picture", 0, 1), ("decoder", 0, 3)):
         edited = model.trace(
             text_of("llava_next"), picture=picture("llava_next"), edits=[av.Ablate(layer, head, stream=stream)]
         )
         change = float(edited.output[-1, token] - trace.output[-1, token])
         assert effects.effect[stream, layer, head] == pytest.approx(change, abs=1e-5)
+        assert abs(means.effect[stream, layer, head] - change) > 1e-3
 
 
 @pytest.mark.parametrize("by", ["head", "position"])
