@@ -138,8 +138,10 @@ def processor(family: str) -> Any:
 def model_of(family: str) -> Any:
     """Return a family's tiny model with its video placeholder."""
     model = copy.deepcopy(tiny_of(family))
-    model.config.video_token_id = model.config.video_token_index = VIDEO
-    model.config.get_text_config().max_position_embeddings = 128
+    model.config.video_token_id = VIDEO
+    if family in OTHERS:
+        model.config.video_token_index = VIDEO
+        model.config.get_text_config().max_position_embeddings = 128
     if family == "glm4v":
         model.config.video_start_token_id, model.config.video_end_token_id = len(WORDS), len(WORDS) + 1
     return model
