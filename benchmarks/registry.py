@@ -2,6 +2,7 @@
 
 from benchmarks import (
     asking,
+    beside,
     capture,
     circuits,
     classroom,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "detecting": detecting.BENCHMARK,
     "seeing": seeing.BENCHMARK,
     "patches": patches.BENCHMARK,
+    "beside": beside.BENCHMARK,
     "hearing": hearing.BENCHMARK,
     "long": long.BENCHMARK,
     "mixing": mixing.BENCHMARK,

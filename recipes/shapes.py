@@ -39,7 +39,6 @@ LAYER, HEAD, LOOKS = 1, 0, 0.2
 # What share naming the patches keeps in the loss.
 NAMED = 0.5
 LAYERS, HEADS, WIDTH = 3, 4, 64
-LOWEST = torch.finfo(torch.float32).min
 # What of a batch the model's forward takes.
 GIVEN = ("input_ids", "position_ids", "attention_mask", "pixel_values")
 PAD = 0

@@ -2,7 +2,6 @@
 
 import functools
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import carries, ordinal, set_apart, visible
+from attention_viz.trace.spelling import carries, cut, numbered, occurrences, set_apart, visible
 from attention_viz.trace.splitting import writes_no_spaces
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.words import sign_groups
@@ -130,33 +129,22 @@ class Words:
 
     @once
     def occurrences(self) -> tuple[int, ...]:
-        """Return each word's count so far, from 1; 0 if special."""
-        seen = Counter[int]()
-        found = list[int]()
-        for number, kind in zip(self.same, self.kinds, strict=True):
-            counts = kind not in ("special", "padding")
-            seen[number] += counts
-            found.append(seen[number] if counts else 0)
-        return tuple(found)
-
-    @once
-    def _totals(self) -> Counter[int]:
-        pairs = zip(self.same, self.occurrences, strict=True)
-        return Counter(number for number, occurrence in pairs if occurrence)
+        """Return which of several equal words each is, in any case, from 1; 0 for one that comes once."""
+        return occurrences(self.texts)
 
     @once
     def units(self) -> tuple[Unit, ...]:
         """Return each word's unit."""
         return tuple(self.tokens.units[first] for first, *_ in self.pieces)
 
-    def named(self, word: int) -> tuple[str, str]:
-        """Name a word in quotes with its ordinal; a patch is “patch 3, 5” from 0, a frame “1.20 s”."""
-        first, *_ = self.pieces[word]
+    def named(self, word: int) -> str:
+        """Name a word in quotes, numbered if it repeats, “the₂”; a patch is “patch 3, 5” from 0, a frame “1.20 s”."""
+        first, *others = self.pieces[word]
         if (placed := self.tokens.placed_at(first)) is not None:
-            return "", placed
-        occurrence = self.occurrences[word]
-        repeated = occurrence > 0 and self._totals[self.same[word]] > 1
-        return (f"the {ordinal(occurrence)} " if repeated else "", quoted(self.texts[word]))
+            return placed
+        # A token has one number everywhere; a word of several has none of its own.
+        number = self.occurrences[word] if others else self.tokens.occurrences[first]
+        return quoted(numbered(self.texts[word], number))
 
 
 @functools.lru_cache(maxsize=16)
@@ -165,10 +153,14 @@ def words_of(tokens: Tokens) -> Words:
     return Words(tokens)
 
 
+def token_named(tokens: Tokens, position: int) -> str:
+    """Name one token in quotes, as `Words.named` does a word."""
+    return tokens.placed_at(position) or quoted(tokens.names[position])
+
+
 def quoted(text: str) -> str:
     """Quote a shortened word; isolate right-to-left text from its surroundings."""
-    written = visible(text)
-    return f"“{set_apart(written if len(written) <= _LONGEST else f'{written[: _LONGEST - 1]}…')}”"
+    return f"“{set_apart(cut(visible(text), _LONGEST))}”"
 
 
 @functools.lru_cache(maxsize=1 << 14)

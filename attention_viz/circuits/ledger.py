@@ -56,7 +56,7 @@ class Leaf:
     """One part's output; of a mixer, the values that it mixes. Heads have their attention `call`, mixers theirs.
 
     Attributes:
-        kind: "embedding", "position", "head", "mixer", "mlp", "other", "bias" or "constant".
+        kind: "embedding", "position", "head", "mixer", "mlp", "other", "bias", "constant" or "chunk".
     """
 
     tensor: Tensor

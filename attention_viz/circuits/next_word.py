@@ -56,7 +56,9 @@ def rival_of(trace: Trace, position: int, token: int, names: Callable[[Sequence[
     tokens = trace.query_tokens(trace.streams[-1])
     words = words_of(tokens)
     whole = zip(words.kinds, words.pieces, strict=True)
-    own = {tokens.numbers[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1}
+    # Beside an image, positions have no ids.
+    ids = tokens.ids or ()
+    own = {ids[pieces[0]] for kind, pieces in whole if kind == "content" and len(pieces) == 1 and ids}
     found = [one for one in own if one != token and float(likely[one]) >= _LEAST]
     if found:
         return max(found, key=lambda one: float(likely[one]))

@@ -220,7 +220,7 @@ class OpenNumber:
                 "them by nonlinear steps; use sources for its tokens"
             )
         number = self.run.anatomy.call(stream, LayerNumber(layer))
-        open_call = self.opened.calls[number]
+        open_call = self.opened.call(number, self.run.name)
         with self.opened.asking(), self.run.runner.door:
             value = of_head(open_call.value, head, len(open_call.query))
             if not value.requires_grad:
@@ -262,7 +262,7 @@ def _vectors(run: ModelRun, trace: Trace, opened: OpenedRun, of: Score) -> tuple
     for name, asked, count in zip(("head", "query", "key"), (of.head, of.query, of.key), there.shape, strict=True):
         if not 0 <= asked < count:
             raise ShapeError(f"no {name} {asked}; layer {of.layer} has 0 to {count - 1}")
-    call = opened.calls[run.anatomy.call(stream, LayerNumber(of.layer))]
+    call = opened.call(run.anatomy.call(stream, LayerNumber(of.layer)), run.name)
     query = call.query[of.head, of.query]
     keys = of_head(call.key, of.head, len(call.query))
     key = keys[of.key]

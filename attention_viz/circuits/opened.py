@@ -4,7 +4,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -62,10 +62,14 @@ class OpenMixer:
 
 @dataclass(frozen=True, eq=False)
 class OpenedRun:
-    """A run whose numbers can be split; `lock` is held during backward passes, because threads share it."""
+    """A run whose numbers can be split; `lock` is held during backward passes, because threads share it.
+
+    Attributes:
+        calls: None for a call in several chunks, whose outputs are leaves of kind "chunk".
+    """
 
     leaves: tuple[Leaf, ...]
-    calls: tuple[OpenCall, ...]
+    calls: tuple[OpenCall | None, ...]
     mixers: tuple[OpenMixer, ...]
     output: Tensor
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -75,6 +79,16 @@ class OpenedRun:
         """Enable gradients in this thread, even if its caller switched them off."""
         with self.lock, torch.inference_mode(False), torch.enable_grad():
             yield
+
+    def call(self, number: int, name: str) -> OpenCall:
+        """Return an attention call that can be opened."""
+        found = self.calls[number]
+        if found is None:
+            raise UnsupportedModel(
+                f"can't decompose a layer of {name} that attends in chunks; trace one image of one frame, or ask for a "
+                "number of the text"
+            )
+        return found
 
     def head_leaf(
         self, run: ModelRun, trace: Trace, layer: int, head: int | None, stream: str | None
@@ -94,6 +108,7 @@ class OpenedRun:
             stream = trace.stream(stream)
             call = trace.attention(layer, stream)
             number = run.anatomy.call(stream, LayerNumber(layer))
+            _ = self.call(number, run.name)
             leaf = next(one for one in self.leaves if one.call == number)
         heads = call.shape[0]
         if not (head is None and isinstance(call, TokenMixer)) and (head is None or not 0 <= head < heads):
@@ -112,7 +127,7 @@ class OpenedRun:
 @dataclass(eq=False)
 class _Scribe(Recorder):
     ledger: Ledger | None = None
-    heard: list[OpenCall] = field(default_factory=list[OpenCall])
+    heard: list[OpenCall | None] = field(default_factory=list["OpenCall | None"])
 
     def hear(self, call: Call) -> Tensor:
         """Return a leaf, as every recorder's hook does."""
@@ -120,10 +135,13 @@ class _Scribe(Recorder):
         before = self.count
         with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
             output = super().hear(call)
-        if self.count == before and self.chunked:
+        if len(output) > 1:
             raise UnsupportedModel(
-                f"can't decompose {type(call.module).__name__}, which attends in chunks; trace one image of one frame"
+                f"can't decompose {type(call.module).__name__}, which attends in tiles; "
+                "trace an image that isn't cut up"
             )
+        if self.count == before and self.chunked:
+            self.heard[-1] = None
         if self.count > before:
             one = call.attention
             self.heard.append(OpenCall(one.query[0], one.key[0], one.value[0], one.scale))
@@ -202,7 +220,13 @@ def _opened(run: ModelRun, late: frozenset[str]) -> OpenedRun:
             if one.is_floating_point():
                 setattr(one, READ, True)
         output = output_of(model(**inputs, **twin.settings))
-    return OpenedRun(tuple(ledger.leaves), tuple(scribe.heard), tuple(mixed.opened), output)
+    leaves = [_whole(leaf, scribe.heard) for leaf in ledger.leaves]
+    return OpenedRun(tuple(leaves), tuple(scribe.heard), tuple(mixed.opened), output)
+
+
+def _whole(leaf: Leaf, heard: Sequence[OpenCall | None]) -> Leaf:
+    """Return a leaf; one of a call in several chunks has no heads' positions."""
+    return leaf if leaf.call is None or heard[leaf.call] is not None else replace(leaf, kind="chunk", call=None)
 
 
 def _words(model: nn.Module) -> set[int]:

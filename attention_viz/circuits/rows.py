@@ -63,6 +63,8 @@ class WritingParts:
                 WritingPart("mixer", stream, layer, None if by_channel else head, at): float(table[head, at])
                 for head, at in spots
             }
+        if leaf.kind == "chunk":
+            return {WritingPart("other", stream, layer, None, None): float(cells.sum())}
         axis = self._axis(cells, stream)
         if axis is None:
             return {WritingPart(leaf.kind, stream, layer, None, None): float(cells.sum())}

@@ -93,6 +93,8 @@ def proven(model: "AttentionModel", stream: str | None = None) -> Proven:
     assert isinstance(run, ModelRun)
     layers, words = matrices_around(model, run, stream)
     opened = open_run(run)
+    for number in run.anatomy.calls(stream):
+        _ = opened.call(number, run.name)
     with opened.asking(), run.runner.door:
         proof = prove(opened, run.anatomy.calls(stream), layers, words)
     return Proven(model.name, stream, numbers, layers, words, proof)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from attention_viz.cli.arguments import FORMAT, MODEL, argument, command, count, option, places
-from attention_viz.cli.given import pretrained
+from attention_viz.cli.given import model_of, pretrained
 from attention_viz.cli.output import report, show
 
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ _TOLD_EVERY = 5.0
     option("--stream", "NAME", "mixer measures layers without a softmax instead of attention, by shares of size"),
     option("--sample", "N", "take means over only N queries per text, and report the sampling error", type=count),
     option("--column", "NAME", "column with the texts, in a .jsonl, .csv or .parquet file", default="text"),
+    option(
+        "--picture",
+        "NAME",
+        "column with the images' paths, for a model that reads text with images (default: text alone)",
+    ),
     option("--sentences", None, "cut .txt files at the ends of sentences (default: one text per line)", is_flag=True),
     option("--workers", "N", "number of chunks to work on at once (default: the number of processors)", type=count),
     option(
@@ -56,14 +61,14 @@ def scan(arguments: SimpleNamespace) -> int:
     if arguments.address is not None:
         os.environ["RAY_ADDRESS"] = arguments.address
     split = "sentences" if arguments.sentences else "lines"
-    corpus = av.Corpus(arguments.corpus, arguments.column, split, 4 * arguments.length)
+    corpus = av.Corpus(arguments.corpus, arguments.column, split, 4 * arguments.length, arguments.picture)
     if corpus.again:
         # One that can't be read is refused before a model is loaded, which may take minutes.
-        next(corpus.texts(), None)
+        next(corpus.texts() if corpus.picture is None else corpus.pairs(), None)
     scan_progress = _ScanProgress()
     try:
         found = av.scan(
-            pretrained(arguments.model),
+            pretrained(arguments.model, model_of(arguments.model, alone=arguments.picture is None)),
             corpus,
             arguments.out,
             engine=arguments.engine,

@@ -134,12 +134,12 @@ def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "A
     return found
 
 
-def model_of(name: str) -> "AttentionModel | Scratch":
-    """Return the model of a name."""
+def model_of(name: str, *, alone: bool = True) -> "AttentionModel | Scratch":
+    """Return the model of a name; one that also reads images reads text `alone`."""
     import attention_viz as av
 
     report(f"Loading {name} …")
-    return av.load(name, alone=True)
+    return av.load(name, alone=alone)
 
 
 def _load(file: str, model: str | None) -> "Trace":

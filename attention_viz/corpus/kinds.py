@@ -12,7 +12,7 @@ from attention_viz.analysis.words import Words
 
 # Attention sinks; chance is counted apart from them.
 RESTING = ("special", "first token")
-KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuation", *RESTING)
+KINDS = ("word", "word piece", "number", "pronoun", "function word", "punctuation", "patch", *RESTING)
 
 _OF_WORDS = {"pronoun": "pronoun", "function": "function word", "sign": "punctuation", "special": "special"}
 _AWAKE = torch.tensor([float(kind not in RESTING) for kind in KINDS])
@@ -33,8 +33,8 @@ class Looks(NamedTuple):
     pairs: Int64[Tensor, "query_kind key_kind"]
 
 
-def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
-    """Return each token's index in `KINDS`."""
+def kinds_of(words: Words, *, looks_back: bool, seen: bool = False) -> tuple[int, ...]:
+    """Return each token's index in `KINDS`; `seen` if all are an image's patches, even without a place."""
     tokens, found, carrying = words.tokens, list[int](), words.carrying.tolist()
     for word, pieces in enumerate(words.pieces):
         kind = _OF_WORDS.get(words.kinds[word], "word")
@@ -44,6 +44,8 @@ def kinds_of(words: Words, *, looks_back: bool) -> tuple[int, ...]:
             # An apostrophe is a mark inside a word, too.
             mark = words.kinds[word] not in ("special", "padding") and not carrying[position]
             own = "punctuation" if mark else "word piece" if at and kind == "word" else kind
+            patch = seen or tokens.regions[position] is not None or position in tokens.patches
+            own = "patch" if patch and kind not in ("special", "padding") else own
             found.append(_PLACES[own])
     real = next((place for place, padding in enumerate(tokens.padding) if not padding), None)
     if looks_back and real is not None and not tokens.special[real]:

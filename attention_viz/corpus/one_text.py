@@ -1,6 +1,7 @@
 """One text's part of a scan: each head's metrics, roles, looks, examples."""
 
 import functools
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from attention_viz.analysis.roles import MEASURED, RoleText, role_shares, shares
 from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.analysis.words import Words
 from attention_viz.corpus.kinds import kinds_of, looks_of
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -114,10 +116,12 @@ class _Stream:
     @classmethod
     def of(cls, trace: Trace, name: str) -> "_Stream":
         queries, keys, back = trace.query_tokens(name), trace.key_tokens(name), looks_back(trace, name)
-        lettered = torch.from_numpy(numpy.array([_has_letters(text) for text in queries.texts], dtype=bool))
+        seen = name == InputKind.PICTURE.value
+        asked = [not one for one in queries.special] if seen else map(_has_letters, queries.texts)
+        lettered = torch.from_numpy(numpy.array(list(asked), dtype=bool))
         words = Words(keys)
-        key_kinds = kinds_of(words, looks_back=back)
-        query_kinds = key_kinds if queries is keys else kinds_of(Words(queries), looks_back=back)
+        key_kinds = kinds_of(words, looks_back=back, seen=seen)
+        query_kinds = key_kinds if queries is keys else kinds_of(Words(queries), looks_back=back, seen=seen)
         return cls(trace, name, queries, keys, query_kinds, key_kinds, lettered, RoleText.of(trace, name, words))
 
     def part(self, some: MeasuredQueries) -> _QueryPart:
@@ -162,8 +166,8 @@ class _Stream:
         return shares_of(RowWeights(some.heads, unbroken, room, known), self.text)
 
     def ids(self, query: Tensor, key: Tensor) -> "NDArray[Any]":
-        """Return pairs' token ids; −1 if unknown."""
-        known = [numpy.array(tokens.ids) for tokens in (self.queries, self.keys)]
+        """Return pairs' token ids; of tokens without ids, numbers of their labels."""
+        known = [numpy.array(tokens.ids or [*map(_number, tokens.labels)]) for tokens in (self.queries, self.keys)]
         return numpy.stack([known[0][query.numpy()], known[1][key.numpy()]], axis=-1)
 
 
@@ -208,6 +212,10 @@ def _placed(names: Sequence[str], numbers: "NDArray[Any]", nothing: float) -> "N
     found = numpy.full((len(METRICS), *numbers.shape[1:]), nothing, dtype=numbers.dtype)
     found[[list(METRICS).index(name) for name in names]] = numbers
     return found
+
+
+def _number(label: str) -> int:
+    return zlib.crc32(label.encode("utf-8", "surrogatepass"))
 
 
 @functools.lru_cache(maxsize=1 << 14)

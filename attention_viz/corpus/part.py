@@ -9,6 +9,7 @@ import numpy
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from attention_viz.corpus.regions import RegionSums
 from attention_viz.corpus.tally import Tally
 from attention_viz.errors import ScanError
 
@@ -20,9 +21,10 @@ class CorpusPart:
     """A chunk, or all chunks from the start.
 
     Attributes:
-        texts: by number, of examples or kept at random.
+        texts: by number, of examples or kept at random; with images as `Pictured` entries.
         cut: number shortened.
         skipped: number with nothing to read.
+        regions: of texts with images.
     """
 
     tally: Tally
@@ -31,6 +33,7 @@ class CorpusPart:
     cut: int = 0
     skipped: int = 0
     tokens: int = 0
+    regions: RegionSums | None = None
 
     @classmethod
     def empty(cls, heads: int) -> "CorpusPart":
@@ -39,20 +42,25 @@ class CorpusPart:
 
     def and_then(self, other: "CorpusPart") -> "CorpusPart":
         """With the chunk that follows."""
-        tally = self.tally.and_then(other.tally)
+        tally, regions = self.tally.and_then(other.tally), self.regions or other.regions
+        if self.regions is not None and other.regions is not None:
+            regions = self.regions.and_then(other.regions)
+        kept = tally.referred | (frozenset() if regions is None else regions.referred)
         both = {**self.texts, **other.texts}
         return CorpusPart(
             tally,
-            {number: both[number] for number in sorted(tally.referred)},
+            {number: both[number] for number in sorted(kept)},
             self.read + other.read,
             self.cut + other.cut,
             self.skipped + other.skipped,
             self.tokens + other.tokens,
+            regions,
         )
 
     def to_bytes(self, **more: Any) -> bytes:
         """Return one safetensors file, with other data as JSON."""
-        arrays = {name: numpy.array(array, order="C") for name, array in self.tally.arrays().items()}
+        every = {**self.tally.arrays(), **({} if self.regions is None else self.regions.arrays())}
+        arrays = {name: numpy.array(array, order="C") for name, array in every.items()}
         facts = {
             "texts": {str(number): text for number, text in self.texts.items()},
             **{name: getattr(self, name) for name in ("read", "cut", "skipped", "tokens")},
@@ -67,7 +75,8 @@ class CorpusPart:
         found = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_TOLD])
         texts = {int(number): str(text) for number, text in found.pop("texts").items()}
         counts = {name: int(found.pop(name)) for name in ("read", "cut", "skipped", "tokens")}
-        return cls(Tally.of_arrays(load(content)), texts, **counts), found
+        arrays = load(content)
+        return cls(Tally.of_arrays(arrays), texts, **counts, regions=RegionSums.of_arrays(arrays)), found
 
     @classmethod
     def of_file(cls, path: str) -> "tuple[CorpusPart, dict[str, Any]]":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from attention_viz.corpus.hub import ON_HUB, hub_rows
+from attention_viz.corpus.pictured import checked_pair
 from attention_viz.errors import UnusableText
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SPLITS", "Corpus", "Source"]
 
-Source = str | PathLike[str] | Iterable[str]
+Source = str | PathLike[str] | Iterable[str] | Iterable[tuple[str, str | PathLike[str]]]
 
 # How a .txt file and standard input become texts.
 SPLITS = ("lines", "sentences")
@@ -38,12 +39,15 @@ class Corpus:
         split: "lines" for one text per line of a .txt; "sentences" for passages of the whole file, cut at sentence
             ends.
         longest: the most characters of a passage of several sentences.
+        picture: the column, or field, with the path of each text's image, beside its file, for a model that reads text
+            with images; None for none.
     """
 
     source: Source
     column: str = "text"
     split: str = "lines"
     longest: int = 400
+    picture: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse another way to split."""
@@ -75,12 +79,26 @@ class Corpus:
                 text.
         """
         for text in self._all():
+            if isinstance(text, tuple | list):
+                raise UnusableText("a corpus of texts has a text with an image; choose a model that reads both")
             if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
                 raise UnusableText(f"a corpus needs texts; got {type(text).__name__}")
             if text.strip():
                 yield text
 
-    def _all(self) -> Iterator[str]:
+    def pairs(self) -> Iterator[tuple[str, Path]]:
+        """Yield the texts with their images' paths in order, without empty texts.
+
+        Raises:
+            UnusableText: as `texts`, or a text has no image.
+            UnusablePicture: an image isn't a file's path.
+        """
+        for one in self._all():
+            text, path = checked_pair(one, self.name)
+            if text.strip():
+                yield text, path
+
+    def _all(self) -> Iterator[Any]:
         if not isinstance(self.source, str | PathLike):
             yield from self.source
         elif str(self.source) == "-":
@@ -118,14 +136,15 @@ class Corpus:
         with _opened(path) as lines:
             yield from self._of_lines(lines, str(path))
 
-    def read_objects(self, path: Path) -> Iterator[str]:
+    def read_objects(self, path: Path) -> Iterator[Any]:
         """Yield the texts of a .jsonl file: each line is a text in quotes, or an object with the column as a field."""
         with _opened(path) as lines:
             for number, line in enumerate(Corpus("-")._of_lines(lines, str(path)), start=1):
                 if line.strip():
-                    yield _text_in(line, self.column, f"{path}, line {number}")
+                    found = [_text_in(line, column, f"{path}, line {number}") for column in self._columns]
+                    yield from self._of_columns(path, *([one] for one in found))
 
-    def read_csv(self, path: Path) -> Iterator[str]:
+    def read_csv(self, path: Path) -> Iterator[Any]:
         """Yield the texts of a .csv file."""
         import pandas
 
@@ -139,35 +158,48 @@ class Corpus:
         except (pandas.errors.ParserError, pandas.errors.EmptyDataError) as error:
             raise UnusableText(f"can't read {path} as a table: {error}") from None
 
-    def read_parquet(self, path: Path) -> Iterator[str]:
+    def read_parquet(self, path: Path) -> Iterator[Any]:
         """Yield the texts of a .parquet file."""
         import pyarrow
         from pyarrow import parquet
 
         try:
             table: Any = parquet.ParquetFile(path)
-            self._check_column(table.schema_arrow.names, path)
-            for batch in table.iter_batches(batch_size=_ROWS, columns=[self.column]):
-                yield from (one for one in cast("list[Any]", batch.column(0).to_pylist()) if one is not None)
+            self._check_columns(table.schema_arrow.names, path)
+            for batch in table.iter_batches(batch_size=_ROWS, columns=self._columns):
+                found = [cast("list[Any]", batch.column(name).to_pylist()) for name in self._columns]
+                yield from self._of_columns(path, *found)
         except pyarrow.ArrowException as error:
             raise UnusableText(f"can't read {path} as a table: {error}") from None
 
     def _of_rows(self, rows: Iterable[dict[str, Any]], name: str) -> Iterator[str]:
         for row in rows:
-            self._check_column(list(row), name)
+            self._check_columns(list(row), name)
             if row[self.column] is not None:
                 yield row[self.column]
 
-    def _of_frame(self, frame: "pandas.DataFrame", path: Path) -> Iterator[str]:
-        self._check_column([str(name) for name in frame.columns], path)
-        yield from frame[self.column].tolist()
+    def _of_frame(self, frame: "pandas.DataFrame", path: Path) -> Iterator[Any]:
+        self._check_columns([str(name) for name in frame.columns], path)
+        yield from self._of_columns(path, *(frame[name].tolist() for name in self._columns))
 
-    def _check_column(self, columns: list[str], name: str | Path) -> None:
-        if self.column not in columns:
-            raise UnusableText(f"{name} has no column {self.column!r}; its columns are {', '.join(columns)}")
+    @property
+    def _columns(self) -> list[str]:
+        return [self.column] if self.picture is None else [self.column, self.picture]
+
+    def _of_columns(self, path: Path, texts: list[Any], pictures: list[Any] | None = None) -> Iterator[Any]:
+        """Yield the texts that there are, with their images' paths beside a file."""
+        for text, picture in zip(texts, pictures or texts, strict=True):
+            if text is not None:
+                beside = path.parent / picture if isinstance(picture, str) and picture else picture
+                yield text if pictures is None else (text, beside)
+
+    def _check_columns(self, columns: list[str], name: str | Path) -> None:
+        wrong = next((one for one in self._columns if one not in columns), None)
+        if wrong is not None:
+            raise UnusableText(f"{name} has no column {wrong!r}; its columns are {', '.join(columns)}")
 
 
-_KINDS: dict[str, Callable[[Corpus, Path], Iterator[str]]] = {
+_KINDS: dict[str, Callable[[Corpus, Path], Iterator[Any]]] = {
     ".txt": Corpus.read_lines,
     ".jsonl": Corpus.read_objects,
     ".csv": Corpus.read_csv,

@@ -12,6 +12,7 @@ from attention_viz.corpus.folder import Folder
 from attention_viz.corpus.hypotheses.language import read_hypothesis
 from attention_viz.corpus.hypotheses.testing import Tested, counted, put_to_the_test
 from attention_viz.corpus.opening import heads_in, read_folder
+from attention_viz.corpus.pictured import Pictured
 from attention_viz.corpus.scanned import Scanned
 from attention_viz.corpus.site.made import facts_of_scan
 from attention_viz.corpus.site.maps import maps_of
@@ -131,9 +132,11 @@ class Scan(Scanned):
 
         Raises:
             UnsupportedModel: the model neither predicts a next token nor embeds texts.
-            ScanError: the model is another, the scan is of layers without a softmax, or the folder can't be written.
+            ScanError: the model is another, the scan is of layers without a softmax or of texts with images, or the
+                folder can't be written.
         """
         self._check_softmax("a study")
+        self._check_texts("a study")
         worker, heads = self._worker(model), self._tables["heads"]
         leading = {(row["layer"], row["head"]): LEADING[str(row["role"])] for row in records_of(heads)}
         shown = self._tables["examples"].merge(self._tables["texts"][["text", "said"]], on="text")
@@ -159,9 +162,11 @@ class Scan(Scanned):
             The first page.
 
         Raises:
-            ScanError: the model is another, the scan is of layers without a softmax, or a file can't be written.
+            ScanError: the model is another, the scan is of layers without a softmax or of texts with images, or a file
+                can't be written.
         """
         self._check_softmax("a site")
+        self._check_texts("a site")
         examples = chosen_examples(self._tables["heads"], self._tables["examples"])
         kept = self._tables["texts"].set_index("text")["said"].loc[sorted(set(examples["text"]))]
         worker = self._worker(model)
@@ -175,16 +180,28 @@ class Scan(Scanned):
         if self.manifest["settings"].get("stream") is not None:
             raise ScanError(f"{what} needs softmax attention; this is a scan of layers without: use its tables")
 
+    def _check_texts(self, what: str) -> None:
+        if self._reads_images:
+            raise ScanError(f"{what} needs texts alone; this is a scan of texts with images: use its tables")
+
+    @property
+    def _reads_images(self) -> bool:
+        return bool(self.manifest["settings"].get("pictures"))
+
     def _by_lot(self, count: int) -> list[str]:
         """Draw at random: texts in turns would bias each half."""
         kept = self._tables["texts"]
         kept = kept[kept["by_lot"]]
         order = numpy.argsort(lots(kept["text"].tolist()), kind="stable")[:count]
-        return kept["said"].iloc[order].tolist()
+        kept = kept.iloc[order]
+        if not self._reads_images:
+            return kept["said"].tolist()
+        found = zip(kept["said"], kept["picture"], kept["picture_sha256"], strict=True)
+        return [Pictured(*one).entry for one in found]
 
     def _worker(self, model: AttentionModel | None) -> Worker:
         name, sha256 = self.manifest["model"]["name"], self.manifest["model"]["sha256"]
-        found = model or self._model or load(name, alone=True)
+        found = model or self._model or load(name, alone=not self._reads_images)
         if not isinstance(found, AttentionModel) or fingerprint_of(found) != sha256:
             raise ScanError(
                 f"the weights of {found.name} differ from those of the scanned {name}; pass the scanned model"
@@ -192,5 +209,7 @@ class Scan(Scanned):
         settings = self.manifest["settings"]
         layers = None if settings["layers"] is None else tuple(settings["layers"])
         together = bool(self.manifest["together"])
-        chosen = ScanSettings(settings["length"], layers, settings["rows"], together, settings.get("stream"))
+        chosen = ScanSettings(
+            settings["length"], layers, settings["rows"], together, settings.get("stream"), self._reads_images
+        )
         return Worker(found, chosen, len(self.manifest["heads"]))

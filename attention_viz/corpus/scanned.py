@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from attention_viz.analysis.head_table import COUNT, ERROR
 from attention_viz.analysis.metrics import METRICS, metrics_in
 from attention_viz.corpus.opening import heads_in
-from attention_viz.corpus.tables import SPREAD, records_of
+from attention_viz.corpus.tables import REGIONS, SPREAD, records_of
 from attention_viz.errors import ScanError, ShapeError
 from attention_viz.trace.kind import MIXER
 
@@ -119,6 +119,24 @@ class Scanned:
         """The texts of examples and of the random sample: text (its number), said, by_lot."""
         return self._tables["texts"]
 
+    @property
+    def regions(self) -> "pandas.DataFrame":
+        """How often words attend to one region of their image, if the texts have images.
+
+        Index (layer, head) of the words' stream: label, "attends to one region" if at least half of the words do;
+        words, the number of words with content after an image; regions, how many of them attend to one region, as in
+        [findings](findings.md); share, regions over words; weight, the mean share of the row on that
+        region; times, the mean of how many times the region's area that is; said, picture, query and key of the
+        strongest word, NaN or −1 without one.
+
+        Raises:
+            ScanError: the texts have no images.
+        """
+        if REGIONS not in self._tables:
+            raise ScanError("this scan's texts have no images; scan a model that reads text with images")
+        table = self._tables[REGIONS].merge(self.texts[["text", "said", "picture"]], on="text", how="left")
+        return table.drop(columns="stream").set_index(_PLACE)
+
     def examples(self, layer: int, head: int, metric: str) -> "pandas.DataFrame":
         """Return a head's strongest examples by a metric, one per text and pair of tokens, and some at random.
 
@@ -129,9 +147,10 @@ class Scanned:
 
         Returns:
             kind ("strongest" or "random"); tenth, for random ones the tenth of the texts by the metric's mean, from the
-            lowest; rank; text, its number; said, the text as read; query, the position with the largest metric; key,
-            the position with its largest weight; weight, that weight, or its share of size in a layer without a
-            softmax; value, the query's metric. Queries without a letter are left out.
+            lowest; rank; text, its number; said, the text as read; picture, the path of its image, if it has one;
+            query, the position with the largest metric; key, the position with its largest weight; weight, that weight,
+            or its share of size in a layer without a softmax; value, the query's metric. Queries without a letter are
+            left out.
 
         Raises:
             ShapeError: the head or metric doesn't exist.
@@ -143,8 +162,9 @@ class Scanned:
         found = table[(table["layer"] == layer) & (table["head"] == head)]
         if found.empty and not self._has(layer, head):
             raise ShapeError(f"the scan has no head {layer}·{head}; it has {self._sizes()}")
-        found = found[found["metric"] == metric].merge(self.texts[["text", "said"]], on="text", how="left")
-        return found[["kind", "tenth", "rank", "text", "said", "query", "key", "weight", "value"]]
+        named = [name for name in ("said", "picture") if name in self.texts]
+        found = found[found["metric"] == metric].merge(self.texts[["text", *named]], on="text", how="left")
+        return found[["kind", "tenth", "rank", "text", *named, "query", "key", "weight", "value"]]
 
     @property
     def silenced(self) -> "pandas.DataFrame":

@@ -16,6 +16,7 @@ from attention_viz.corpus.engines.local import run_local
 from attention_viz.corpus.folder import Folder, Progressed
 from attention_viz.corpus.one_text import Heads, heads_of
 from attention_viz.corpus.part import CorpusPart
+from attention_viz.corpus.pictured import Pictured
 from attention_viz.corpus.reading import Corpus, Source
 from attention_viz.corpus.scan import Scan
 from attention_viz.corpus.tables import file_of, tables_of
@@ -74,12 +75,13 @@ def scan(
     Args:
         model: from `load` or `wrap`.
         texts: a .txt, .jsonl, .csv or .parquet file, a folder of these, "-" for standard input, the texts themselves,
-            or a `Corpus`, which says how to split a file.
+            or a `Corpus`, which says how to split a file. A model that reads text with images takes pairs (text, path
+            of an image), or a .jsonl, .csv or .parquet file with the columns `text` and `picture`.
         out: the folder of the scan; created if missing.
         engine: "local" for threads of this process, or "ray" for Ray actors (the extra `attention-viz[ray]`).
         limit: the most texts to read, from the first on.
-        length: the most tokens to read of a text, special ones included, 128 by default; the rest is cut off at a
-            whole word.
+        length: the most tokens to read of a text, special ones included and its image's left out, 128 by default; the
+            rest is cut off at a whole word.
         layers: the numbers of the layers to measure; all by default.
         rows: the number of queries per text, spread over it, for the means; by default all, or 256 of a very long
             text. The table then has the resulting standard error.
@@ -90,7 +92,8 @@ def scan(
 
     Raises:
         ScanError: the folder is of another model, version, corpus or setting, is in use, or can't be written.
-        UnusableText: the corpus can't be read, or has no text.
+        UnusableText: the corpus can't be read, or has no text; or a text has no image for a model that needs one.
+        UnusablePicture: the file of an image is missing.
         UnsupportedModel: our own module; or the engine is missing or fails.
         ShapeError: a number below 1, or a missing layer.
     """
@@ -98,8 +101,9 @@ def scan(
     length = min(one for one in (length or _LENGTH, model.limit) if one is not None)
     if stream is None and not model.layers and model.anatomy.mixers:
         stream = next(iter(model.anatomy.mixers))
-    settings = ScanSettings(length, None if layers is None else tuple(layers), rows, stream=stream)
-    corpus = texts if isinstance(texts, Corpus) else Corpus(texts)
+    corpus = _fitting(model, texts if isinstance(texts, Corpus) else Corpus(texts), stream)
+    chosen = None if layers is None else tuple(layers)
+    settings = ScanSettings(length, chosen, rows, stream=stream, pictures=_reads_beside(model))
     folder = Folder(Path(out))
     with folder.locked():
         work = _Work.begun(folder, model, corpus, limit, settings)
@@ -129,8 +133,8 @@ class _Work:
         """Begin, or resume a stopped scan."""
         found, count = folder.manifest(), None
         if corpus.again:
-            count = sum(1 for _ in islice(corpus.texts(), limit))
-        chunks = chunks_of(islice(corpus.texts(), limit), CHUNK)
+            count = sum(1 for _ in islice(corpus.pairs() if settings.pictures else corpus.texts(), limit))
+        chunks = chunks_of(islice(_entries(corpus, settings), limit), CHUNK)
         first = next(chunks, None)
         if first is None:
             raise UnusableText(f"{corpus.name} has no text; needed: one or more")
@@ -205,7 +209,7 @@ class _Work:
         """Write the tables, mark completion, drop resume data."""
         self.folder.write_state(self.state)
         part = self.state.part
-        for name, table in tables_of(part, self.heads).items():
+        for name, table in tables_of(part, self.heads, pictures=self.worker.settings.pictures).items():
             self.folder.write(*file_of(name, table))
         self.folder.write_manifest({**self.manifest, **self.state.summary, "complete": True})
         self.folder.drop_state()
@@ -219,6 +223,10 @@ def _manifest(
     together = chosen.pop("together")
     if settings.stream is None:  # as in scans from before there were others
         del chosen["stream"]
+    if settings.pictures:
+        chosen["picture"] = corpus.picture
+    else:
+        del chosen["pictures"]
     return {
         "model": {
             "name": origin.model,
@@ -248,6 +256,29 @@ def _check_same(folder: Folder, found: dict[str, Any], wanted: dict[str, Any]) -
             f"{folder.path} is a scan with other {what}{f' ({said})' if said else ''}; two scans can't share a folder: "
             "name another one"
         )
+
+
+def _reads_beside(model: AttentionModel) -> bool:
+    return model.reads is InputKind.BESIDE
+
+
+def _fitting(model: AttentionModel, corpus: Corpus, stream: str | None) -> Corpus:
+    """Return the corpus with its column of images, if the model reads them; refuse what doesn't fit."""
+    if not _reads_beside(model):
+        if corpus.picture is not None:
+            raise UnsupportedModel(f"{model.name} reads no text with an image; leave out picture={corpus.picture!r}")
+        return corpus
+    if stream is not None:
+        raise ScanError(f"a scan of layers without a softmax reads texts alone; leave out stream={stream!r}")
+    in_files = isinstance(corpus.source, str | PathLike)
+    return replace(corpus, picture="picture") if in_files and corpus.picture is None else corpus
+
+
+def _entries(corpus: Corpus, settings: ScanSettings) -> Iterator[str]:
+    """Yield the texts, or entries of texts with images."""
+    if settings.pictures:
+        return (Pictured.of(text, path).entry for text, path in corpus.pairs())
+    return corpus.texts()
 
 
 def _heads(model: AttentionModel, settings: ScanSettings, texts: Sequence[str]) -> Heads:
@@ -288,10 +319,6 @@ def _mixer_heads(model: AttentionModel, settings: ScanSettings, stream: str, tex
 def _check(model: object, engine: str, **numbers: int | None) -> None:
     if not isinstance(model, AttentionModel):
         raise UnsupportedModel(f"scan takes a model from av.load or av.wrap; got {type(model).__name__}")
-    if model.reads is InputKind.BESIDE:
-        raise UnsupportedModel(
-            f"scan takes texts alone, but {model.name} reads texts with images; trace them one by one"
-        )
     if engine not in ENGINES:
         raise UnsupportedModel(f"unknown engine {engine!r}; choose {', '.join(ENGINES)}")
     for name, number in numbers.items():

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from attention_viz.analysis.head_table import COUNT, ERROR
-from attention_viz.analysis.metrics import METRICS, metrics_for
-from attention_viz.analysis.roles import SHARES, role_of, roles_for
+from attention_viz.analysis.metrics import METRICS, metrics_for, metrics_in
+from attention_viz.analysis.roles import ROLES, SHARES, role_of, roles_for
 from attention_viz.corpus.kinds import KINDS
 from attention_viz.corpus.one_text import Heads
 from attention_viz.corpus.part import CorpusPart
+from attention_viz.corpus.pictured import Pictured
+from attention_viz.corpus.regions import RegionSums, table_of_regions
 from attention_viz.corpus.tally import Chosen, Tally
-from attention_viz.trace.kind import MIXER, Unit
+from attention_viz.trace.kind import MIXER, InputKind, Unit
 
 if TYPE_CHECKING:
     import pandas
@@ -28,6 +30,8 @@ LEADING = {
 }  # fmt: skip
 # The tables of a study, which lie beside those of the scan.
 STUDIED = ("silenced", "alike", "written")
+# The table of words that attend to one region, of texts with images.
+REGIONS = "regions"
 DECILES = tuple(range(10, 100, 10))
 # How many texts are shown of each tenth of them: those where a head does least of it tell most of what it is not.
 _OF_TENTH = (2, 2, 2, 1, 1, 1, 1, 1, 1, 1)
@@ -41,8 +45,14 @@ def file_of(name: str, table: "pandas.DataFrame") -> tuple[str, bytes]:
 
 
 def metrics_of(heads: Heads) -> tuple[str, ...]:
-    """Return the metrics of a scan's tables: what only pictures have isn't in them."""
+    """Return the metrics of a scan's tables: what only pictures have is in them if the scan has an image's stream."""
+    if _sees(heads):
+        return metrics_in("softmax")
     return metrics_for(Unit.WORD, "mixer" if _mixes(heads) else "softmax")
+
+
+def _sees(heads: Heads) -> bool:
+    return any(stream == InputKind.PICTURE.value for stream, _, _ in heads)
 
 
 def _mixes(heads: Heads) -> bool:
@@ -55,14 +65,17 @@ def records_of(table: Any) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
 
 
-def tables_of(part: CorpusPart, heads: Heads) -> "dict[str, pandas.DataFrame]":
-    """Return tables by name: "heads", "kinds", "examples", "texts"."""
-    return {
+def tables_of(part: CorpusPart, heads: Heads, *, pictures: bool = False) -> "dict[str, pandas.DataFrame]":
+    """Return tables by name: "heads", "kinds", "examples", "texts"; of texts with images also "regions"."""
+    found = {
         "heads": _heads(part.tally, heads),
         "kinds": _kinds(part.tally, heads),
         "examples": _examples(part.tally, heads),
-        "texts": _texts(part),
+        "texts": _texts(part, pictures=pictures),
     }
+    if pictures:
+        found[REGIONS] = table_of_regions(part.regions or RegionSums.empty(len(heads)), heads)
+    return found
 
 
 def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
@@ -81,7 +94,11 @@ def _heads(tally: Tally, heads: Heads) -> "pandas.DataFrame":
         by_name = dict(zip(METRICS, found, strict=True))
         columns |= {name + ending: by_name[name] for name in metrics_of(heads)}
     columns |= _deciles(tally, metrics_of(heads))
-    return pandas.DataFrame(columns | _roles(tally, roles_for(Unit.WORD, mixes=_mixes(heads))))
+    return pandas.DataFrame(columns | _roles(tally, _roles_of(heads)))
+
+
+def _roles_of(heads: Heads) -> Sequence[str]:
+    return tuple(ROLES) if _sees(heads) else roles_for(Unit.WORD, mixes=_mixes(heads))
 
 
 def _deciles(tally: Tally, names: Sequence[str]) -> dict[str, Any]:
@@ -189,13 +206,22 @@ def _rows(heads: Heads, head: Any, metric: Any, kind: list[str], tenth: Any, ran
     }
 
 
-def _texts(part: CorpusPart) -> "pandas.DataFrame":
+def _texts(part: CorpusPart, *, pictures: bool) -> "pandas.DataFrame":
     import pandas
 
     sample = set(part.tally.sample.tolist())
     numbers = sorted(part.texts)
-    said, by_lot = [part.texts[number] for number in numbers], [number in sample for number in numbers]
-    return pandas.DataFrame({"text": numbers, "said": pandas.Series(said, dtype="str"), "by_lot": by_lot})
+    entries, by_lot = [part.texts[number] for number in numbers], [number in sample for number in numbers]
+    columns = {"said": entries}
+    if pictures:
+        several = [Pictured.of_entry(one) for one in entries]
+        columns = {
+            "said": [one.text for one in several],
+            "picture": [one.path for one in several],
+            "picture_sha256": [one.sha256 for one in several],
+        }
+    texts = {name: pandas.Series(column, dtype="str") for name, column in columns.items()}
+    return pandas.DataFrame({"text": numbers, **texts, "by_lot": by_lot})
 
 
 def _places(heads: Heads) -> dict[str, list[Any]]:

@@ -1,16 +1,19 @@
 """Work on one chunk: run, measure and sum its texts."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from attention_viz.corpus.one_text import OneText, one_text
 from attention_viz.corpus.part import CorpusPart
+from attention_viz.corpus.pictured import Pictured
+from attention_viz.corpus.regions import RegionSums
 from attention_viz.corpus.tally import Tally
-from attention_viz.errors import UnsupportedModel, UnusableText
+from attention_viz.errors import TextTooLong, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.text import InputRow, read
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation.numerics import REORDERED
@@ -33,6 +36,7 @@ class ScanSettings:
         rows: most queries per text; None for all, or 256 of a very long one.
         together: whether to batch.
         stream: the only measured stream, without a softmax; None for all attention.
+        pictures: whether each text has an image.
     """
 
     length: int
@@ -40,6 +44,7 @@ class ScanSettings:
     rows: int | None = None
     together: bool = True
     stream: str | None = None
+    pictures: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Worker:
 
     def run(self, start: int, texts: Sequence[str]) -> CorpusPart:
         """Return the sums of one chunk."""
+        if self.settings.pictures:
+            return self._run_beside(start, texts)
         read, cut = self.read_all(start, texts)
         found = dict[int, OneText]()
         for batch in self._batches(read):
@@ -77,11 +84,39 @@ class Worker:
             with self.measuring:
                 for one, trace in zip(batch, traces, strict=True):
                     found[one.number] = one_text(trace, self.settings.rows, self.settings.stream)
+        return self._summed(read, found, len(texts), cut)
+
+    def _run_beside(self, start: int, entries: Sequence[str]) -> CorpusPart:
+        """Return the sums of a chunk of texts with images, one at a time."""
+        read, cut, regions = list[_Read](), 0, RegionSums.empty(self.heads)
+        found = dict[int, OneText]()
+        for number, entry in enumerate(entries, start):
+            try:
+                one, trace, shorter = self._beside(number, entry)
+            except (UnusableText, UnusablePicture, TextTooLong):
+                continue
+            with self.measuring:
+                found[number] = one_text(trace, self.settings.rows)
+                own = RegionSums.of(trace, trace.attention_streams)
+            regions = regions.and_then(own.in_text(number))
+            read.append(one)
+            cut += shorter
+        return replace(self._summed(read, found, len(entries), cut), regions=regions)
+
+    def _beside(self, number: int, entry: str) -> tuple[_Read, Trace, bool]:
+        """Return one text with its image as read, its run, and whether the text was cut."""
+        one = Pictured.of_entry(entry)
+        text, reading = self.read(one.text)
+        one.check()
+        trace = self.model.trace(text, picture=Picture(one.path), layers=self.settings.layers)
+        return _Read(number, one._replace(text=text).entry, reading), trace, len(text) < len(one.text)
+
+    def _summed(self, read: Sequence[_Read], found: Mapping[int, OneText], count: int, cut: int) -> CorpusPart:
         numbers = [one.number for one in read]
         tally = Tally.of(numbers, [found[number] for number in numbers]) if read else Tally.empty(self.heads)
         tokens = sum(one.tokens for one in read)
         said = {one.number: one.text for one in read}
-        own = CorpusPart(tally, said, len(texts), cut, len(texts) - len(read), tokens)
+        own = CorpusPart(tally, said, count, cut, count - len(read), tokens)
         return CorpusPart.empty(self.heads).and_then(own)
 
     def read_all(self, start: int, texts: Sequence[str]) -> tuple[list[_Read], int]:
@@ -120,6 +155,9 @@ class Worker:
 
     def runs(self, texts: Sequence[str]) -> Iterator[Trace]:
         """Yield texts' runs in order, a few at a time, without empty ones."""
+        if self.settings.pictures:
+            yield from (self._beside(number, entry)[1] for number, entry in enumerate(texts))
+            return
         for start in range(0, len(texts), _TEXTS):
             read = self.read_all(start, texts[start : start + _TEXTS])[0]
             found = {
@@ -147,8 +185,8 @@ class Worker:
 
 def runs_together(model: AttentionModel, settings: ScanSettings, texts: Sequence[str]) -> bool:
     """Return whether batching preserves weights; encoder-decoders generate one by one."""
-    # A batch records no layers without a softmax.
-    if not model.fills_up or settings.stream is not None:
+    # A batch records no layers without a softmax, and reads no images.
+    if not model.fills_up or settings.stream is not None or settings.pictures:
         return False
     worker = Worker(model, settings, 0)
     read = [one.text for one in worker.read_all(0, texts)[0]]

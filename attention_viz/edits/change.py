@@ -43,7 +43,7 @@ class Change:
     Attributes:
         layer: None for all.
         head: from 0; None for all.
-        stream: "encoder", "decoder", "cross" or "mixer"; None for the only one.
+        stream: "encoder", "decoder", "cross", "picture", "sound" or "mixer"; None for the only one.
         detail: a number, or (query, key) from 0; None for none.
     """
 

@@ -32,7 +32,7 @@ MOST = 20
 
 _PART = re.compile(r"([a-z]+)(?::([^@]*))?(?:@(.+))?")
 _PLACE = re.compile(
-    r"(?P<stream>encoder|decoder|cross|mixer(?: [2-9])?)?"
+    r"(?P<stream>encoder|decoder|cross|picture|sound|mixer(?: [2-9])?)?"
     r"(?:(?(stream)\.)(?P<layer>[0-9]{1,4})(?:\.(?P<head>[0-9]{1,4}))?)?"
 )
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from attention_viz.edits.change import Cell, Change, Spell, stream_of
-from attention_viz.trace.spelling import ordinal
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -77,12 +76,7 @@ def _several(change: Change, trace: "Trace") -> str:
 def _token(tokens: "Tokens", position: int, spell: Spell) -> str:
     if position >= len(tokens):
         return f"position {position}"
-    if (placed := tokens.placed_at(position)) is not None:
-        return placed
-    words = [token.lower() for token in tokens.texts]
-    which = words[: position + 1].count(words[position])
-    repeated = f"the {ordinal(which)} " if words.count(words[position]) > 1 else ""
-    return f"{repeated}“{spell(tokens.written[position])}”"
+    return tokens.placed_at(position) or f"“{spell(tokens.names[position])}”"
 
 
 def is_eviction(edit: str) -> bool:

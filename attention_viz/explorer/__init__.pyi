@@ -13,6 +13,7 @@ from .source import compare_source as compare_source
 from .source import component_source as component_source
 from .source import course_source as course_source
 from .source import drawer_source as drawer_source
+from .source import drawing_source as drawing_source
 from .source import effect_source as effect_source
 from .source import masks_source as masks_source
 from .source import packet_source as packet_source

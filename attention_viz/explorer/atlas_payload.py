@@ -215,4 +215,4 @@ def _names(tokens: "Tokens") -> list[str]:
 
     first = starts(len(tokens))
     every = "" if len(first) == len(tokens) else " …"
-    return [shortened(tokens.written[place], 12) + every for place in first]
+    return [shortened(tokens.names[place], 12) + every for place in first]

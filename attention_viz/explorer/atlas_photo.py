@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from attention_viz.analysis.places import patch_grid, patches_beside_words
+from attention_viz.analysis.words import token_named
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def pack_photo(
     word: str | None = None
     if patches_beside_words(tokens):
         summary = tokens.counted[-1]
-        word = f"“{tokens.written[summary]}”"
+        word = token_named(tokens, summary)
     else:
         summary = next((at for at, special in enumerate(tokens.special) if special), middle)
     queries, levels, tops = list[int](), list[bytes](), list[float]()

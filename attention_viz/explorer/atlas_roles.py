@@ -84,11 +84,11 @@ def resting_words(trace: "Trace", stream: str) -> str:
     real = [place for place in range(len(keys)) if not keys.padding[place]]
     first = real[:1] if looks_back(trace, stream) else []
     resting = [place for place in real if keys.special[place] or place in first]
-    names = list(dict.fromkeys(shortened(keys.written[place], 12) for place in resting))
+    names = list(dict.fromkeys(shortened(keys.names[place], 12) for place in resting))
     if len(names) > _NAMED:
         return "special tokens"
-    quoted = {shortened(keys.written[place], 12) for place in resting if not keys.special[place]}
-    return " and ".join(f"“{name.strip(' ·')}”" if name in quoted else name for name in names)
+    quoted = {shortened(keys.names[place], 12) for place in resting if not keys.special[place]}
+    return " and ".join(f"“{name}”" if name in quoted else name for name in names)
 
 
 def _asks(name: str, unit: Unit, resting: str) -> str:

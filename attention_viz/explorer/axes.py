@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
+from attention_viz.explorer.seen import on_film
 from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ class PackedAxes:
         self.entries: list[dict[str, Any]] = []
         self._generated = generated
 
-    def add(self, tokens: "Tokens") -> int:
-        """Return an axis's number, packing it if new."""
+    def add(self, tokens: "Tokens", stream: str) -> int:
+        """Return an axis's number, packing it if new; an image's own stream has no generated tokens."""
         entry: dict[str, Any] = {
             "labels": list(tokens.labels),
             "special": places_of(tokens.special),
@@ -37,7 +38,7 @@ class PackedAxes:
             entry["characters"] = [[one.text, one.first, list(one.counts)] for one in cut]
         if 1 in tokens.sentence:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
-        if self._generated:
+        if self._generated and stream != "picture":
             entry["generated"] = list(range(max(0, len(tokens) - self._generated), len(tokens)))
         if tokens.placed:
             entry["place"] = [None if place is None else list(place) for place in tokens.place]
@@ -60,7 +61,8 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
-    """Return the tokens; frames after a sound's end become special."""
+    """Return the tokens, a video's with places on its film; frames after a sound's end become special."""
+    tokens = on_film(trace, tokens)
     past = after_the_sound(trace.seen, tokens)
     if not any(past):
         return tokens
@@ -69,5 +71,5 @@ def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
 
 
 def generated_by(trace: "Trace") -> int:
-    """Count a decoder's generated tokens; 0 for an encoder–decoder, which has another axis."""
-    return trace.provenance.generated if trace.attention_streams == ("decoder",) else 0
+    """Count a text's generated tokens; 0 for an encoder–decoder, which has another axis."""
+    return 0 if "cross" in trace.attention_streams else trace.provenance.generated

@@ -11,6 +11,9 @@ from attention_viz.errors import ShapeError
 from attention_viz.explorer.packet import Packet
 from attention_viz.views.style.wording import weight_text
 
+# How a matrix's numbers become colours.
+Scale = Literal["weight", "size", "signed", "mixed"]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -40,7 +43,7 @@ class Grid:
     row_title: str = ""
     column_title: str = ""
     colours: bool = True
-    scale: Literal["weight", "size", "signed", "mixed"] = "weight"
+    scale: Scale = "weight"
     largest: float | None = None
     blocked: Any = None
     chosen: tuple[int, int] | None = None

@@ -3,6 +3,7 @@
 The arrays are rows of float32, (row, key) per side: NaN for a token that this text lacks, infinity for a blocked cell.
 """
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import numpy
 from jaxtyping import Bool, Float
 
 from attention_viz.explorer.packet import Packet
-from attention_viz.trace.spelling import number_repeats, set_apart
+from attention_viz.trace.spelling import set_apart
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,10 +50,15 @@ def pack_compare(
     claims: Mapping[int, tuple[Sequence[tuple[str, str]], tuple[int | None, int | None]]],
     sides: tuple[ComparedSide, ComparedSide],
     *,
+    where: str = "",
     predicts: bool = False,
     distances: HeadDistances | None = None,
 ) -> bytes:
-    """Pack the rows at these places with their sentences; equal inputs give equal bytes."""
+    """Pack the rows at these places with their sentences, none if the browser writes them; equal inputs, equal bytes.
+
+    Args:
+        where: the second side, as a sentence about it begins.
+    """
     packet = Packet()
     planes = [packet.add_numbers(_rows(comparison, which, rows)) for which in (0, 1)]
     queries, keys = (paired_names(comparison, role) for role in ("query", "key"))
@@ -64,7 +70,8 @@ def pack_compare(
         "keys": keys,
         "pictures": _pictures(comparison, packet),
         "rows": list(rows),
-        "claims": [{"parts": claims[at][0], "keys": claims[at][1]} for at in rows],
+        "claims": [{"parts": claims[at][0], "keys": claims[at][1]} for at in rows if at in claims],
+        "where": where,
         "planes": planes,
         "signed": mixes,
         "turned": _is_turned(comparison),
@@ -77,7 +84,7 @@ def pack_compare(
 def _pictures(comparison: "Comparison", packet: Packet) -> list[dict[str, Any]] | None:
     """Pack both images with the places of their patches among the keys; None if a side has none."""
     # Without torch until there is a trace.
-    from attention_viz.analysis.places import patch_grid
+    from attention_viz.analysis.places import patch_grid, patches_beside_words
 
     found = list[dict[str, Any]]()
     for side, places in ((comparison.one, comparison.keys.one), (comparison.other, comparison.keys.other)):
@@ -91,9 +98,18 @@ def _pictures(comparison: "Comparison", packet: Packet) -> list[dict[str, Any]] 
                 **{"rows": high, "columns": wide, "at": packet.add(picture.contiguous().numpy().tobytes())},
                 **{"down": grid.shape[0], "across": grid.shape[1]},
                 "places": [place_of.get(at, -1) for at in grid.flatten().tolist()],
+                "joint": bool(patches_beside_words(keys)),
             }
         )
     return found
+
+
+def head_rows(one: "Float[Tensor, 'head key']", other: "Float[Tensor, 'head key']") -> str:
+    """Return one query's rows of all heads, first side before second, as float32 in base64; "" if too many."""
+    if one.numel() + other.numel() > MOST_WEIGHTS:
+        return ""
+    rows = numpy.concatenate([side.float().numpy() for side in (one, other)])
+    return base64.b64encode(rows.astype("<f4").tobytes()).decode()
 
 
 def rows_sent(comparison: "Comparison", wanted: Sequence[int]) -> list[int]:
@@ -124,7 +140,7 @@ def paired_names(comparison: "Comparison", role: str) -> list[list[str | None]]:
     """Return each place's token in both texts, None if missing, repeated ones numbered."""
     axis: AlignedAxis = comparison.queries if role == "query" else comparison.keys
     both = [_tokens(side, role) for side in (comparison.one, comparison.other)]
-    names, plain = [numbered(tokens) for tokens in both], [_labels(tokens.said) for tokens in both]
+    names, plain = [numbered(tokens) for tokens in both], [_labels(tokens.written) for tokens in both]
     found = list[list[str | None]]()
     for place, pair in enumerate(zip(axis.one, axis.other, strict=True)):
         named = [None if at is None else own[at] for own, at in zip(names, pair, strict=True)]
@@ -143,7 +159,7 @@ def _tokens(side: "Side", role: str) -> "Tokens":
 
 def numbered(tokens: "Tokens") -> list[str]:
     """Return tokens as labels, repeated ones numbered."""
-    return _labels(number_repeats(tokens.said))
+    return _labels(tokens.names)
 
 
 def _labels(names: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ from attention_viz.analysis.signed import mixer_of, open_cells
 from attention_viz.edits.effects import moved_output, moved_weight
 from attention_viz.explorer.axes import packed_layers, places_of
 from attention_viz.explorer.packet import Packet
+from attention_viz.trace.spelling import set_apart
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -131,7 +132,7 @@ def run_of(
         "open": written_bits(_allowed(after, stream, layer)[head]),
         "heads": moved.heads,
         "outputs": moved.outputs,
-        "said": list(said.written),
+        "said": list(map(set_apart, said.names)),
         "cosine": moved.cosine,
         "likelier": [[one.token, *(float(f"{number:.6g}") for number in (one.before, one.after))] for one in likelier],
     }
@@ -186,7 +187,7 @@ def _allowed(trace: "Trace", stream: str, layer: int) -> Bool[numpy.ndarray, "he
 
 def _axis(tokens: "Tokens") -> dict[str, Any]:
     return {
-        "tokens": list(tokens.written),
+        "tokens": list(map(set_apart, tokens.names)),
         "placed": [tokens.placed_at(at) for at in range(len(tokens))] if tokens.placed else None,
         "special": places_of(tokens.special),
         "padding": places_of(tokens.padding),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Literal
 
+from attention_viz.analysis.measured import word_stream
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
@@ -145,7 +146,8 @@ def explore(
 
     Args:
         trace: the trace, with all its streams, layers and heads.
-        stream: the stream to open on; by default the first. "mixer" has the layers without a softmax.
+        stream: the stream to open on; by default the first, or the words' beside an image. "mixer" has the layers
+            without a softmax.
         layer: the layer to open on; by default the first kept one.
         head: the head to open on.
         theme: "light", "dark", or "auto" for the reader's system setting.
@@ -161,7 +163,7 @@ def explore(
     """
     if theme not in _THEMES:
         raise ValueError(f"unknown theme {theme!r}; choose {', '.join(_THEMES)}")
-    stream = trace.stream(stream or trace.streams[0])
+    stream = trace.stream(stream or word_stream(trace))
     # A table's index has whole numbers of numpy's, which JSON knows nothing of.
     layer, head = trace.layer_numbers(stream)[0] if layer is None else int(layer), int(head)
     call = trace.attention(layer, stream)

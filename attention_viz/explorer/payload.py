@@ -89,8 +89,8 @@ def pack(
     streams: list[dict[str, Any]] = [
         {
             "name": stream,
-            "queries": axes.add(in_sight(trace, trace.query_tokens(stream))),
-            "keys": axes.add(in_sight(trace, trace.key_tokens(stream))),
+            "queries": axes.add(in_sight(trace, trace.query_tokens(stream)), stream),
+            "keys": axes.add(in_sight(trace, trace.key_tokens(stream)), stream),
             **_layers(trace, stream, terms, packet, masks, report),
         }
         for stream in trace.attention_streams
@@ -204,7 +204,7 @@ def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes, *, h
         ]
         if not entries:
             continue
-        place = axes.add(tokens)
+        place = axes.add(tokens, stream)
         found.append(
             {
                 "name": stream,

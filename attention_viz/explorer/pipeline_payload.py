@@ -17,6 +17,10 @@ from attention_viz.explorer.axes import PackedAxes, generated_by
 from attention_viz.explorer.packet import Packet
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.head import OpenHead
+from attention_viz.steps.mixer_rows import reached, stages_of
+from attention_viz.steps.mixer_steps import mixer_steps_of
+from attention_viz.steps.mixing import MixerHead
+from attention_viz.steps.pair import LETTERS
 from attention_viz.steps.steps import steps_of
 
 # A text of so many keys has a lane for each; of a longer one the heaviest have one, and one is for all others.
@@ -28,10 +32,14 @@ MOST_NUMBERS = 60_000
 
 # What is sent of a row, by the names of the steps; each as wide as there are keys.
 _ROWS = ("scores", "scaled", "softcapped", "biased")
+# The same of a layer without a softmax: its weights, and most stages with their factors.
+_MIXED_ROWS = 8
 
 
-def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
-    """Pack a head at a pair; equal heads and rows give equal bytes."""
+def pack_pipeline(opened: OpenHead | MixerHead, query: int, key: int) -> bytes:
+    """Pack a head or channel at a pair; equal ones and rows give equal bytes."""
+    if isinstance(opened, MixerHead):
+        return _pack_mixer(opened, query, key)
     call = opened.attention
     keys, queries = call.shape[-1], rows_shown(opened, query)
     whole = len(queries) == call.shape[0]
@@ -46,20 +54,22 @@ def pack_pipeline(opened: OpenHead, query: int, key: int) -> bytes:
     return packed(header, arrays)
 
 
-def rows_shown(opened: OpenHead, query: int) -> list[int]:
+def rows_shown(opened: OpenHead | MixerHead, query: int) -> list[int]:
     """Return the rows that are sent: a short text's all, else the chosen one."""
-    count, keys = opened.attention.shape
-    wide = (len(_ROWS) + len(opened.entry.bias_parts)) * keys + 4 * STRIP
-    wide += opened.heads * opened.attention.value.shape[-1]
+    call = opened.mixer if isinstance(opened, MixerHead) else opened.attention
+    count, keys = call.shape
+    each = _MIXED_ROWS if isinstance(opened, MixerHead) else len(_ROWS) + len(opened.entry.bias_parts)
+    wide = each * keys + 4 * STRIP + opened.heads * call.value.shape[-1]
     return list(range(count)) if count * wide <= MOST_NUMBERS else [query]
 
 
-def rest_id(opened: OpenHead) -> str:
+def rest_id(opened: OpenHead | MixerHead) -> str:
     """Return the name of a layer's rest: equal for all of its heads, another for another model, text or edit."""
     trace = opened.trace
     told = blake2b(repr((trace.provenance.model, trace.provenance.edits)).encode(), digest_size=16)
+    own = opened.entry.mixer.value if isinstance(opened, MixerHead) else opened.entry.attention.query
     # The output depends on everything that a layer reads, such as an encoder's text.
-    for numbers in (opened.entry.attention.query, trace.output):
+    for numbers in (own, trace.output):
         told.update(numbers.detach().float().cpu().contiguous().numpy().tobytes())
     return f"{opened.stream} {opened.layer} {told.hexdigest()}"
 
@@ -75,7 +85,8 @@ def _header(opened: OpenHead) -> dict[str, Any]:
     trace, call = opened.trace, opened.attention
     entering = {side: opened.entering(side) for side in ("query", "key")}
     axes = PackedAxes(generated_by(trace))
-    query_axis, key_axis = axes.add(trace.query_tokens(opened.stream)), axes.add(trace.key_tokens(opened.stream))
+    stream = opened.stream
+    query_axis, key_axis = (axes.add(one(stream), stream) for one in (trace.query_tokens, trace.key_tokens))
     return {
         "stream": opened.stream,
         "layer": opened.layer,
@@ -118,6 +129,66 @@ def _arrays(opened: OpenHead, queries: list[int], keys: list[int]) -> dict[str, 
         "joined": None if joined is None else pooled(joined),
         "adds": None if joined is None or adds is None else pooled(adds),
         "adding": None if joined is None or adds is None else _adding(adds, joined),
+    }
+
+
+def _pack_mixer(opened: MixerHead, query: int, key: int) -> bytes:
+    """Pack a head or channel of a layer without a softmax; `masked` has its row's first stage."""
+    call, queries = opened.mixer, rows_shown(opened, query)
+    keys, whole = call.shape[-1], len(queries) == call.shape[-2]
+    weights, stages = call.rows(queries).weights, stages_of(opened, queries)
+    shown = list(range(keys)) if whole else shown_keys(weights[0].abs(), key)
+    arrays: dict[str, Tensor | None] = {
+        "query": call.query.expand(call.shape[-2], -1)[queries] if opened.has_vectors else None,
+        "key": call.key.expand(keys, -1)[shown] if opened.has_vectors else None,
+        "value": call.value[shown],
+        "masked": stages[0].values.masked_fill(~reached(opened, queries), -torch.inf),
+        "weights": weights,
+        "output": call.output[queries],
+        "heads": side_by_side(opened.entry.mixer.rows(queries).output),
+        **{f"stage {one.name}": one.values for one in stages},
+        **{f"factor {one.name}": one.factor for one in stages},
+    }
+    if not whole:
+        others = torch.ones(keys, dtype=torch.bool)
+        others[shown] = False
+        arrays["rest"] = weights[:, others].float() @ call.value[others].float()
+    letters = LETTERS.get(call.kind, {})
+    mixer = {
+        "kind": call.kind,
+        "per": call.per,
+        "causal": call.is_causal,
+        "convolved": opened.entry.convolved,
+        "letters": [letters.get("query", "q"), letters.get("key", "k")],
+        "stages": [[one.name, one.label, one.says, one.sign] for one in stages],
+    }
+    header = _mixer_header(opened) | {"mixer": mixer, "whole": whole, "queries": queries, "keys": shown}
+    return packed(header, arrays)
+
+
+def _mixer_header(opened: MixerHead) -> dict[str, Any]:
+    trace, call = opened.trace, opened.mixer
+    axes = PackedAxes(generated_by(trace))
+    stream = opened.stream
+    query_axis, key_axis = (axes.add(one(stream), stream) for one in (trace.query_tokens, trace.key_tokens))
+    return {
+        "stream": opened.stream,
+        "layer": opened.layer,
+        "head": opened.head,
+        "heads": opened.heads,
+        "d_k": call.query.shape[-1] if opened.has_vectors else 0,
+        "d_v": call.value.shape[-1],
+        "d_model": None,
+        "known": [],
+        "widths": {"query": None, "key": None},
+        "scale": call.scale,
+        "softcap": None,
+        "parts": [],
+        "sink": None,
+        "steps": [[name, step.label] for name, step in mixer_steps_of(opened).items()],
+        "axes": axes.entries,
+        "axis": {"query": query_axis, "key": key_axis},
+        "rest": rest_id(opened),
     }
 
 

@@ -17,7 +17,7 @@ from attention_viz.circuits.layers.layer_flow import LayerFlow
 from attention_viz.explorer.packet import Packet
 from attention_viz.explorer.pipeline_payload import packed, pooled
 
-_WORDS = {"attention": "heads joined", "other attention": "other attention"}
+_WORDS = {"attention": "heads joined", "other attention": "other attention", "mixer": "mixer’s output"}
 
 
 @dataclass(frozen=True)

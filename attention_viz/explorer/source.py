@@ -43,6 +43,7 @@ __all__ = [
     "component_source",
     "course_source",
     "drawer_source",
+    "drawing_source",
     "effect_source",
     "masks_source",
     "packet_source",
@@ -156,6 +157,12 @@ def prediction_source() -> tuple[str, str, str]:
     """Return a course question, guessed on its answer bars."""
     html = '<div class="av-explorer av-lesson" data-testid="prediction"></div>\n'
     return html, style_sheet() + _read("lesson/lesson.css"), script("lesson/predict.js")
+
+
+def drawing_source() -> tuple[str, str, str]:
+    """Return the sheet to draw shapes on."""
+    html = '<div class="av-explorer av-drawing" data-testid="drawing"></div>\n'
+    return html, style_sheet() + _read("drawing/drawing.css"), script("drawing/drawing.js")
 
 
 def present_source() -> tuple[str, str, str]:

@@ -1,10 +1,12 @@
 """A number's contributions for the Why page."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.explorer.packet import Packet, read_packet
+from attention_viz.explorer.seen import pictures_beside
+from attention_viz.trace.kind import Unit
 
 if TYPE_CHECKING:
     import pandas
@@ -12,12 +14,13 @@ if TYPE_CHECKING:
 
     from attention_viz.circuits.asked import Score
     from attention_viz.circuits.layers.first_layer import SplitScores
-    from attention_viz.trace.kind import Unit
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
 # So many heads are listed, and of each head so many words that it took something from.
 _LISTED, _SOURCES = 10, 40
+# So many beside images, whose patches are drawn in them.
+_PATCHES = 256
 # So many lines of a group are shown one by one; the others as one.
 _LINES = 5
 # Rows of parts that carry values between positions, and the name of those without a softmax.
@@ -83,14 +86,15 @@ def pack_why(
     written = _heads(rows, side, streams)
     taken = [row for row in _rows(fetched) if row["side"] == side and row["stream"] in streams]
     queries, keys = trace.query_tokens(streams[0]), trace.key_tokens(streams[0])
-    units = {"query": queries.unit, "key": keys.unit}
-    unit = units["key" if side == "key" else "query"]
+    seen = pictures_beside(trace, keys)
+    units = {"query": queries.unit, "key": keys.unit} if seen is None else {"query": Unit.WORD, "key": Unit.WORD}
+    unit = (keys if side == "key" else queries).units[at]
     mlps = _sums((row["layer"], row["contribution"]) for row in rows if row["kind"] == "mlp")
     # A row for each layer of the model: those without attention have no heads, and may have an MLP.
     kinds = _kinds(trace, streams)
     layers = range(1 + max([*kinds, *(layer for layer in mlps if layer is not None)]))
     heads = [kinds[layer][1] if layer in kinds else 0 for layer in layers]
-    sources, sizes = _sources(trace, streams, at, taken)
+    sources, sizes, over = _sources(trace, streams, at, taken, seen["boxes"] if seen else ())
     header = {
         "more": question.more,
         "less": question.less,
@@ -116,6 +120,7 @@ def pack_why(
         "sizes": sizes,
         "listed": [list(head[:2]) for head in largest_heads(table, side, streams=streams)],
         "split": split,
+        "seen": None if seen is None else seen | {"over": over},
     }
     packet = Packet()
     # Names the number: what is told of it later is shown with no other.
@@ -239,9 +244,9 @@ def _by_word(taken: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _sources(
-    trace: "Trace", streams: Sequence[str], at: int, taken: Sequence[Mapping[str, Any]]
-) -> tuple[dict[str, list[list[float | None]]], dict[str, float]]:
-    """Return each head's main source words: position, weight, contribution; and Σ|·| of signed rows.
+    trace: "Trace", streams: Sequence[str], at: int, taken: Sequence[Mapping[str, Any]], seen: Collection[int]
+) -> tuple[dict[str, list[list[float | None]]], dict[str, float], dict[str, tuple[float, float]]]:
+    """Return each head's main source words: position, weight, contribution; Σ|·| of signed rows; and sums over images.
 
     All channels of a layer have the part of what arrives from each word in the place of a weight.
     """
@@ -250,14 +255,17 @@ def _sources(
         by_head.setdefault((row["layer"], row["head"] or 0), {})[row["source"]] = row["contribution"]
     found: dict[str, list[list[float | None]]] = {}
     sizes: dict[str, float] = {}
+    over: dict[str, tuple[float, float]] = {}
+    most = _PATCHES if seen else _SOURCES
     for (layer, head), numbers in by_head.items():
         name, row = f"{layer} {head}", _row(trace, stream_of(trace, streams, layer), layer, head, at)
         weights: list[float] = row.tolist()
         best = sorted(range(len(weights)), key=lambda key: -max(abs(weights[key]), abs(numbers.get(key, 0.0))))
-        found[name] = [[key, round(weights[key], 4), _rounded(numbers.get(key))] for key in sorted(best[:_SOURCES])]
+        found[name] = [[key, round(weights[key], 4), _rounded(numbers.get(key))] for key in sorted(best[:most])]
+        over[name] = sum(weights[key] for key in seen), sum(numbers.get(key, 0.0) for key in seen)
         if stream_of(trace, streams, layer) in trace.mixers:
             sizes[name] = _rounded(float(row.abs().sum())) or 1.0
-    return found, sizes
+    return found, sizes, over
 
 
 def _row(trace: "Trace", stream: str, layer: int, head: int, at: int) -> "Tensor":
@@ -273,13 +281,14 @@ def _row(trace: "Trace", stream: str, layer: int, head: int, at: int) -> "Tensor
 
 
 def _words(tokens: "Tokens") -> list[str]:
-    from attention_viz.trace.spelling import CONTINUES, SPACE
+    from attention_viz.trace.spelling import set_apart
 
-    return [word.strip(f"{SPACE}{CONTINUES}") or word for word in tokens.said]
+    return list(map(set_apart, tokens.names))
 
 
 def _specials(tokens: "Tokens") -> list[int]:
-    return [at for at, special in enumerate(tokens.special) if special]
+    """Return the positions that aren't quoted: special tokens, and patches beside words."""
+    return [at for at, special in enumerate(tokens.special) if special or at in tokens.patches]
 
 
 def _rounded(number: float | None) -> float | None:

@@ -155,4 +155,4 @@ class Twice:
 
     def name(self, position: int) -> str:
         """Shorten a token for a sentence."""
-        return in_words(self.trace.query_tokens().written[position])
+        return in_words(self.trace.query_tokens().names[position])

@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 from attention_viz.edits.edit import Edit
 from attention_viz.lesson.words import telling
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import ThemeName
@@ -75,6 +76,11 @@ class Scene:
     def words(self) -> tuple[str, ...]:
         """The sentence's words as our module splits them."""
         return split_words(self.text)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its words, repeated ones numbered."""
+        return tuple(number_repeats(self.words))
 
     @property
     def asking(self) -> int:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import SupportsFloat
 
-from attention_viz.trace.spelling import number_repeats, set_apart
+from attention_viz.trace.spelling import number_repeats, set_apart, weight_text
 from attention_viz.views.style.wording import one_line, with_minus
 
 # Other signs that people type for a minus.
@@ -57,6 +57,11 @@ def signed(number: float, digits: int = 3) -> str:
 def signs(digits: int = 3, /, **numbers: SupportsFloat) -> dict[str, str]:
     """Write numbers by name, as `signed` does."""
     return {name: signed(float(number), digits) for name, number in numbers.items()}
+
+
+def weight_texts(**numbers: SupportsFloat) -> dict[str, str]:
+    """Write weights and other shares by name, as `weight_text` does."""
+    return {name: weight_text(float(number)) for name, number in numbers.items()}
 
 
 def texts(**values: object) -> dict[str, str]:

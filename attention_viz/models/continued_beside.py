@@ -123,7 +123,9 @@ class _Continued:
         """Return the trace's placeholders with their measured rectangles."""
         regions = trace.query_tokens(trace.streams[-1]).regions
         marks = tuple(marks_in(self.parts.inputs.model, inputs[IDS]))
-        return Placeholders(marks, tuple(regions[at] for at in marks))
+        images, heard = 1 + len(trace.seen.others), trace.seen.sound is not None
+        tower = trace.query_tokens("picture").regions if "picture" in trace.streams else ()
+        return Placeholders(marks, tuple(regions[at] for at in marks), "", tower, images, heard)
 
 
 def _lengthened(name: str, tensor: Tensor, like: torch.Size, chosen: int, kind: int) -> Tensor:

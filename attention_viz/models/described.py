@@ -59,7 +59,7 @@ class DescribedModel(Model):
     @property
     def why_alone(self) -> str:
         """Why it can't read an image beside the text; empty if nothing prevents it."""
-        return self._parts.why_alone
+        return self.facts.why_alone
 
     @property
     def origin(self) -> Provenance:

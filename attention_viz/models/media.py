@@ -7,12 +7,21 @@ from typing import cast
 from torch import Tensor
 
 from attention_viz.edits.edit import Edit
-from attention_viz.errors import ShapeError, TextTooLong, UnsupportedModel, UnusablePicture, UnusableText, UnusableVideo
+from attention_viz.errors import (
+    ShapeError,
+    TextTooLong,
+    UnsupportedModel,
+    UnusablePicture,
+    UnusableSound,
+    UnusableText,
+    UnusableVideo,
+)
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import CLASSES, InputField, Medium
+from attention_viz.inputs.media.readers import CLASSES, SPEECH, InputField, Medium
 from attention_viz.inputs.media.remade import VIDEO
+from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import InputRow, read_target
 from attention_viz.models.encoder_decoder import Answering
@@ -30,7 +39,7 @@ from attention_viz.trace.trace_data import attach, behind
 
 # What a model may read instead of a text, and beside one.
 Thing = Medium | Beside | Mapping[str, Tensor]
-BesideText = Picture | Sequence[Picture] | Video | None
+BesideText = Picture | Sequence[Picture] | Video | Sound | None
 
 
 def check_reads_text(parts: ModelParts) -> None:
@@ -76,7 +85,7 @@ def trace_tensors(
     if not isinstance(parts.reader, BesideReader):
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
-    placed = ("an image", "a video") if VIDEO in tensors else ("an image",)
+    placed = ("an image", "a video") if VIDEO in tensors else ("audio",) if {*SPEECH} & {*tensors} else ("an image",)
     ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=placed)
     tensors = {name: one for name, one in {**tensors, "input_ids": ids}.items() if one is not None}
     wrong = next((name for name, one in tensors.items() if not isinstance(one, Tensor)), None)
@@ -86,8 +95,16 @@ def trace_tensors(
     return _traced(parts, None, parts.reader.of_tensors(named), None, edits, keep)
 
 
-def one_or_several(picture: Picture | None, pictures: "Sequence[Picture] | None", video: Video | None) -> BesideText:
-    """Return the image, the images or the video beside a text."""
+def one_or_several(
+    picture: Picture | None, pictures: "Sequence[Picture] | None", video: Video | None, sound: Sound | None = None
+) -> BesideText:
+    """Return the image, the images, the video or the audio beside a text."""
+    if sound is not None:
+        if any(one is not None for one in (picture, pictures, video)):
+            raise UnusableSound("pass images, video= or sound= beside a text, only one of them")
+        if not isinstance(sound, Sound):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise UnusableSound(f"sound= takes av.Sound(path); got {type(sound).__name__}")
+        return sound
     if video is not None:
         if picture is not None or pictures is not None:
             raise UnusableVideo("pass images or video= beside a text, not both")
@@ -105,10 +122,11 @@ def _thing(shown: "str | Messages | Thing", pictures: BesideText, *, chat: bool)
     """Return an input, with the images or the video beside a text."""
     if isinstance(pictures, Video):
         return Beside.of_video(shown, pictures, chat=chat)
+    if isinstance(pictures, Sound):
+        return Beside.of_sound(shown, pictures, chat=chat)
     if pictures is None and not isinstance(shown, str | list | tuple):
         return cast("Thing", shown)
-    several = isinstance(pictures, list | tuple)
-    return Beside.of(shown, None if several else pictures, pictures if several else (), chat=chat)
+    return Beside.of(shown, pictures, chat=chat)
 
 
 def _traced(
@@ -142,6 +160,7 @@ def _placeholders(parts: ModelParts, given: InputField) -> Placeholders:
     count, limit = given.tensors["input_ids"].shape[1], parts.inputs.limit
     if limit is not None and count > limit:
         beside = "video" if given.remade is not None and given.remade.times else "images"
+        beside = "audio" if given.seen.sound is not None else beside
         raise TextTooLong(parts.name, count, limit, f"text with its {beside}")
     return parts.laid_out.placeholders(parts.tracer.runner, given)
 
@@ -151,10 +170,15 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
         raise UnusableVideo(f"{parts.name} reads no video alone; use trace(text, video=…)")
     if isinstance(thing, Beside) and thing.video is not None:
         check_reads_video(parts)
+    if isinstance(thing, Beside) and thing.sound is not None and not isinstance(parts.reader, BesideReader):
+        raise UnusableSound(
+            f"{parts.name} reads no text with audio here; wrap a model that reads both with its processor, which takes "
+            "text= and audio= and has an audio_token"
+        )
     if parts.reader is not None:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):
-        why = f"; {parts.why_alone}" if parts.why_alone else ""
+        why = f"; {parts.facts.why_alone}" if parts.facts.why_alone else ""
         got = f"an image, {thing.pictures[0]!r}" if thing.pictures else "a chat's messages; pass chat=True and a text"
         raise UnusablePicture(f"{parts.name} reads only text, but got {got}{why}")
     if (kind := next((kind for kind, one in CLASSES.items() if isinstance(thing, one)), None)) is not None:
@@ -176,16 +200,17 @@ class MediaRun:
         laid_out = self.parts.laid_out
         if not isinstance(laid_out, LaidOut):
             return numbered(0)
-        return laid_out.tokens(self.tensors, self._lengths(recorded).get(laid_out.stream, 0))
+        count, tiles = self._lengths(recorded).get(laid_out.stream, (0, 1))
+        return laid_out.tokens(self.tensors, count, tiles)
 
     def axes(self, recorded: Pass) -> TokenAxes:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, tokenizer = self.parts.laid_out, self.parts.tokenizer
         ids, source = self.tensors.get("input_ids"), self.source(recorded)
         found = dict[str, Tokens]()
-        for stream, count in self._lengths(recorded).items():
+        for stream, (count, tiles) in self._lengths(recorded).items():
             if isinstance(laid_out, BesideLaidOut):
-                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders)
+                found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders, tiles)
             elif laid_out is not None and stream == laid_out.stream:
                 found[stream] = source
             elif ids is not None and ids.shape[1] == count:
@@ -207,11 +232,11 @@ class MediaRun:
         produced = None if target is None else read_target(parts.name, parts.tokenizer, f" {target.strip()}")
         return answering.trace(reading, produced, edits, provenance, keep)
 
-    def _lengths(self, recorded: Pass) -> dict[str, int]:
-        """Count the keys of each stream."""
+    def _lengths(self, recorded: Pass) -> dict[str, tuple[int, int]]:
+        """Count the keys of each stream, and its tiles."""
         places = self.parts.tracer.anatomy.places
         calls = zip(recorded.calls, recorded.numbers, strict=True)
-        return {places[number][0]: call.attention.shape[-1] for call, number in calls}
+        return {places[number][0]: (call.attention.shape[-1], call.rows) for call, number in calls}
 
 
 def _with_silence(parts: ModelParts, trace: Trace) -> Trace:

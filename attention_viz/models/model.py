@@ -13,6 +13,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import Reader
+from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
 from attention_viz.inputs.vocabulary import candidates, probability
@@ -49,7 +50,8 @@ class AttentionModel(DescribedModel):
         why_alone: str = "",
     ) -> "AttentionModel":
         """Probe a model and wrap it with its provenance."""
-        return cls(replace(ModelParts.probed(hf_model, tokenizer, provenance, reader), why_alone=why_alone))
+        parts = ModelParts.probed(hf_model, tokenizer, provenance, reader)
+        return cls(replace(parts, facts=replace(parts.facts, why_alone=why_alone)))
 
     def __repr__(self) -> str:
         """Return the name, each stream's layers and heads, the token limit and attention that isn't recorded."""
@@ -106,6 +108,7 @@ class AttentionModel(DescribedModel):
         picture: Picture | None = None,
         pictures: Sequence[Picture] | None = None,
         video: Video | None = None,
+        sound: Sound | None = None,
         progress: Progress | None = None,
     ) -> Trace:
         """Run a text, an image or audio through the model and record its attention.
@@ -126,6 +129,7 @@ class AttentionModel(DescribedModel):
             picture: the image beside the text, for a model that reads both.
             pictures: several images beside the text, in the order of their placeholders.
             video: the video beside the text, for a model that reads its frames.
+            sound: the audio beside the text, for a model that reads both.
             progress: called after each layer with the finished share of the run, from 0 to 1, instead of printing to
                 standard error; if it raises, the run stops.
 
@@ -139,8 +143,8 @@ class AttentionModel(DescribedModel):
                 duplicates or names a missing layer.
         """
         keep = self.anatomy.calls_of(layers)
-        if any(one is not None for one in (picture, pictures, video)) or not isinstance(text, str):
-            beside = media.one_or_several(picture, pictures, video)
+        if any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str):
+            beside = media.one_or_several(picture, pictures, video, sound)
             return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, chat=chat)
         media.check_reads_text(self._parts)
         wording = Wording(special_tokens, chat)
@@ -270,6 +274,7 @@ class AttentionModel(DescribedModel):
         picture: Picture | None = None,
         pictures: Sequence[Picture] | None = None,
         video: Video | None = None,
+        sound: Sound | None = None,
     ) -> Iterator[Trace]:
         """Continue a text by the likeliest token: yield a trace of the text, then one per new token.
 
@@ -286,16 +291,18 @@ class AttentionModel(DescribedModel):
             picture: as in `trace`.
             pictures: as in `trace`.
             video: as in `trace`.
+            sound: as in `trace`.
 
         Raises:
             UnsupportedModel: the model isn't a decoder with an unembedding, or its keys can't be evicted.
             UnusableText: the text is empty.
-            UnusablePicture, UnusableVideo: the model doesn't read images or video, or can't read this one.
+            UnusablePicture, UnusableSound, UnusableVideo: the model doesn't read images, audio or video, or can't read
+                this one.
             ShapeError: `tokens` is below 0.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
-        if self._reads_beside or any(one is not None for one in (picture, pictures, video)):
-            beside = media.one_or_several(picture, pictures, video)
+        if self._reads_beside or any(one is not None for one in (picture, pictures, video, sound)):
+            beside = media.one_or_several(picture, pictures, video, sound)
             return continue_beside(self._parts, text, beside, tokens, evict, chat=chat)
         return texts.continue_text(self._parts, cast("str", text), tokens, evict, Wording(special_tokens, chat))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from attention_viz.edits.edit import Edit
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.device import device_of
+from attention_viz.inputs.media.beside import BesideReader
 from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import InputRow, token_limit
 from attention_viz.models.continuation import Growing
@@ -42,7 +43,6 @@ class ModelParts:
     facts: ModelFacts
     reader: Reader | None = None
     laid_out: LaidOut | BesideLaidOut | None = None
-    why_alone: str = ""
 
     @classmethod
     def probed(
@@ -115,11 +115,15 @@ def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:
     return {**numbers, **anatomy.mixers}
 
 
+def _has_template(tokenizer: "PreTrainedTokenizerBase | None") -> bool:
+    return tokenizer is not None and bool(tokenizer.chat_template)
+
+
 def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", reader: Reader | None) -> ModelFacts:
     return ModelFacts(
         anatomy.heads_by_stream,
         predicts=not anatomy.no_words,
-        has_chat_template=tokenizer is not None and bool(tokenizer.chat_template),
+        has_chat_template=reader.has_chat_template if reader is not None else _has_template(tokenizer),
         adds_special_tokens=reader is None and tokenizer is not None and tokenizer.num_special_tokens_to_add() > 0,
         numbers=_numbers(anatomy),
         mixers=anatomy.heads_of_mixers,
@@ -127,4 +131,5 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         without={stream: numbers for stream, numbers in anatomy.without.items() if numbers},
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,
+        why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
     )

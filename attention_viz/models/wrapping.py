@@ -9,6 +9,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel, UnusableText
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.media.beside import BesideReader, reads_both
+from attention_viz.inputs.media.beside_sound import BesideSoundReader, hears_both
 from attention_viz.inputs.media.readers import Reader, example_reader, main_input, reader_of
 from attention_viz.models.model import AttentionModel
 from attention_viz.models.unwrapping import OTHER_WAYS, homes, unwrapped
@@ -104,6 +105,8 @@ def _means(
         return words, example_reader(name, model, inputs)
     if not is_words and reads_both(model, given):
         return words, BesideReader(name, model, given)
+    if not is_words and hears_both(model, given):
+        return words, BesideSoundReader(name, model, given)
     if not is_words and main_input(model) != "input_ids":
         return words, reader_of(name, model, given)
     if given is not None and words is None:

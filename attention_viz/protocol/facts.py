@@ -28,6 +28,9 @@ class ModelFacts:
         reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
         mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
         channels: the stream and number of each of these layers that has a matrix per channel, not per head.
+        why_alone: why it can't read an image beside the text; empty if nothing prevents it.
+        why_no_video: why it can't read a video beside a text, though it takes frames; empty if it can; None if it
+            takes none.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -41,6 +44,8 @@ class ModelFacts:
     reads: InputKind = InputKind.TEXT
     mixers: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     channels: frozenset[tuple[str, int]] = frozenset()
+    why_alone: str = ""
+    why_no_video: str | None = None
 
     @property
     def streams(self) -> tuple[str, ...]:

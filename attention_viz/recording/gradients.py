@@ -20,6 +20,7 @@ from attention_viz.inputs.labelling import label_ids
 from attention_viz.operation.attention import Attention, without_autocast
 from attention_viz.operation.shapes import shared_heads, widened
 from attention_viz.operation.terms import map_terms
+from attention_viz.recording.call_rows import in_one_row
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call, Recorder
 from attention_viz.recording.runner import Runner, alike
@@ -48,7 +49,7 @@ class ModelRun(NamedTuple):
     @property
     def tokens(self) -> Tokens:
         """The output rows' tokens."""
-        return self.queries["decoder" if "decoder" in self.queries else next(iter(self.queries))]
+        return self.queries["decoder" if "decoder" in self.queries else list(self.queries)[-1]]
 
 
 @dataclass(eq=False)
@@ -100,8 +101,9 @@ def relevance(run: ModelRun, of: tuple[int, int] | Along | None) -> Relevance:
 
 
 def _whole(slopes: Sequence[Tensor], queries: int) -> Float[Tensor, "head query d_v"]:
-    """Join the slopes of an output's pieces, each (1, head, query, d_v), along values or queries."""
-    return torch.cat(list(slopes), dim=-1 if slopes[0].shape[-2] == queries else -2)[0]
+    """Join the slopes of an output's pieces, each (row, head, query, d_v), along rows, values or queries."""
+    slopes = [in_one_row(one) for one in slopes]
+    return torch.cat(slopes, dim=-1 if slopes[0].shape[-2] == queries else -2)[0]
 
 
 def slopes_of(name: str, y: Tensor, outputs: Sequence[Tensor]) -> list[Tensor]:

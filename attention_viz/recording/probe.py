@@ -15,6 +15,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.find_wiring import listened
 from attention_viz.recording.interception.outside import SOFTMAX, outside_calls, parts_left_out, refusal_of
 from attention_viz.recording.interception.planning import check_planned, planned_by
+from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.mixers.unheard import check_all_heard, why_silent
 from attention_viz.recording.outputs.breaking import SEEN, family_of, naming
 from attention_viz.recording.outputs.generation import why_no_words
@@ -223,6 +224,9 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
+    if not runner.switch.plan.sites:
+        with naming(runner, inputs):
+            check_rows(runner, inputs, recorded)
     left_out = parts_left_out(model, outside, recorded, family)
     with naming(runner, inputs):
         twin, own = runner.twin(), runner.run_own(inputs)
@@ -244,6 +248,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         else:
             check_turns(recorded.parted)
         streams = streams_by_tower(runner.model, calls, inputs)
+        # An image's positions may come before the words, in the output, too.
+        count = max(count, calls[-1].attention.shape[-2]) if count else 0
     elif not calls:
         streams = ()
     else:

@@ -18,6 +18,7 @@ from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, same_terms
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
+from attention_viz.recording.call_rows import in_rows, joined_rows
 from attention_viz.recording.hooks import hooked
 from attention_viz.trace.memory import RestingFile
 
@@ -39,10 +40,15 @@ def split_mask(mask: Tensor) -> Split:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One call of our function."""
+    """One call of our function.
+
+    Attributes:
+        rows: rows of a batch that it joins; see `call_rows`.
+    """
 
     module: nn.Module
     attention: Attention
+    rows: int = 1
 
     def of_row(self, row: int = 0) -> "Call":
         """Return one batch row's call, head first; parameters are copied."""
@@ -71,7 +77,7 @@ class Recorder:
 
     It does little during the pass, between matrices that fill the caches. What a module computes chunk by chunk in one
     turn is one call; see `call_chunks`. Edits see it whole: once its chunks are known, the turn runs again with the
-    edited output.
+    edited output. Rows of a batch are one call, too; see `call_rows`.
 
     Attributes:
         keep: the calls to keep; None for all.
@@ -105,7 +111,8 @@ class Recorder:
     _open: list[Call] = field(default_factory=list[Call])
     _late: AttentionVizError | None = None
     _outputs: Sequence[Tensor] = ()
-    _blocks: dict[tuple[int, ...], Tensor] = field(default_factory=dict[tuple[int, ...], Tensor])
+    _blocks: dict[object, Tensor] = field(default_factory=dict[object, Tensor])
+    _rows: dict[int, int] = field(default_factory=dict[int, int])
 
     @property
     def count(self) -> int:
@@ -129,6 +136,11 @@ class Recorder:
         return tuple(self._chunks.get(number, ()) for number in range(self.count))
 
     @property
+    def joined_rows(self) -> tuple[int, ...]:
+        """Each call's rows of a batch, joined into one; 1 for a call of one."""
+        return tuple(self._rows.get(number, 1) for number in range(self.count))
+
+    @property
     def chunked(self) -> bool:
         """Whether the last call has several chunks so far."""
         return len(self._open) > 1
@@ -147,13 +159,14 @@ class Recorder:
             self.computing = False
 
     def hear(self, call: Call) -> Tensor:
-        """Record a call; return its edited output, (1, head, query, d_v)."""
-        rows = call.attention.query.shape[0]
-        if rows != 1:
-            raise UnsupportedModel(
-                f"{type(call.module).__name__} splits one text into {rows} rows; use a model that keeps a text in one "
-                "row"
-            )
+        """Record a call; return its edited output, (row, head, query, d_v)."""
+        if len(call.attention.query) == 1:
+            return self._hear(call)
+        whole = joined_rows(call.attention, type(call.module).__name__, self._blocks)
+        return self._hear(Call(call.module, whole, len(call.attention.query)), call)
+
+    def _hear(self, call: Call, in_rows_of: Call | None = None) -> Tensor:
+        """Record a call of one row; `in_rows_of` is the call whose rows it joins, if any."""
         if self.again is not None:
             self.again += 1
             return self._outputs[self.again - 1]
@@ -166,12 +179,17 @@ class Recorder:
             self._close()
             self._open = [call]
             self._modules.append(call.module)
-        number = self.count - 1
+        number, whole = self.count - 1, call
+        if in_rows_of is not None:
+            self._rows[number] = call.rows
         if self.edits:
             call = self._edited(call, number)
         if self.keep is None or number in self.keep:
             self._keep(number, self._calls[number].beside(call) if again else call)
-        output = self._output(call)
+        if in_rows_of is None:
+            output = self._output(call)
+        else:
+            output = self._output(in_rows_of) if call is whole else in_rows(self._output(call), call.rows)
         asked.get()()
         if self.progress is not None:
             self.progress(self.count)
@@ -254,12 +272,12 @@ class Recorder:
             if whole or call.module not in self.ending:
                 raise
             self._late, attention = error, own.attention
-        return call if attention is own.attention else Call(call.module, attention).in_a_batch()
+        return call if attention is own.attention else replace(own, attention=attention).in_a_batch()
 
     def _output(self, call: Call) -> Tensor:
         attention = call.attention
         if attention.query.ndim != 4 or not fusible(attention):
-            return call.of_row().attention.output[None]
+            return call.of_row().attention.output[None] if len(attention.query) == 1 else attention.output
         closed = attention.bias is None and self._is_closed(attention)
         return fused(attention, closed=closed)
 

@@ -51,6 +51,7 @@ class Pass:
         mixers: the kept calls of layers without a softmax.
         mixing: all of those calls' modules.
         chunks: each call's chunks by length; empty for a call of one.
+        rows: each call's rows of a batch; 1 for a call of one.
         parted: modules that attended several times in one turn, but not over chunks.
     """
 
@@ -63,18 +64,25 @@ class Pass:
     mixers: tuple[MixerCall, ...] = ()
     mixing: tuple[nn.Module, ...] = ()
     chunks: tuple[tuple[int, ...], ...] = ()
+    rows: tuple[int, ...] = ()
     parted: tuple[nn.Module, ...] = ()
 
     @property
     def parts(self) -> list[CallPart]:
         """All calls' chunks, in the model's order."""
-        return chunks_of(self.chunks or [()] * len(self.modules))
+        count = len(self.modules)
+        return chunks_of(self.chunks or [()] * count, self.rows or [1] * count)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether the model computes some calls in parts."""
+        return any(self.chunks) or any(count > 1 for count in self.rows)
 
     @classmethod
     def of(cls, returned: Returned, recorder: Recorder) -> "Pass":
         """Combine a recorder's calls and an output."""
         found = cls(returned.tensor, recorder.calls(), recorder.modules, recorder.numbers, returned.name)
-        return replace(found, chunks=recorder.chunks, parted=tuple(recorder.parted))
+        return replace(found, chunks=recorder.chunks, rows=recorder.joined_rows, parted=tuple(recorder.parted))
 
 
 @dataclass(frozen=True, eq=False)

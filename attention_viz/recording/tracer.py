@@ -24,6 +24,7 @@ from attention_viz.recording.fidelity import compare
 from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
+from attention_viz.recording.layout.tiles import check_rows
 from attention_viz.recording.outputs.breaking import SEEN, naming_foreign
 from attention_viz.recording.outputs.readout import body_of
 from attention_viz.recording.probe import Anatomy
@@ -87,6 +88,8 @@ class Tracer:
     anatomy: Anatomy
     tokenizer: "PreTrainedTokenizerBase | None" = None
     _listener: OutsideListener = field(default_factory=OutsideListener)
+    # Shapes of images whose rows in a batch are known to be tiles.
+    _rows: set[object] = field(default_factory=set[object])
 
     def trace(
         self,
@@ -285,10 +288,18 @@ class Tracer:
 
         return measure
 
+    @staticmethod
+    def _rows_key(inputs: Mapping[str, Tensor], recorded: Pass) -> object:
+        """Return what decides whether rows of a batch are tiles."""
+        return recorded.rows, tuple((name, tuple(one.shape)) for name, one in inputs.items() if name in SEEN)
+
     def _check_calls(self, recorded: Pass, inputs: Mapping[str, Tensor]) -> None:
         """Refuse a pass whose calls differ from the probe's, or aren't layers."""
         if SEEN & {*inputs} and not self.runner.switch.plan.sites:
             check_turns(recorded.parted)
+        if (rows := self._rows_key(inputs, recorded)) not in self._rows:
+            check_rows(self.runner, inputs, recorded)
+            self._rows.add(rows)
         if len(recorded.mixing) != len(self.anatomy.mixer_places):
             raise UnsupportedModel(
                 f"{self.name} mixed tokens without a softmax {len(recorded.mixing)} times in this text, but "

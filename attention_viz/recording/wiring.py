@@ -151,9 +151,11 @@ def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor 
 
 
 def rows(tensor: Tensor | None, count: int) -> Tensor | None:
-    """Return (position, width); None for a batch or another number of positions."""
+    """Return (position, width), of a batch its rows one after the other; None for another number of positions."""
     if tensor is None or tensor.ndim < 2 or tensor.numel() == 0:
         return None
+    if tensor.ndim > 2 and tensor.shape[0] > 1 and tensor.shape[0] * tensor.shape[1] == count:
+        tensor = tensor.flatten(0, 1)[None]
     if tensor.ndim > 2:
         if tensor.shape[0] != 1:
             return None

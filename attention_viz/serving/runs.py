@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
@@ -15,7 +15,7 @@ from attention_viz.serving.jobs import Loads
 from attention_viz.serving.models import find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import forget_runs, picture_of, room_of, runs_of, thing_of
+from attention_viz.serving.uploads import beside_of, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from attention_viz.edits.edit import Edit
     from attention_viz.edits.eviction import Evict
+    from attention_viz.inputs.media.readers import Medium
     from attention_viz.operation.modules import Projection
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
@@ -186,21 +187,22 @@ def _show(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
 
     assert isinstance(model, AttentionModel), "no other model reads images or audio"
     target = request.target if model.answers and request.target.strip() else None
-    trace = model.trace(thing_of(model.facts.reads, request.shown), target=target, edits=edits)
+    thing = cast("Medium", thing_of(model.facts.reads, request.shown))  # no model reads a video alone
+    trace = model.trace(thing, target=target, edits=edits)
     return Run(trace, Fit("", "", 0, None))
 
 
 def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") -> Run:
-    """Run a text with its image."""
+    """Run a text with its image or video."""
     from attention_viz.analysis.measured import word_stream
     from attention_viz.models.model import AttentionModel
 
     assert isinstance(model, AttentionModel), "no other model reads a text with an image"
-    picture = picture_of(request.shown)
+    given: dict[str, Any] = {**beside_of(request.shown), "chat": _wording(model, request)[1]}
     if request.more and not edits:
-        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, picture=picture))
+        trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, **given))
     else:
-        trace = model.trace(request.text, picture=picture, edits=edits)
+        trace = model.trace(request.text, edits=edits, **given)
     return Run(trace, Fit(request.text, "", len(trace.query_tokens(word_stream(trace))), None))
 
 

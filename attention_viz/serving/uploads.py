@@ -1,4 +1,4 @@
-"""Visitors' images and audio, which end with their holder.
+"""Visitors' images, videos and audio, which end with their holder.
 
 Nothing here writes to disk or log. Requests use an unguessable name; runs are cached on the upload, to end with it.
 """
@@ -6,9 +6,11 @@ Nothing here writes to disk or log. Requests use an unguessable name; runs are c
 import secrets
 from collections.abc import Callable, Hashable
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
+from attention_viz.inputs.media import drawn
+from attention_viz.inputs.media.shapes import draw_shapes
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.run import Request
@@ -16,8 +18,8 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import InputKind
 
 if TYPE_CHECKING:
-    from attention_viz.inputs.media.picture import Picture
     from attention_viz.inputs.media.readers import Medium
+    from attention_viz.inputs.media.video import Video
     from attention_viz.serving.run import Run
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -34,7 +36,7 @@ _questions = count()
 
 
 class Upload:
-    """A visitor's image or audio under an unguessable name, with its runs and answers."""
+    """A visitor's image, video or audio under an unguessable name, with its runs and answers."""
 
     def __init__(self, kind: InputKind, content: bytes, title: str) -> None:
         """Decode the content."""
@@ -48,7 +50,7 @@ class Upload:
         found._hold(self.kind, self._content, Sound(self._content, start=start), self.thing.name)
         return found
 
-    def _hold(self, kind: InputKind, content: bytes, thing: "Medium", title: str) -> None:
+    def _hold(self, kind: InputKind, content: bytes, thing: "Medium | Video", title: str) -> None:
         self.kind, self.name, self._content = kind, _OWN + secrets.token_urlsafe(16), content
         self.thing = thing
         self.thing.name = title
@@ -119,33 +121,47 @@ def upload_of(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """Return an image's or audio's file name."""
+    """Return an image's or audio's file name, or a drawing's title."""
     if name in SAMPLES:
         return SAMPLES[name].file
+    if drawn.is_drawn(name):
+        return "your drawing"
     upload = upload_of(name)
     return "gone" if upload is None else upload.thing.name
 
 
+def shows_of(name: str) -> str:
+    """Return what a sample or drawing shows; "" for an upload."""
+    return (
+        SAMPLES[name].shows if name in SAMPLES else drawn.shows(drawn.shapes_of(name)) if drawn.is_drawn(name) else ""
+    )
+
+
 def thing_of(kind: InputKind, name: str) -> "Medium":
     """Return a request's image or audio."""
+    return cast("Medium", _kept_as(kind, name))
+
+
+def _kept_as(kind: InputKind, name: str) -> "Medium | Video":
     if name in SAMPLES and SAMPLES[name].kind.medium == kind:
         return _opened(kind, SAMPLES[name].path)
+    if kind == InputKind.PICTURE and drawn.is_drawn(name):
+        return draw_shapes(drawn.shapes_of(name), title_of(name))
     upload = upload_of(name)
     if upload is None or upload.kind != kind:
         raise kind.error(f"the {kind} is gone, since it is kept only while its page is open; upload it again")
     return upload.thing
 
 
-def picture_of(name: str) -> "Picture":
-    """Return a request's image."""
-    from attention_viz.inputs.media.picture import Picture
-
-    found = thing_of(InputKind.PICTURE, name)
-    assert isinstance(found, Picture), "an upload or sample of this kind is an image"
-    return found
+def beside_of(name: str) -> "dict[str, Medium | Video]":
+    """Return the image or video of a text's request, by the argument that `trace` takes it by."""
+    upload = upload_of(name)
+    kind = InputKind.VIDEO if upload is not None and upload.kind == InputKind.VIDEO else InputKind.PICTURE
+    return {str(kind): _kept_as(kind, name)}
 
 
-def _opened(kind: InputKind, source: Any) -> "Medium":
+def _opened(kind: InputKind, source: Any) -> "Medium | Video":
     from attention_viz.inputs.media.readers import CLASSES
+    from attention_viz.inputs.media.video import Video
 
-    return CLASSES[kind](source)
+    return Video(source) if kind == InputKind.VIDEO else CLASSES[kind](source)

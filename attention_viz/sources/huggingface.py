@@ -7,8 +7,6 @@ Names come from the modules that define them: a type checker would have to read 
 """
 
 import importlib
-import json
-from pathlib import Path
 from typing import Any
 
 from transformers.configuration_utils import PreTrainedConfig
@@ -38,20 +36,6 @@ __all__ = [
     "PreTrainedConfig",
     "PreTrainedModel",
     "PreTrainedTokenizerBase",
-    "read_both",
-    "read_processor",
     "sdpa_attention_forward",
     "transformers",
 ]
-
-
-def read_processor(folder: Path) -> Any:
-    """Load a folder's image processor or feature extractor, without foreign code."""
-    config = json.loads((folder / "preprocessor_config.json").read_text(encoding="utf-8"))
-    kind = transformers.AutoFeatureExtractor if "feature_extractor_type" in config else transformers.AutoImageProcessor
-    return kind.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-
-
-def read_both(folder: Path) -> Any:
-    """Load a folder's processor for text beside images, without foreign code."""
-    return transformers.AutoProcessor.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)

@@ -189,7 +189,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
     total = _at(opened.weights, row, column)
     logits = opened.attention.masked[row].double().tolist()
     sink = opened.attention.sinks
-    labels = [*opened.trace.key_tokens(opened.stream).written]
+    labels = [*opened.trace.key_tokens(opened.stream).numbered]
     if all(logit == -math.inf for logit in logits):
         return Arithmetic("given", "This row is fully blocked, so all its weights are 0.", total)
     if sink is not None:
@@ -209,7 +209,7 @@ def _weights(opened: OpenHead, row: int, column: int) -> Arithmetic:
 
 def _output(opened: OpenHead, row: int, column: int) -> Arithmetic:
     call = opened.attention
-    total, labels = _at(call.output, row, column), opened.trace.key_tokens(opened.stream).written
+    total, labels = _at(call.output, row, column), opened.trace.key_tokens(opened.stream).numbered
     terms = _products(labels, ("weight", "value"), opened.weights[row], call.value[:, column])
     return Arithmetic("sum", f"The sum over {len(labels)} keys of weight × value.", total, terms)
 

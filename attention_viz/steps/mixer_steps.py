@@ -10,6 +10,7 @@ from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.steps.arithmetic import Arithmetic, ProductTerm
+from attention_viz.steps.mixer_rows import reached, stages_of
 from attention_viz.steps.mixing import MixerHead, logs_of, writes_of
 from attention_viz.steps.pair import open_pair, pair_steps
 from attention_viz.steps.steps import Step
@@ -34,7 +35,9 @@ def open_mixer_cell(opened: MixerHead, step: str, row: int, column: int) -> Arit
         return _output(opened, row, column)
     if step == "kept":
         return _kept(opened, row, column)
-    if step in ("read", "weights"):
+    if step == "erased":
+        return _erased(opened, row, column)
+    if step in ("read", "decayed", "weights"):
         return pair_steps(open_pair(opened, row, column)).get("weight" if step == "weights" else step) or _ahead()
     return Arithmetic("given", _GIVEN.get(step, "The layer computes it from its input."), float(matrix[row, column]))
 
@@ -85,8 +88,16 @@ def _kept(opened: MixerHead, row: int, column: int) -> Arithmetic:
     return Arithmetic("sum", said, math.fsum(term.product for term in terms), terms)
 
 
+def _erased(opened: MixerHead, row: int, column: int) -> Arithmetic:
+    steps = pair_steps(open_pair(opened, row, column))
+    if "kept" not in steps:
+        return _ahead()
+    before = ProductTerm(steps["kept"].terms[0].label, (), steps["kept"].terms[0].product)
+    return Arithmetic("sum", steps["erased"].sentence, steps["kept"].total, (before, *steps["erased"].terms))
+
+
 def _output(opened: MixerHead, row: int, column: int) -> Arithmetic:
-    labels = opened.trace.key_tokens(opened.stream).written
+    labels = opened.trace.key_tokens(opened.stream).numbered
     reach = row + 1 if opened.mixer.is_causal else len(labels)
     weights = exact_row(opened, row).tolist()[:reach]
     values = opened.exact.value[:reach, column].tolist()
@@ -121,6 +132,17 @@ def _read(opened: MixerHead) -> Tensor:
     call = opened.mixer
     product = call.query @ call.key.mT * call.scale
     return product.tril() if call.is_causal else product
+
+
+def _stage(name: str) -> Callable[[MixerHead], Tensor | None]:
+    """Return a function for the numbers of all queries after a stage; 0 where a key can't be reached."""
+
+    def function(opened: MixerHead) -> Tensor | None:
+        queries = range(opened.mixer.shape[-2])
+        found = next((one.values for one in stages_of(opened, queries) if one.name == name), None)
+        return None if found is None else found.masked_fill(~reached(opened, queries), 0).float()
+
+    return function
 
 
 def _changed(name: str) -> Callable[[MixerHead], str]:
@@ -225,6 +247,24 @@ MIXER_STEPS: dict[str, Step] = {
         ("query", "key"),
         _read,
         _vectors,
+    ),
+    "decayed": _step(
+        "decayed",
+        "Decayed",
+        "How well each query reads each key after the decays of all tokens after the key, if none of them erased.",
+        (r"\lambda\, q_i^{\top} e^{G_i - G_j}\, k_j", r"\lambda\, q_i^{\top} e^{G_i - G_j}\, k_j"),
+        ("query", "key"),
+        _stage("decayed"),
+        lambda opened: opened.mixer.keeps_state and opened.mixer.decay is not None and opened.has_vectors,
+    ),
+    "erased": _step(
+        "erased",
+        "Erased",
+        "How well each query reads each key after the later tokens have erased what their own keys read of it.",
+        (r"\lambda\, q_i^{\top} \Phi_{ij}\, k_j", r"\lambda\, q_i^{\top} \Phi_{ij}\, k_j"),
+        ("query", "key"),
+        _stage("erased"),
+        lambda opened: opened.mixer.erases,
     ),
     "kept": _step(
         "kept",

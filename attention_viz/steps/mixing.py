@@ -18,6 +18,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.layers import MixerLayer
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
@@ -30,6 +31,16 @@ class MixerHead:
     layer: int
     head: int
     stream: str
+
+    @property
+    def entry(self) -> MixerLayer:
+        """The layer as recorded, with all heads or channels."""
+        return self.trace.mixers[self.stream][self.trace.layer_numbers(self.stream).index(self.layer)]
+
+    @property
+    def heads(self) -> int:
+        """How many heads or channels the layer has."""
+        return self.entry.mixer.shape[0]
 
     @once
     def mixer(self) -> TokenMixer:

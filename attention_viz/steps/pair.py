@@ -333,7 +333,7 @@ def _probability(cosine: float) -> float:
 
 
 def _written(pair: MixerPair) -> list[str]:
-    return [f"{at} · {one}" for at, one in enumerate(pair.opened.trace.key_tokens(pair.opened.stream).written)]
+    return [f"{at} · {one}" for at, one in enumerate(pair.opened.trace.key_tokens(pair.opened.stream).numbered)]
 
 
 def _one_decay(pair: MixerPair) -> bool:

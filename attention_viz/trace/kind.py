@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from attention_viz.errors import (
     AttentionVizError,
+    TraceError,
     UnsupportedModel,
     UnusablePicture,
     UnusableSound,
@@ -12,7 +13,10 @@ from attention_viz.errors import (
     UnusableVideo,
 )
 
-__all__ = ["MEDIA", "MIXER", "STREAMS", "InputKind", "Unit"]
+__all__ = ["MEDIA", "MIXER", "STREAMS", "InputKind", "Unit", "check_places"]
+
+# A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
+_EMPTIEST = 16
 
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
 STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
@@ -113,3 +117,23 @@ class Unit(StrEnum):
     def named(self, place: Sequence[float]) -> str:
         """Name one by its place: "patch 3, 5", row and column from 0, or "1.20 s", as the explorer does."""
         return f"{place[0]:.2f} s" if self is Unit.FRAME else f"{self} {', '.join(f'{one:g}' for one in place)}"
+
+
+def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
+    """Refuse mixed or unknown kinds of places, patches off a grid, and a nearly empty grid."""
+    kinds = {len(place) for place in places if place is not None}
+    if len(kinds) > 1 or not kinds <= {len(unit.axes) for unit in Unit if unit.axes}:
+        raise TraceError(
+            "tokens need places of one kind, (row, column) for image patches or (seconds,) for audio frames; got "
+            f"lengths {' and '.join(map(str, sorted(kinds)))}"
+        )
+    patches = [place for place in places if Unit.of(place) is Unit.PATCH and place is not None]
+    for place in patches:
+        if not all(one >= 0 and float(one).is_integer() for one in place):
+            raise TraceError(f"a patch needs a row and a column, whole numbers from 0; got {place}")
+    rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
+    if rows * columns > _EMPTIEST * len(places):
+        raise TraceError(
+            f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
+            f"times as many places as positions, {_EMPTIEST * len(places):,}"
+        )

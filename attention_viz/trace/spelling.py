@@ -1,6 +1,6 @@
-"""Write tokens readably: "ĠMary" as a light "·" and "Mary".
+"""Write tokens and weights readably: "ĠMary" as a light "·" and "Mary", 0.5812 as "0.58".
 
-The explorer's `data/spelling.js` does this too; one table tests both.
+The explorer's `data/spelling.js` and `data/scale.js` do this too; one table tests both.
 """
 
 import functools
@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
@@ -39,8 +40,11 @@ _SIGNS = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+|[\udc80-\udcff]+|.", re.
 # Unicode's first-strong isolate and its end, and the classes of letters and digits that turn what is around them.
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 _TURNED = ("R", "AL", "AN")
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+# Digits of the largest occurrence that there is room for.
+_LONGEST_NUMBER = 6
+_DIGITS = "₀₁₂₃₄₅₆₇₈₉"
+_SUBSCRIPTS = str.maketrans("0123456789", _DIGITS)
+_MARKED = re.compile(rf"^[{SPACE}{CONTINUES}](?=.)|(?<=.){CONTINUES}\Z", re.DOTALL)
 _JOINERS = ("\u200c", "\u200d")
 # Everything but the characters that XML 1.0 allows in a document (section 2.2).
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -49,22 +53,41 @@ _remembered = functools.lru_cache(maxsize=1 << 14)
 _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
 
-def number_repeats(written: Sequence[str]) -> list[str]:
-    """Add a small number to repeated tokens in any case: "the₁", "the₂"."""
-    words = [one.replace(SPACE, "").replace(CONTINUES, "").lower() for one in written]
-    counts, seen, found = Counter(words), Counter[str](), list[str]()
-    for word, one in zip(words, written, strict=True):
+def occurrences(written: Sequence[str]) -> tuple[int, ...]:
+    """Count equal tokens in any case and with any mark, from 1; 0 for a token that comes once.
+
+    The explorer's `occurrences` in `data/spelling.js` counts in the same way; one table tests both.
+    """
+    words = [_MARKED.sub("", one).lower() for one in written]
+    counts, seen, found = Counter(words), Counter[str](), list[int]()
+    for word in words:
         seen[word] += 1
-        found.append(one + (str(seen[word]).translate(_SUBSCRIPTS) if counts[word] > 1 else ""))
-    return found
+        found.append(seen[word] if counts[word] > 1 else 0)
+    return tuple(found)
 
 
-def ordinal(number: int) -> str:
-    """Write a number from 1: "second", "11th"."""
-    if number <= len(_ORDINALS):
-        return _ORDINALS[number - 1]
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
+def numbered(word: str, occurrence: int) -> str:
+    """Write a repeated word with its occurrence, "the₂"; any other as it is."""
+    return word + (str(occurrence).translate(_SUBSCRIPTS) if occurrence else "")
+
+
+def cut(word: str, longest: int) -> str:
+    """Shorten a word, but keep its occurrence."""
+    if len(word) <= longest:
+        return word
+    number = number_of(word)
+    return f"{word[: max(1, longest - 1 - len(number))]}…{number}"
+
+
+def number_of(word: str) -> str:
+    """Return the occurrence that a word ends with, such as "₂"."""
+    end = word[-_LONGEST_NUMBER:]
+    return end[len(end.rstrip(_DIGITS)) :]
+
+
+def number_repeats(written: Sequence[str]) -> list[str]:
+    """Write words in a row as `numbered` does: "the₁", "cat", "the₂"."""
+    return list(map(numbered, written, occurrences(written)))
 
 
 @_remembered
@@ -176,6 +199,23 @@ def cut_characters(labels: Sequence[str], spellings: Sequence[str]) -> list[Char
     return found
 
 
+def with_characters(parts: Sequence[tuple[str, str]], cut: Sequence[Character]) -> list[tuple[str, str]]:
+    """Write whole characters before the first bytes that each token has of one, as in "ก⟨E0⟩".
+
+    Args:
+        parts: each token's light mark and text.
+    """
+    found, named = list(parts), set[int]()
+    for one in cut:
+        for position in range(one.first, one.first + len(one.counts)):
+            mark, text = found[position]
+            if one.text and position not in named:
+                before = text.rindex("⟨") if position == one.first else 0
+                found[position] = mark, text[:before] + visible(one.text) + text[before:]
+            named.add(position)
+    return found
+
+
 def _goes_on_with(held: list[int], byte: int) -> bool:
     """Return whether a byte can follow the first ones of a character."""
     missing = 0 if not held else (held[0] >= 0xC0) + (held[0] >= 0xE0) + (held[0] >= 0xF0) + 1 - len(held)
@@ -253,3 +293,12 @@ def set_apart(written: str) -> str:
 def without_accents(text: str) -> str:
     """Drop accents, as some tokenizers do."""
     return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+
+
+def weight_text(weight: float) -> str:
+    """Write a weight with two digits, "0.58"; a smaller one is "<0.01", and exactly 0 is "0"."""
+    size = abs(weight)
+    if 0 < size < 0.005:
+        return "<0.01" if weight > 0 else ">−0.01"
+    # As browsers round: the half up, exactly.
+    return f"{'−' if weight < 0 else ''}{Decimal(size).quantize(Decimal('0.01'), ROUND_HALF_UP)}" if size else "0"

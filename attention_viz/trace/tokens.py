@@ -6,15 +6,25 @@ from itertools import islice
 from math import isfinite
 
 from attention_viz.errors import ShapeError, TraceError, UnusableText
-from attention_viz.trace.kind import Unit
+from attention_viz.trace.kind import Unit, check_places
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import SPELLINGS, decode, join, spell, table_in_html, without_marks
+from attention_viz.trace.spelling import (
+    SPACE,
+    SPELLINGS,
+    cut_characters,
+    decode,
+    join,
+    numbered,
+    occurrences,
+    spell,
+    table_in_html,
+    with_characters,
+    without_marks,
+)
 from attention_viz.trace.words import WordFinder, begins_with_blank, without_marks_above
 
 __all__ = ["PADDING", "Region", "Tokens", "check_text"]
 
-# A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
-_EMPTIEST = 16
 # The label of a position that only fills up a row.
 PADDING = "[PAD]"
 
@@ -24,29 +34,11 @@ _MOST_NAMED, _MOST_ROWS = 30, 60
 _UNKNOWN, _TEXT = SPELLINGS[:2]
 
 
-def check_places(places: Sequence[tuple[float, ...] | None]) -> None:
-    """Refuse mixed or unknown kinds of places, patches off a grid, and a nearly empty grid."""
-    kinds = {len(place) for place in places if place is not None}
-    if len(kinds) > 1 or not kinds <= {len(unit.axes) for unit in Unit if unit.axes}:
-        raise TraceError(
-            "tokens need places of one kind, (row, column) for image patches or (seconds,) for audio frames; got "
-            f"lengths {' and '.join(map(str, sorted(kinds)))}"
-        )
-    patches = [place for place in places if Unit.of(place) is Unit.PATCH and place is not None]
-    for place in patches:
-        if not all(one >= 0 and float(one).is_integer() for one in place):
-            raise TraceError(f"a patch needs a row and a column, whole numbers from 0; got {place}")
-    rows, columns = (int(max((place[axis] for place in patches), default=-1)) + 1 for axis in (0, 1))
-    if rows * columns > _EMPTIEST * len(places):
-        raise TraceError(
-            f"{len(patches):,} patches don't fit {rows:,} rows × {columns:,} columns; a grid may have {_EMPTIEST} "
-            f"times as many places as positions, {_EMPTIEST * len(places):,}"
-        )
-
-
 @dataclass(frozen=True)
 class Region:
     """The rectangle of an image that one position reads, in shares of its height and width, from 0 to 1.
+
+    For audio, it is a stretch of time: `start` and `end`, with the edges 0 and 1.
 
     Attributes:
         picture: the image's number, from 0; in a video, the number of the first frame that it reads.
@@ -55,8 +47,9 @@ class Region:
         bottom: its lower edge.
         right: its right edge.
         thumbnail: whether the model reads it from a reduced copy of the whole image, beside tiles in full size.
-        start: the time of the first frame that it reads, in seconds; None without a video.
-        end: the time of the last frame that it reads, in seconds; None without a video.
+        start: the time of the first frame that it reads, or the start of a stretch of audio, in seconds; None for an
+            image.
+        end: the time of the last frame that it reads, or the end of a stretch of audio, in seconds; None for an image.
     """
 
     picture: int
@@ -99,8 +92,9 @@ class Tokens:
             "Ġbank".
         place: each token's place in the input: (row, column) of an image patch, from 0, or (seconds,) at the start of
             an audio frame; None for a text's words and other tokens without a place.
-        regions: for a text with images or a video, the rectangle that each placeholder reads, measured inside
-            the model; None for words, and for placeholders that no pixel moves, such as ends of lines.
+        regions: for a text with images, a video or audio, the rectangle or stretch that each placeholder reads, and
+            each position of a tile, measured inside the model. None for words, and for placeholders that nothing moves,
+            such as ends of lines.
     """
 
     labels: tuple[str, ...]
@@ -198,9 +192,29 @@ class Tokens:
         return None if place is None else self.units[position].named(place)
 
     @once
-    def said(self) -> tuple[str, ...]:
-        """Each token in a sentence or list: its place if it has one, else as `written`."""
-        return tuple(self.placed_at(at) or written for at, written in enumerate(self.written))
+    def names(self) -> tuple[str, ...]:
+        """Each token in a sentence or list: its place if it has one, else as `numbered` without the mark of a space."""
+        bare = (text if mark == SPACE else mark + text for mark, text in self._parts)
+        return tuple(self.placed_at(at) or numbered(name, self.occurrences[at]) for at, name in enumerate(bare))
+
+    @once
+    def numbered(self) -> tuple[str, ...]:
+        """Each token as `written`, repeated ones with their occurrence ("·the₂"), bytes after their whole character."""
+        return tuple(map(numbered, map("".join, self._parts), self.occurrences))
+
+    @once
+    def occurrences(self) -> tuple[int, ...]:
+        """Which of several equal tokens each is, in any case, from 1; 0 for a token that comes once."""
+        return occurrences(list(map("".join, self._parts)))
+
+    @once
+    def _parts(self) -> list[tuple[str, str]]:
+        return with_characters(self._spelled, cut_characters(self.labels, self.spelling))
+
+    @once
+    def _spelled(self) -> list[tuple[str, str]]:
+        every = zip(self.labels, self.spelling, self.place, strict=True)
+        return [("", label) if place else spell(label, how) for label, how, place in every]
 
     def require(self, position: int) -> None:
         """Raise an error for a position outside the row, counted from 0.
@@ -264,8 +278,7 @@ class Tokens:
 
         Labels of patches and frames stay as they are: the space in "0.74 s" is a space.
         """
-        every = zip(self.labels, self.spelling, self.place, strict=True)
-        return tuple(label if place else "".join(spell(label, how)) for label, how, place in every)
+        return tuple(map("".join, self._spelled))
 
     @once
     def texts(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from attention_viz.ui.visit import chosen, memory, pick
 # No position, layer or head that a browser sends is larger.
 _LARGEST = 1_000_000
 # In pixels: a picker without its words, and a letter of them, wide enough for most fonts.
-_PICKER, _LETTER = 58, 7.8
+_PICKER, _LETTER = 58, 7.6
 
 
 def show(

@@ -22,6 +22,7 @@ from attention_viz.analysis.slides import (
 from attention_viz.analysis.slides.found import link_slide
 from attention_viz.analysis.slides.heads import Wrote
 from attention_viz.analysis.slides.slide import named, picture_of
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.trace.trace import Trace
 from tests.analysis.planted import tokens_of
 from tests.shipped import shipped
@@ -88,24 +89,24 @@ def test_of_words_in_pieces_a_finding_is_shown_between_words_and_a_link_between_
     minilm: av.AttentionModel,
 ) -> None:
     trace = minilm.trace("Tokenization, an unbelievably long word, and tokenization again")
-    merged, pieces = av.merge_words(trace), trace.query_tokens().said
+    merged, pieces = av.merge_words(trace), trace.query_tokens().names
     found = next(one for one in av.findings(trace) if one.kind == "repeat")
     (slide,) = found_slides(trace, (found,))
     picture = slide.picture
     assert picture is not None and picture.query is not None and picture.key is not None
     assert (picture.tokens[picture.query], picture.tokens[picture.key]) == ("tokenization₂", "tokenization₁")
     assert picture.values[picture.key] == pytest.approx(found.strength, abs=1e-6)
-    words = merged.query_tokens().said
-    row = merged.weights(found.layer, found.head)[words.index("tokenization", 5)]
+    words = merged.query_tokens().names
+    row = merged.weights(found.layer, found.head)[words.index("tokenization₂")]
     # Whatever stands in the text once, in the picture in its place.
-    once = [word for word in picture.tokens if words.count(word) == 1]
+    once = [word for word in picture.tokens if words.count(word) == 1 and "tokenization" not in word]
     assert len(once) >= 3
     shares = [picture.values[picture.tokens.index(word)] for word in once]
     assert shares == pytest.approx([float(row[words.index(word)]) for word in once], abs=1e-6)
     # Of two pieces of one word: which looks at which.
-    piece = pieces.index("token")
+    piece = pieces.index("token₁")
     tell = said(link_slide(trace, "encoder", 0, 0, piece, piece + 1).tell)
-    assert tell.startswith(f"The first “token” looks at the first “{pieces[piece + 1]}”: ")
+    assert tell.startswith(f"“token₁” looks at “{pieces[piece + 1]}”: ")
 
 
 def test_repeated_words_have_their_numbers_and_long_ones_keep_them() -> None:
@@ -120,8 +121,8 @@ def test_a_row_of_another_text_is_told_by_the_word_that_comes_next() -> None:
     trace = shipped("translation").trace("the tired girl finds the red key")
     weight = trace.weights(0, 2, "cross")[0, 0]
     slide = link_slide(trace, "cross", 0, 2, 0, 0)
-    assert said(slide.ask) == "Before the first “la”, how much does the model attend to the first “the”?"
-    assert said(slide.tell) == f"Before the first “la” it attends to the first “the”: {weight:.2f}"
+    assert said(slide.ask) == "Before “la₁”, how much does the model attend to “the₁”?"
+    assert said(slide.tell) == f"Before “la₁” it attends to “the₁”: {weight:.2f}"
 
 
 def test_a_question_that_comes_again_says_of_which_head() -> None:
@@ -236,8 +237,8 @@ def test_two_texts_are_told_by_words_and_both_named(minilm: av.AttentionModel) -
         special += int(apart.argmax()) % apart.shape[1] in (0, apart.shape[1] - 1)
         words = found.difference[shared, :][:, shared].abs()
         query, key = (found.queries.other_labels[shared[at]] for at in divmod(int(words.argmax()), len(shared)))
-        assert [text.strip("“”") for text, role in slide.tell if role in ("query", "key")] == [query, key]
-        asked = [text.strip("“”") for text, role in slide.ask if role in ("query", "key")]
+        assert [text.strip("“”₁₂₃") for text, role in slide.tell if role in ("query", "key")] == [query, key]
+        asked = [text.strip("“”₁₂₃") for text, role in slide.ask if role in ("query", "key")]
         assert asked == [one.replace("city", "river") for one in (query, key)]
         for text in ("“The bank of the river was flooded” →", "“The bank of the city was flooded”"):
             assert text in slide.source
@@ -312,10 +313,26 @@ def test_the_head_of_another_text_that_changes_a_number_most_is_asked_for_among_
 
 def test_equal_words_and_pieces_are_counted_in_any_case_as_on_the_page() -> None:
     tokens = tokens_of(("The", "cat", "the", "THE", "##a", "the"), words=(0, 1, 2, 3, 3, 4))
-    assert named(tokens, 2, "query") == (("the second ", ""), ("“the”", "query"))
-    # A piece is counted among all tokens, a word among words.
-    assert named(tokens, 3, "key") == (("the third ", ""), ("“THE”", "key"))
-    assert named(tokens, 5, "key") == (("the third ", ""), ("“the”", "key"))
+    assert named(tokens, 2, "query") == (("“the₂”", "query"),)
+    # A piece and a word of one piece are counted among all tokens.
+    assert named(tokens, 3, "key") == (("“THE₃”", "key"),)
+    assert named(tokens, 5, "key") == (("“the₄”", "key"),)
+
+
+def test_a_patch_beside_words_is_named_by_where_it_is_and_its_row_summed() -> None:
+    trace = shipped("shapes").trace("what colour is the circle ?", picture=av.Picture(SAMPLES["shapes-two"].path))
+    one = link_slide(trace, "decoder", 1, 0, 70, 1)
+    assert said(one.ask) == "How much does “?” look at a patch at the upper left?"
+    row = trace.weights(1, 0, "decoder")[70]
+    assert said(one.tell) == f"“?” looks at a patch at the upper left: {float(row[1]):.2f}"
+    assert one.picture is not None and one.shown is not None
+    assert one.picture.tokens == ("the patch at the upper left", "other patches", "other words")
+    wanted = [float(row[1]), float(row[2:65].sum()), float(row[0] + row[65:].sum())]
+    assert one.picture.values == pytest.approx(wanted, abs=1e-5)
+    # It is framed in the image, whose weights are the row's.
+    assert one.shown.key == 0 and one.shown.weights[2] == pytest.approx(float(row[3]), abs=1e-4)
+    words = link_slide(trace, "decoder", 1, 1, 70, 69)
+    assert words.picture is not None and words.picture.tokens[:2] == ("circle", "patches")
 
 
 def test_bars_leave_room_for_the_signs_between_them() -> None:
@@ -328,3 +345,12 @@ def test_bars_leave_room_for_the_signs_between_them() -> None:
     kept = [int(token.removeprefix("word")) for token in picture.tokens]
     left_out = [float(values[at]) for at in range(30) if at not in kept]
     assert min(float(values[at]) for at in kept if at != 12) >= max(left_out) and len(kept) >= 4
+
+
+def test_a_number_beside_an_image_shows_where_in_it_the_head_attends() -> None:
+    trace = shipped("shapes").trace("what colour is the circle ?", picture=av.Picture(SAMPLES["shapes-two"].path))
+    (one,) = written_slides(trace, Wrote("decoder", 2, 3, 70, 3.5, 14.7, "“red” over “blue”"))
+    row = trace.weights(2, 3, "decoder")[70]
+    assert said(one.tell) == "Layer 2, head 3 contributes +3.50: from “?” it looks at a patch at the upper left"
+    assert one.shown is not None and one.shown.key == int(row.argmax()) - 1
+    assert one.picture is not None and one.picture.values[0] == pytest.approx(float(row.max()), abs=1e-5)

@@ -111,10 +111,10 @@ def test_the_head_that_says_mary_comes_first_and_the_one_that_looks_at_her_speak
     trace = smollm2.trace(MARY)
     first, *others = av.findings(trace)
     assert (first.layer, first.head) == (23, 3)
-    assert first.text == "“to” looks at the second “John” (0.74) and writes for “Mary”: +2.86"
+    assert first.text == "“to₂” looks at “John₂” (0.74) and writes for “Mary”: +2.86"
     (against,) = (one for one in others if one.effect is not None)
     assert (against.layer, against.head, against.word, against.rival) == (24, 4, "Mary", "John")
-    assert against.text == "“to” looks at “Mary” (0.81) and writes against it: −1.07"
+    assert against.text == "“to₂” looks at “Mary” (0.81) and writes against it: −1.07"
     assert [role for _, role in against.parts] == ["query", "", "key", "", "number", "", "effect"]
     # The number of the Why page, which decomposes the same difference.
     rows = av.decompose(smollm2, trace, av.Logit("Mary", against="John")).table

@@ -25,7 +25,7 @@ cells = st.tuples(positions, positions)
 parts = st.tuples(
     st.sampled_from(list(EDITS)),
     st.tuples(positions, st.none() | positions) | st.just((None, None)),
-    st.sampled_from([None, "encoder", "decoder", "cross"]),
+    st.sampled_from([None, "encoder", "decoder", "cross", "picture", "sound", "mixer 2"]),
     st.floats(0, 1),
     st.sets(cells, min_size=1, max_size=6),
 )
@@ -114,10 +114,9 @@ def test_changes_are_told_in_plain_words_with_the_tokens_names(trace: Trace) -> 
         "temp:0.5": "Every head attends more sharply (temperature 0.5)",
         "temp:2@0.0": "Layer 0, head 0 attends more evenly (temperature 2)",
         "block:1>4@0.1": "“bank” may not attend to “river” in layer 0, head 1",
-        "block:0>4@0": "The first “the” may not attend to “river” in layer 0",
-        "block:1>3": "“bank” may not attend to the second “the” in all layers",
-        "draw:1>3,1>4,2>2@0.1": "Layer 0, head 1 attends as drawn: “bank” to the second “the” and “river”; "
-        "“of” to “of”",
+        "block:0>4@0": "“the₁” may not attend to “river” in layer 0",
+        "block:1>3": "“bank” may not attend to “the₂” in all layers",
+        "draw:1>3,1>4,2>2@0.1": "Layer 0, head 1 attends as drawn: “bank” to “the₂” and “river”; “of” to “of”",
         "draw:1>1,2>2,4>4@0.1": "Layer 0, head 1 attends as drawn: “bank” to “bank”; “of” to “of”; 1 more row",
     }
     assert {text: describe(read_changes(text)[0][0], trace) for text in told} == told

@@ -112,7 +112,7 @@ def show(open_page: Callable[..., Page], tmp_path: Path) -> Callable[..., Page]:
         file = tmp_path / "explorer.html"
         explore(trace, stream=stream, layer=layer, head=head).save_html(file)
         shown = open_page(file.as_uri(), **size)
-        shown.locator('[data-testid="explorer-bars"] li').first.wait_for()
+        shown.locator('[data-testid="explorer-bars"] li, [data-testid="picture"]').first.wait_for()
         return shown
 
     return open_explorer

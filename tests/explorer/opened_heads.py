@@ -1,4 +1,4 @@
-"""Heads for the pipeline, and what it has to say of them: one with every term, and one of a long text."""
+"""Heads for the pipeline, and what it has to say of them: with every term, of a long text, and of mixers."""
 
 import json
 from collections.abc import Mapping
@@ -14,16 +14,29 @@ from attention_viz.explorer.pipeline_payload import pack_pipeline
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.modules import Projection
 from attention_viz.steps.head import OpenHead, open_head
+from attention_viz.steps.mixing import MixerHead, open_mixer
+from attention_viz.steps.pair import open_pair, pair_steps
 from attention_viz.steps.steps import STEPS, steps_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from tests.shipped import shipped
 
-__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "two_parts", "write_opened"]
+__all__ = ["LONG", "OF_A_SCORE", "every_term", "long_text", "mixed", "two_parts", "write_opened"]
 
 LONG = 700
 # What becomes of a score before the softmax, in whatever model.
 OF_A_SCORE = list(STEPS)[list(STEPS).index("scores") : list(STEPS).index("weights")]
 _PAIR = (3, 1)
+# A state space, and a delta rule with a negative weight; a query's own token has its skip.
+MIXED = {
+    "state_space": ("recall-mamba", 5, 2),
+    "own_token": ("recall-mamba", 5, 5),
+    "delta_rule": ("recall", 11, 5),
+}
+MIXED_TEXTS = {
+    "recall-mamba": "hugo pink , ida gold , karl white , ida black . ida ?",
+    "recall": "anna red , ben blue , emma green , ben orange . ben ?",
+}
 
 
 def _numbers(*shape: int) -> Tensor:
@@ -65,6 +78,12 @@ def long_text() -> OpenHead:
     return _opened(av.attend(4 * _numbers(2, LONG, 8), _numbers(2, LONG, 8), _numbers(2, LONG, 8)), 1)
 
 
+@cache
+def mixed(model: str) -> MixerHead:
+    """The first head of a model's first layer without a softmax."""
+    return open_mixer(shipped(model).trace(MIXED_TEXTS[model]), 0, 0)
+
+
 def write_opened(folder: Path) -> None:
     """Write all for the browser's own tests, with what they have to find."""
     for name, opened in (("every_term", every_term()), ("two_parts", two_parts()), ("long_row", long_text())):
@@ -77,4 +96,15 @@ def write_opened(folder: Path) -> None:
             "output": opened.attention.output[query].tolist(),
         }
         (folder / f"{name}.bin").write_bytes(pack_pipeline(opened, query, key))
+        (folder / f"{name}.json").write_text(json.dumps(told))
+    for name, (model, query, key) in MIXED.items():
+        mixer = mixed(model)
+        steps = pair_steps(open_pair(mixer, query, key))
+        told = {
+            "pair": (query, key),
+            "steps": {step: found.total for step, found in steps.items()},
+            "weights": mixer.weights[query].tolist(),
+            "output": mixer.mixer.output[query].tolist(),
+        }
+        (folder / f"{name}.bin").write_bytes(pack_pipeline(mixer, query, key))
         (folder / f"{name}.json").write_text(json.dumps(told))

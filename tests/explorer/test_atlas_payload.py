@@ -36,7 +36,7 @@ def test_a_short_text_is_sent_cell_by_cell_and_its_numbers_as_in_the_table() -> 
     trace = shipped("induction").trace("moon cheese frog moon cheese frog")
     table = head_table(trace)
     header, levels = unpacked(pack_atlas(trace, "decoder", table, roles(trace)), trace, "decoder")
-    assert header["queries"] == header["keys"] == list(trace.query_tokens().labels)
+    assert header["queries"] == header["keys"] == list(trace.query_tokens().names)
     assert header["pooled"] == [1, 1] and header["tops"] == [1.0] * 8
     for place, (layer, head) in enumerate(table.index):
         weights = trace.weights(layer, head).numpy()

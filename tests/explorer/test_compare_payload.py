@@ -1,10 +1,12 @@
 """The Compare page's bytes: the comparison's numbers, row by row."""
 
+import base64
 import zlib
 from typing import Any
 
 import numpy
 import pytest
+import torch
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
@@ -13,6 +15,7 @@ from attention_viz.explorer import compare_payload
 from attention_viz.explorer.compare_payload import (
     ComparedSide,
     HeadDistances,
+    head_rows,
     numbered,
     pack_compare,
     paired_names,
@@ -120,3 +123,12 @@ def test_both_images_come_with_the_places_of_their_patches() -> None:
         for at, (row, column) in patches.items():
             assert found.keys.one[picture["places"][row * picture["across"] + column]] == at
     assert header["pictures"][0]["at"] != header["pictures"][1]["at"]
+
+
+def test_rows_of_all_heads_are_left_out_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = torch.tensor([[0.5, 0.5]]), torch.tensor([[1.0, torch.nan]])
+    assert numpy.frombuffer(base64.b64decode(head_rows(one, other)), "<f4") == pytest.approx(
+        [0.5, 0.5, 1, numpy.nan], nan_ok=True
+    )
+    monkeypatch.setattr(compare_payload, "MOST_WEIGHTS", 3)
+    assert head_rows(one, other) == ""

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz import AttentionModel
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.spelling import set_apart, spell
 from attention_viz.trace.trace import Layer, Trace
@@ -433,7 +434,7 @@ def test_the_first_screen_holds_arcs_grid_and_matrix(drawn: Page) -> None:
 
 
 def test_the_page_says_how_exact_it_is(drawn: Page) -> None:
-    expect(drawn.get_by_test_id("explorer")).to_contain_text("drawn to ±0.00013; downloads are exact")
+    expect(drawn.get_by_test_id("explorer")).to_contain_text("rounded here by at most 0.00013; downloads are exact")
 
 
 def test_a_fixed_theme_wins_over_the_system(bank: Trace, open_page: Callable[..., Page], tmp_path) -> None:
@@ -471,7 +472,7 @@ def test_two_tokens_that_look_at_each_other_have_two_arcs(show: Show) -> None:
 def test_a_repeated_token_tells_which_one_it_is_and_its_text_stays_the_token(show: Show, bank: Trace) -> None:
     words = part(show(bank, layer=0, head=4), "arcs").get_by_role("option")
     assert words.all_text_contents()[1:5] == ["the", "bank", "of", "the"]
-    drawn = "token => getComputedStyle(token, '::after').content"
+    drawn = "token => getComputedStyle(token.querySelector('bdi'), '::after').content"
     assert [words.nth(place).evaluate(drawn) for place in (1, 2, 4)] == ['"1"', "none", '"2"']
 
 
@@ -501,3 +502,25 @@ def test_layers_that_are_kept_are_called_by_their_numbers(show: Show) -> None:
     expect(page.get_by_text("Head 1·0").first).to_be_visible()
     exact = [[f"{weight:.3f}" for weight in row] for row in kept.weights(1, 0)]
     assert [[read(cell) for cell in row[1:]] for row in open_table(page)] == exact
+
+
+def test_a_saved_page_of_a_text_with_an_image_shows_both_and_switches_between_them(show: Show) -> None:
+    trace = shipped("shapes").trace("what colour is the circle ?", picture=av.Picture(SAMPLES["shapes-two"].path))
+    page = show(trace, layer=1)
+    line, picture = part(page, "arcs"), page.get_by_test_id("picture")
+    row = trace.weights(1, 0, "decoder")[69]
+    line.locator('[data-place="69"]').hover()
+    expect(line.locator(".av-picture-chip")).to_have_attribute("data-weight", f"{float(row[1:65].sum()):.2f}")
+    expect(page.get_by_label("decoder", exact=True)).to_be_checked()
+    # The tower has no words, and the switch leads back.
+    page.get_by_label("picture", exact=True).check()
+    expect(line).to_have_count(0)
+    expect(picture).to_have_count(1)
+    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("looks at one patch above it")
+    # The row of the strongest link, by the tower's own weights.
+    shown = [read(cells[-1]) for cells in open_table(page)]
+    assert shown in [[f"{weight:.3f}" for weight in weights] for weights in trace.weights(1, 0, "picture")]
+    assert shown not in [[f"{weight:.3f}" for weight in weights] for weights in trace.weights(1, 1, "picture")]
+    page.get_by_label("decoder", exact=True).check()
+    expect(line.locator(".av-picture-chip")).to_have_count(1)
+    assert_nothing_overflows(page)

@@ -8,6 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 import attention_viz as av
 from attention_viz.explorer import pack
 from attention_viz.explorer.packet import read_packet
+from attention_viz.inputs.media.shapes import DRAWN, draw_shapes
 from attention_viz.trace.trace import Trace
 from tests.shipped import shipped
 
@@ -38,7 +39,7 @@ def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: T
 
 def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None:
     page = show(pair)
-    for name in ("bank, first sentence", "river, second sentence", "the (second), second sentence"):
+    for name in ("bank, first sentence", "river, second sentence", "the (occurrence 2), second sentence"):
         expect(token(page, name)).to_be_visible()
     lines = [
         token(page, name).evaluate("node => getComputedStyle(node).textDecorationStyle")
@@ -63,3 +64,14 @@ def test_a_single_sentence_needs_no_words_for_it(show: Show, bank: Trace) -> Non
     page = show(bank)
     expect(token(page, "river")).to_be_visible()
     expect(page.get_by_test_id("explorer-legend")).not_to_contain_text("sentence")
+
+
+def test_words_generated_beside_an_image_are_marked_and_its_patches_arent() -> None:
+    picture = draw_shapes(DRAWN["shapes-two"])
+    *_, trace = shipped("shapes").generate("<image>what is red ?", 2, picture=picture)
+    assert trace.provenance.generated == 2
+    header = read_packet(pack(trace))[0]
+    words = len(trace.query_tokens("decoder"))
+    axes = {len(one["labels"]): one for one in header["axes"]}
+    assert axes.keys() == {64, words}
+    assert axes[words]["generated"] == [words - 2, words - 1] and "generated" not in axes[64]

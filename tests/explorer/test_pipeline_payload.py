@@ -13,8 +13,9 @@ from attention_viz.explorer.pipeline_payload import HEAVIEST, LANES, STRIP, pack
 from attention_viz.explorer.rest_payload import pack_rest
 from attention_viz.operation.shapes import side_by_side
 from attention_viz.steps.head import open_head
+from attention_viz.steps.mixing import open_mixer
 from attention_viz.steps.steps import STEPS, steps_of
-from tests.explorer.opened_heads import LONG, OF_A_SCORE, every_term, long_text
+from tests.explorer.opened_heads import LONG, OF_A_SCORE, every_term, long_text, mixed
 from tests.shipped import MINILM, shipped
 
 
@@ -76,6 +77,39 @@ def test_of_a_long_text_the_row_is_sent_and_what_has_no_lane_as_one() -> None:
     numpy.testing.assert_allclose(arrays["weights"][0], weights, rtol=1e-5, atol=1e-9)
     shown = weights[header["keys"]].numpy() @ arrays["value"]
     numpy.testing.assert_allclose(shown + arrays["rest"][0], arrays["output"][0], atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ("recall-mamba", "recall"))
+def test_of_a_layer_without_a_softmax_all_rows_are_sent_as_recorded(model: str) -> None:
+    opened = mixed(model)
+    trace, count = opened.trace, opened.mixer.shape[-1]
+    header, arrays = unpacked(pack_pipeline(opened, 5, 2))
+    assert header["whole"] and header["queries"] == header["keys"] == list(range(count))
+    assert pack_pipeline(opened, 5, 2) == pack_pipeline(opened, 3, 1)
+    numpy.testing.assert_allclose(arrays["weights"], trace.weights(0, 0, "mixer"), atol=1e-6)
+    # What the model's own run made: the weights by the values are the head's output.
+    whole = trace.attention(0, "mixer").output
+    numpy.testing.assert_allclose(arrays["weights"] @ arrays["value"], whole[0], atol=1e-4)
+    numpy.testing.assert_allclose(arrays["heads"], side_by_side(whole), atol=1e-6)
+    assert not numpy.allclose(arrays["weights"] @ arrays["value"], whole[1], atol=1e-2)
+    last = arrays[f"stage {header['mixer']['stages'][-1][0]}"]
+    lower = numpy.tril(numpy.ones((count, count), bool))
+    numpy.testing.assert_allclose(last[lower], arrays["weights"][lower], atol=1e-5)
+    products = arrays["query"] @ arrays["key"].T * header["scale"]
+    numpy.testing.assert_allclose(arrays["masked"][lower], products[lower], atol=1e-4)
+    assert numpy.isneginf(arrays["masked"][~lower]).all()
+    assert rest_id(opened) == header["rest"] == rest_id(open_mixer(trace, 0, 1))
+
+
+def test_of_a_long_text_without_a_softmax_the_row_is_sent() -> None:
+    trace = shipped("recall-mamba").trace(" ".join(["hugo pink ,"] * 21))
+    opened = open_mixer(trace, 1, 1)
+    header, arrays = unpacked(pack_pipeline(opened, 60, 3))
+    assert not header["whole"] and header["queries"] == [60]
+    weights = trace.weights(1, 1, "mixer")[60]
+    assert set(weights.abs().topk(HEAVIEST).indices.tolist()) | {3} == set(header["keys"])
+    made = weights[header["keys"]].numpy() @ arrays["value"] + arrays["rest"][0]
+    numpy.testing.assert_allclose(made, arrays["output"][0], atol=1e-4)
 
 
 def test_a_lane_is_for_each_key_of_a_short_text_and_else_for_the_heaviest_and_the_chosen() -> None:

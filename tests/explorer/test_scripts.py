@@ -13,6 +13,9 @@ import pytest
 import attention_viz as av
 from attention_viz.explorer import pack
 from attention_viz.explorer.atlas_payload import pack_atlas
+from attention_viz.explorer.axes import PackedAxes
+from attention_viz.trace.spelling import _BYTES, set_apart  # pyright: ignore[reportPrivateUsage]
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from scripts.javascript import NODE
 from tests.explorer.long_texts import write_long, write_recording
@@ -33,6 +36,55 @@ def heads_of(trace: Trace, stream: str, layer: int) -> list[dict[str, Any]]:
     ]
 
 
+def bytes_of(text: str, size: int) -> Tokens:
+    """Cut a text into pieces of so many bytes, as byte-level BPE without merges writes them."""
+    letters = {byte: letter for letter, byte in _BYTES.items()}
+    every = [letters[byte] for byte in text.encode()]
+    pieces = ["".join(every[at : at + size]) for at in range(0, len(every), size)]
+    return Tokens(tuple(pieces), spelling=("byte-level",) * len(pieces))
+
+
+def named_rows() -> list[Tokens]:
+    """Rows of tokens that repeat: words, pieces, signs, scripts, bytes, special tokens and patches."""
+    texts = (
+        "The cat and the CAT",
+        "The · the ‿ · ·the",
+        "ΟΔΟΣ οδος Straße STRASSE İ i̇",
+        "السلام عليكم السلام",
+        "שלום bank שלום bank",
+        "我 爱 我",
+        "👩‍👩‍👧 é 👩‍👩‍👧 e\u0301 é",
+    )
+    words = [Tokens.of_labels(text.split()) for text in texts]
+    whole = "".join(texts)
+    wordpiece = ("[CLS]", "bank", "##er", "er", "[SEP]", "Bank", "##ER", "[SEP]", "[PAD]", "[PAD]")
+    special = tuple(label.startswith("[") for label in wordpiece)
+    placed = Tokens(("[CLS]", "0,0", "0,1", "the", "the"), place=(None, (0, 0), (0, 1), None, None))
+    sentencepiece = Tokens(("▁the", "the", "▁<0xE0>", "<0xB8>", "<0x81>", "▁the"), spelling=("sentencepiece",) * 6)
+    return [
+        *words,
+        *(bytes_of(whole, size) for size in (1, 2, 5)),
+        Tokens(wordpiece, special=special, spelling=("wordpiece",) * len(wordpiece)),
+        Tokens.of_labels(["the"] * 120),
+        placed,
+        sentencepiece,
+    ]
+
+
+def write_names(folder: Path) -> None:
+    axes = PackedAxes(0)
+    rows = named_rows()
+    found = [
+        {
+            "axis": axes.entries[axes.add(tokens)],
+            **{name: list(map(set_apart, getattr(tokens, name))) for name in ("names", "numbered")},
+            "occurrences": list(tokens.occurrences),
+        }
+        for tokens in rows
+    ]
+    (folder / "names.json").write_text(json.dumps(found))
+
+
 @pytest.fixture(scope="module")
 def fixtures(many_kinds: Trace, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fixtures")
@@ -50,6 +102,7 @@ def fixtures(many_kinds: Trace, tmp_path_factory: pytest.TempPathFactory) -> Pat
     write_long(folder)
     write_recording(folder)
     write_opened(folder)
+    write_names(folder)
     return folder
 
 

@@ -22,6 +22,7 @@ ENTRIES = (
     "atlas/effect.js",
     "chart/chart.js",
     "compare/compare.js",
+    "drawing/drawing.js",
     "hosts/beginning.js",
     "hosts/channel.js",
     "hosts/in_page.js",

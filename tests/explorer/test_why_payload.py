@@ -43,10 +43,10 @@ def test_the_groups_and_the_map_sum_to_the_number_and_each_words_part_to_the_hea
     assert sum(line["number"] for line in packed["words"]) == pytest.approx(heads, abs=1e-3)
     assert packed["map"][23][3] == pytest.approx(2.86, abs=0.01)
     assert packed["listed"][0] == [23, 3]
-    assert packed["queries"][at] == "to" and packed["at"] == at
+    assert packed["queries"][at] == "to₂" and packed["at"] == at
     # It looks at the second "John", and all that it writes comes from there.
     place, weight, number = max(packed["sources"]["23 3"], key=lambda one: one[1])
-    assert packed["keys"][place] == "John" and place == 9
+    assert packed["keys"][place] == "John₂" and place == 9
     assert weight == pytest.approx(float(trace.weights(23, 3)[at, 9]), abs=1e-4)
     assert number == pytest.approx(2.87, abs=0.01)
 

@@ -18,6 +18,7 @@ from attention_viz.lesson.words import offered, signed, telling
 from attention_viz.operation.attention import Attention
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
+from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.splitting import split_words
 from tests.views.printed import drawn
 
@@ -57,8 +58,8 @@ def test_the_vectors_are_the_words_own_and_the_closest_pair_is_found(scene: Scen
     i, j = divmod(int(products.masked_fill(~torch.ones(7, 7).triu(1).bool(), -math.inf).argmax()), 7)
     words = split_words(TEXT)
     assert shown.facts["closest"] == (
-        f"“{words[i]}” and “{words[j]}” are most alike, with {signed(float(x[i] @ x[j]), 2)}, not counting that “The” "
-        "and “the” have one vector"
+        f"“{words[i]}” and “{words[j]}” are most alike, with {signed(float(x[i] @ x[j]), 2)}, not counting that "
+        "“The₁” and “the₂” have one vector"
     )
     upright = LESSONS["vectors"].show(replace(scene, choice="4", notation="columns"))
     assert numpy.array_equal(numpy.array(upright.figure.data[0].z), x.T.numpy())
@@ -71,14 +72,14 @@ def test_without_parameters_shares_are_a_softmax_of_dot_products(scene: Scene) -
     facts, others = shown.facts, weights[BANK].clone()
     assert numpy.allclose(shown.figure.data[0].x, weights[BANK], atol=1e-6)
     others[BANK] = -1
-    assert facts["other"] == split_words(TEXT)[int(others.argmax())]
+    assert facts["other"] == number_repeats(split_words(TEXT))[int(others.argmax())]
     assert [minus(facts[name]) for name in ("own", "weight", "before", "after")] == pytest.approx(
         [*weights[BANK, [BANK, int(others.argmax())]].tolist(), float(x[BANK, 0]), float(weights[BANK] @ x[:, 0])],
         abs=0.006,
     )
     assert minus(facts["square"]) == pytest.approx(float(x[BANK].norm() ** 2), abs=0.005)
     assert int(facts["itself"]) == sum(weights[at, at] >= weights[at].max() for at in range(7))
-    assert facts["total"] == "1.000"
+    assert facts["total"] == "1.00"
     assert r"^{\top}" in lesson_text(
         "plain", LESSONS["plain"].show(replace(scene, notation="columns")).facts, "columns"
     )
@@ -109,7 +110,7 @@ def trained_head(scene: Scene, facts: Mapping[str, str]) -> Attention:
 
 
 def test_a_score_is_the_sum_that_is_written_out(scene: Scene) -> None:
-    written = scene.run("all-MiniLM-L6-v2", TEXT).query_tokens().written
+    written = scene.run("all-MiniLM-L6-v2", TEXT).query_tokens().names
     for at in map(int, LESSONS["scores"].control.options(scene)):
         facts = LESSONS["scores"].show(replace(scene, choice=str(at))).facts
         call = trained_head(scene, facts)
@@ -151,9 +152,11 @@ def test_the_scale_brings_the_spread_back_and_the_gradient_with_it(scene: Scene,
     assert float(facts["spread"]) == pytest.approx(numpy.mean([scores(s, 1).numpy().std() for s in SETS]), abs=0.006)
     assert float(facts["largest"]) == pytest.approx(max(float(scores(s, 1).max()) for s in SETS), abs=0.06)
     told_numbers = [float(facts[name]) for name in ("bare", "bare_gradient", "scaled", "scaled_gradient")]
-    assert told_numbers == pytest.approx([*measured(1), *measured(d_k**-0.5)], abs=6e-4)
+    known = [*measured(1), *measured(d_k**-0.5)]
+    assert told_numbers[::2] == pytest.approx(known[::2], abs=6e-3)
+    assert told_numbers[1::2] == pytest.approx(known[1::2], abs=6e-4)
     both = measured(d_k**-0.5, 2)[0], measured((2 * d_k) ** -0.5, 2)[0]
-    assert [float(facts["by_d_k"]), float(facts["by_d_model"])] == pytest.approx(both, abs=6e-4)
+    assert [float(facts["by_d_k"]), float(facts["by_d_model"])] == pytest.approx(both, abs=6e-3)
     assert float(facts["by_d_model"]) < float(facts["by_d_k"]) and facts["d_model"] == str(2 * d_k)
     if d_k == 64:
         assert float(facts["bare"]) > 2 * float(facts["scaled"])
@@ -184,7 +187,7 @@ def test_a_weight_is_its_exponential_in_the_sum_of_all(scene: Scene, temperature
     assert numpy.allclose(shown.figure.data[2].x, weights, atol=1e-6)
     assert float(facts["entropy"]) == pytest.approx(float(-(weights * weights.log()).sum()), abs=0.006)
     assert float(facts["most_entropy"]) == pytest.approx(math.log(9), abs=0.006)
-    assert facts["total"] == "1.000"
+    assert facts["total"] == "1.00"
 
 
 def test_hotter_is_evener(scene: Scene) -> None:
@@ -208,7 +211,7 @@ def test_an_output_is_the_weighted_sum_and_lies_among_the_values(scene: Scene) -
         assert facts["share"] == f"{(sizes[:2] ** 2).sum() / (sizes**2).sum():.0%}"
         order = numpy.argsort(-row, kind="stable")[:3]
         terms = [term.split(" · ") for term in facts["sum"].removesuffix(" + …").split(" + ")]
-        assert [float(weight) for weight, _ in terms] == pytest.approx(row[order].tolist(), abs=6e-4)
+        assert [float(weight) for weight, _ in terms] == pytest.approx(row[order].tolist(), abs=6e-3)
         assert [numpy.abs(pairs(point)) for _, point in terms] == [
             pytest.approx(numpy.abs(points[key]), abs=0.006) for key in order
         ]

@@ -47,12 +47,12 @@ def test_the_word_before(scene: Scene) -> None:
     layer, head, share = largest(scene, lambda weights: float(weights.diagonal(-1).mean()))
     found = facts(scene, "previous")
     assert found["model"] == LANGUAGE_MODEL and found["count"] == "270"
-    assert told(found) == (layer, head, pytest.approx(share, abs=1e-3))
+    assert told(found) == (layer, head, pytest.approx(share, abs=6e-3))
     diagonal = Twice(scene).trace.weights(layer, head).diagonal(-1)
     at = int(diagonal.argmax())
-    names = Twice(scene).trace.query_tokens().written
+    names = Twice(scene).trace.query_tokens().names
     assert (found["word"], found["other"]) == (names[at + 1], names[at])
-    assert found["weight"] == f"{float(diagonal[at]):.3f}"
+    assert found["weight"] == f"{float(diagonal[at]):.2f}"
 
 
 @pytest.mark.parametrize(("job", "role"), [("previous", "previous"), ("first", "first"), ("copying", "induction")])
@@ -66,7 +66,7 @@ def test_how_often_it_is_so_is_what_the_scan_that_ships_counted(scene: Scene, jo
 def test_heads_rest_on_a_token_with_a_small_value(scene: Scene) -> None:
     layer, head, share = largest(scene, lambda weights: float(weights[:, 0].mean()))
     found = facts(scene, "first")
-    assert told(found) == (layer, head, pytest.approx(share, abs=1e-3))
+    assert told(found) == (layer, head, pytest.approx(share, abs=6e-3))
     call = Twice(scene).trace.attention(layer)
     lengths = call.value[head * call.value.shape[0] // call.shape[0]].norm(dim=-1)
     assert f"{float(lengths[0]):.3f} long" in found["finding"]
@@ -83,7 +83,7 @@ def test_a_pattern_is_gone_on_with_and_less_without_its_heads(scene: Scene, run:
     ids = twice.trace.query_tokens().ids
     assert ids[:half] == ids[half:] and len(set(ids[:half])) == half
     layer, head, share = largest(scene, lambda weights: float(weights[again, followers].mean()))
-    assert told(facts(scene, "induction")) == (layer, head, pytest.approx(share, abs=1e-3))
+    assert told(facts(scene, "induction")) == (layer, head, pytest.approx(share, abs=6e-3))
     silenced = [Ablate(one, other) for one, other, _ in twice.heads("induction", 3)]
     shares = []
     for edits in ((), silenced):
@@ -100,7 +100,7 @@ def test_the_exercise_is_about_that_head_and_what_came_next_is_right(scene: Scen
     assert isinstance(exercise.answer, OptionAnswer)
     (right,) = exercise.answer.right
     asked = exercise.question.split("does “")[1].split("”")[0]
-    words, asked = list(twice.trace.query_tokens().written), asked.rstrip(SUBSCRIPTS)
+    words, asked = list(twice.trace.query_tokens().texts), asked.rstrip(SUBSCRIPTS)
     assert exercise.answer.options[right].rstrip(SUBSCRIPTS) == words[words.index(asked) + 1]
 
 

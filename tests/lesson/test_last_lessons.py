@@ -25,7 +25,7 @@ def scene(run: RunText) -> Scene:
 def test_a_path_is_as_long_as_there_are_words_between(scene: Scene) -> None:
     facts = LESSONS["recurrent"].show(replace(scene, choice="6")).facts
     assert (facts["hops"], facts["one"]) == ("6 steps", "1 step")
-    assert facts["weight"] == f"{float(Scratch(8, 1, positions='none').trace(TEXT).weights(0, 0)[6, 0]):.3f}"
+    assert facts["weight"] == f"{float(Scratch(8, 1, positions='none').trace(TEXT).weights(0, 0)[6, 0]):.2f}"
 
 
 def test_what_is_left_of_the_first_word_is_the_product_of_what_each_step_keeps(scene: Scene) -> None:
@@ -83,7 +83,7 @@ def test_effects_are_those_of_the_model_without_the_head(scene: Scene, run: RunT
 
 def test_the_head_that_looks_at_the_river_is_told_with_its_weight(scene: Scene) -> None:
     facts = LESSONS["limits"].show(replace(scene, choice="0")).facts
-    assert (facts["word"], facts["other"], facts["looking"], facts["weight"]) == ("bank", "river", "4", "0.580")
+    assert (facts["word"], facts["other"], facts["looking"], facts["weight"]) == ("bank", "river", "4", "0.58")
 
 
 def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene, run: RunText) -> None:
@@ -96,7 +96,7 @@ def test_the_heaviest_weight_that_brings_least_is_found_by_hand_too(scene: Scene
     assert light.weight == pytest.approx(float(one.weights[3].max())) and light.weight > 0.6
     assert light.length == pytest.approx(min(lengths)) and light.most == pytest.approx(max(lengths))
     told = LESSONS["limits"].show(replace(scene, choice="1")).facts["light"]
-    assert f"“of” looks most at “[CLS]”: {light.weight:.3f}" in told and "place 9 of 9" in told
+    assert f"“of” looks most at “[CLS]”: {light.weight:.2f}" in told and "place 9 of 9" in told
     # In each row of each layer, worked out cell by cell, none has a later place.
     for layer in trace.layer_numbers():
         found = []

@@ -1,7 +1,9 @@
 """Tiny models of many families that read a text beside images, with random weights and processors of their own."""
 
 import functools
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -173,7 +175,28 @@ def tiny_of(family: str) -> Any:
             setattr(model.config, name, IMAGE)
     if hasattr(model.config, "image_grid_pinpoints"):
         model.config.image_grid_pinpoints = _TILES["image_grid_pinpoints"]
+        model.config.text_config.max_position_embeddings = 128
     return model.eval()
+
+
+def publish(family: str, folder: Path) -> Any:
+    """Save a family's tiny model as published ones are saved; return its processor.
+
+    A processor that reads videos, too, is named by its own class: without torchvision it can't be saved whole.
+    """
+    processor = PROCESSORS[family]()
+    tiny_of(family).save_pretrained(folder)
+    if getattr(processor, "video_processor", processor) is not None:
+        processor.save_pretrained(folder)
+        return processor
+    processor.image_processor.save_pretrained(folder)
+    processor.tokenizer.save_pretrained(folder)
+    file = folder / "preprocessor_config.json"
+    settings = json.loads(file.read_text())
+    settings["image_processor_type"] = settings["image_processor_type"].removesuffix("Pil")
+    file.write_text(json.dumps({**settings, "processor_class": type(processor).__name__}))
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
+    return processor
 
 
 def tensors_of(processor: Any, text: str, pixels: "list[NDArray[np.uint8]]") -> dict[str, Tensor]:

@@ -123,12 +123,8 @@ WRONG: list[tuple[Asked, type[Exception], str]] = [
         av.UnusablePicture,
         "pass pixel_values with the ids",
     ),
-    (lambda model, folder: av.scan(model, ["a cat"], folder / "scan"), av.UnsupportedModel, "scan takes texts alone"),
-    (
-        lambda model, _: av.patch(model, traced(), traced(), av.Logit(40)),
-        av.UnsupportedModel,
-        "patch takes one text, but .* several streams",
-    ),
+    (lambda model, folder: av.scan(model, ["a cat"], folder / "scan"), av.UnusableText, "texts has a text alone"),
+    (lambda model, _: av.patch(model, traced(), "a cat", av.Logit(40)), av.UnusableText, "got a text alone"),
 ]
 
 

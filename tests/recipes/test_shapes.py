@@ -1,5 +1,6 @@
 """The shapes model that ships: its answers, where its heads look, and what hiding a shape changes."""
 
+import copy
 import functools
 import json
 from pathlib import Path
@@ -146,6 +147,19 @@ def test_an_answer_changes_if_its_shape_is_hidden_and_not_if_ground_is() -> None
         control.append(words[1] != turn.answer)
     assert len(rows) >= 25
     assert sum(changed) >= len(rows) - 1 and sum(control) <= 1
+
+
+def test_the_marks_hold_on_other_images_than_the_cards() -> None:
+    """The card's own measures, by the weights that ship, on other images; another head fails."""
+    model, words = copy.deepcopy(shipped("shapes").hf_model), shapes.tokenizer()
+    looks = shapes_measures.looks(model, words, about_one())
+    for word, least in (("colour", 0.97), ("shape", 0.99), ("a_colour", 0.97), ("a_shape", 0.99)):
+        layer, head = figures()[f"{word}_layer"], figures()[f"{word}_head"]
+        assert float(looks[word][layer, head, 0]) >= least
+        assert float(looks[word][0, 0, 0]) < least
+    hidden = shapes_measures.hiding(model, words, about_one())
+    assert min(hidden[f"hidden_{kind}"] for kind in ("colour", "shape", "place", "there")) >= 0.95
+    assert max(hidden["hidden_ground"], hidden["hidden_other"]) <= 0.01
 
 
 def test_every_question_has_the_one_right_answer() -> None:

@@ -1,5 +1,6 @@
 """A mixer's pair, step by step, against a state that is carried token by token in float64."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 import attention_viz as av
 from attention_viz.operation.terms import Term, map_terms
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.steps.mixer_rows import reached, stages_of
 from attention_viz.steps.mixer_steps import mixer_steps_of, mixer_tensors, open_mixer_cell
 from attention_viz.steps.mixing import MixerHead, open_mixer
 from attention_viz.steps.pair import arriving, erasers, open_pair, pair_steps
@@ -77,6 +79,29 @@ def test_each_cell_is_the_product_of_its_steps(kind: str) -> None:
         for found in pair_steps(pair).values():
             assert found.computed == pytest.approx(found.total, rel=1e-9, abs=1e-12 * largest)
         torch.testing.assert_close(arriving(pair), expected[query, key] * call.value[key], atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_stages_of_rows_lead_to_their_weights(kind: str) -> None:
+    opened, queries = opened_of(kind), [9, 0, 7, 11]
+    call, stages, there = opened.exact, stages_of(opened, queries), reached(opened, queries)
+    expected = after_state(call, by_tokens(call)[0]) if opened.mixer.keeps_state else call.weights
+    last = stages[-1].values
+    torch.testing.assert_close(last[there], expected[queries][there], atol=1e-12, rtol=1e-10)
+    assert bool(there.all()) == (not call.is_causal) and bool((expected[queries][~there] == 0).all())
+    # Control: no earlier stage is the weight already.
+    assert all(not torch.allclose(one.values[there], last[there], rtol=1e-4) for one in stages[:-1])
+    change = {"×": torch.mul, "÷": torch.div, "+": torch.add}
+    for before, one in pairwise(stages):
+        if one.factor is not None:
+            made = change[one.sign](before.values, one.factor)
+            torch.testing.assert_close(made[there], one.values[there], atol=1e-12, rtol=1e-10)
+    # One pair, opened by itself, has the same numbers.
+    steps = pair_steps(open_pair(opened, 9, 2))
+    for one in stages:
+        name = {"erased": "kept"}.get(one.name, one.name)
+        if name in ("read", "decayed", "kept", "collision", "tap", "wave", "decay"):
+            assert float(one.values[0, 2]) == pytest.approx(steps[name].total, rel=1e-9, abs=1e-13), name
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ from attention_viz.trace.spelling import (
     SPELLINGS,
     Character,
     carries,
+    cut,
     cut_characters,
     decode,
     spell,
@@ -50,6 +51,14 @@ def test_tokens_are_written_by_their_own_spelling() -> None:
     assert tokens.text_of((2, 3)) == "naïve"  # a character that two pieces share
     assert tokens.write("ĠJohn") == "·John"
     assert Tokens.of_ids((5, 6)).written == ("5", "6")
+
+
+def test_a_token_has_one_name_with_its_number_and_bytes_have_their_character() -> None:
+    thai = ("à¸", "ģ")  # three bytes of "ก" as byte-level BPE writes them
+    tokens = Tokens(("The", "Ġthe", *thai, *thai, "Ġ"), spelling=("byte-level",) * 7)
+    assert tokens.names == ("The₁", "the₂", "ก⟨E0 B8⟩₁", "ก⟨81⟩₁", "ก⟨E0 B8⟩₂", "ก⟨81⟩₂", "␣")
+    assert tokens.numbered[:2] == ("The₁", "·the₂") and tokens.occurrences == (1, 2, 1, 1, 2, 2, 0)
+    assert cut("tokenization₁₂", 8) == "token…₁₂" and cut("tokenize₂", 9) == "tokenize₂"
 
 
 def test_a_spelling_that_there_is_not_is_refused() -> None:

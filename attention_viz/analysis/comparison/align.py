@@ -21,7 +21,7 @@ class AlignedAxis:
         labels: the first text's token, else the second's.
         one: position in the first text, or None.
         counted: True for places that both have and neither pads.
-        written: readable `labels`.
+        written: readable `labels`, repeated ones numbered.
         other_labels: the second text's token, else the first's.
         placed: place in a picture or a sound, "patch 3, 5", or None.
     """
@@ -136,10 +136,10 @@ def align(one: Tokens, other: Tokens, by: Alignment = "position") -> AlignedAxis
         one=tuple(i for i, _ in pairs),
         other=tuple(j for _, j in pairs),
         counted=tuple(i is not None and j is not None and not (one.padding[i] or other.padding[j]) for i, j in pairs),
-        written=tuple(tokens.written[at] for tokens, at in tellers),
+        written=tuple(tokens.numbered[at] for tokens, at in tellers),
         substituted=tuple(substituted),
         other_labels=tuple(tokens.labels[at] for tokens, at in others),
-        other_written=tuple(tokens.written[at] for tokens, at in others),
+        other_written=tuple(tokens.numbered[at] for tokens, at in others),
         placed=tuple(tokens.placed_at(at) for tokens, at in tellers),
         other_placed=tuple(tokens.placed_at(at) for tokens, at in others),
     )

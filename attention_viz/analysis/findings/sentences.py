@@ -17,13 +17,13 @@ from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.words import Words, quoted
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.provenance import MERGED
-from attention_viz.trace.spelling import ordinal
+from attention_viz.trace.spelling import weight_text
 
 # A field is a part of the sentence, named after its role; its text follows a colon unless it is a word of the input.
 _SENTENCES = {
     "link": "{query} looks at {key}: {number}",
     "pronoun": "{query} looks back at {key}: {number}",
-    "repeat": "{query} looks back at {key:the {earlier}}: {number}",
+    "repeat": "{query} looks back at {key}: {number}",
     "next word": "{query:the last {unit}} looks at {key}: {number}",
     "alignment": "before {query} it attends to {key}: {number}",
     "heard": "before {query} it attends to {key:the word’s {third} third}: {number}",
@@ -38,6 +38,7 @@ _SENTENCES = {
     "erased": "{query} erases {number} of the value of {key}",
 }
 # Sentences for patches and frames that differ from those for words.
+_FEW_PATCHES = "{query} attends to {key:{patches} {where}}: {number}"
 _OTHERWISE = {
     ("previous", Unit.PATCH): "{query:each {unit}} looks at {key:the one to its left}: {number} on average",
     ("alignment", Unit.FRAME): "{query} is transcribed while hearing {key}: weight {number}",
@@ -52,7 +53,9 @@ _TAKEN = "{key} is taken away from {query}: {number} of the row's size"
 # Fields besides query, key and number.
 _PLAIN = ("before", "heads", "of", "layer", "area", "side", "times")
 _COUNTS = {2: "two", 3: "three"}
-_ONE_INDUCTION = "{query} looks at {key}, which followed the {before} one: {number}"
+# So few patches are counted: how often their area says little.
+_PATCHES = {1: "one patch", 2: "two patches"}
+_ONE_INDUCTION = "{query} looks at {key}, which followed {before}: {number}"
 
 
 def tell(scene: StreamScene, one: Candidate) -> Finding:
@@ -88,13 +91,13 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     following = None
     if one.kind == NEXT_WORD:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
-    said = {"earlier": _time(scene, one.key), "unit": _unit(scene, one), "before": _time(scene, one.query, -1)}
+    said = {"unit": _unit(scene, one), "before": scene.queries.named(one.key - 1) if one.kind == "induction" else ""}
     said["third"] = THIRDS[one.words] if one.kind == HEARD else ""
     said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
         if role in ("number", "effect"):
-            yield (f"{one.strength:.2f}" if role == "number" else said[role]), role
+            yield (weight_text(one.strength) if role == "number" else said[role]), role
         elif role in _PLAIN:
             yield said[role], ""
         elif role is not None and spelled:
@@ -107,15 +110,12 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
 
 def _named(scene: StreamScene, one: Candidate, role: str) -> Iterator[tuple[str, str]]:
     words, word = (scene.queries, one.query) if role == "query" else (scene.keys, one.key)
-    which, named = words.named(word)
+    named = words.named(word)
     where, looking = _where(scene.queries, one.query), _where(scene.keys, one.key)
     if where and looking and one.kind == "link":
         named = f"a patch {where}" if role == "query" else f"one {_beside(scene, one) if where == looking else looking}"
-        which = ""
     elif role == "query" and words.tokens.patches and one.kind != WORD_REGION:
-        which, named = "", f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
-    # The next word is predicted from the last row, which needs no number.
-    yield ("" if role == "query" and one.effect else which), ""
+        named = f"a patch {where}" if where else "the class token" if "[CLS]" in named else named
     yield named, role
 
 
@@ -141,7 +141,8 @@ def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
     if one.kind == WORD_REGION:
         beside = word_region(scene, one.layer, one.head, one.query)
         assert beside is not None
-        return {"times": f"{beside.times:.0f}", "where": _where(scene.keys, one.key)}
+        where = _where(scene.keys, one.key)
+        return {"times": f"{beside.times:.0f}", "patches": _PATCHES.get(one.words, ""), "where": where}
     if one.kind != "region":
         return {}
     found = region_of(scene, one.layer, scene.queries.pieces[one.query][0])
@@ -152,6 +153,8 @@ def _of_region(scene: StreamScene, one: Candidate) -> dict[str, str]:
 def _template(scene: StreamScene, one: Candidate, following: str | None) -> str:
     if one.kind == "induction" and one.words == 1:
         return _ONE_INDUCTION
+    if one.kind == WORD_REGION and one.words in _PATCHES:
+        return _FEW_PATCHES
     if following is not None:
         own = scene.keys.texts[one.key].casefold() == following.casefold()
         if one.effect is not None:
@@ -173,10 +176,6 @@ def _joined(parts: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
         else:
             found.append((text, role))
     return tuple(found)
-
-
-def _time(scene: StreamScene, word: int, step: int = 0) -> str:
-    return ordinal(max(1, scene.queries.occurrences[word] + step)) if word < len(scene.queries.pieces) else ""
 
 
 def _unit(scene: StreamScene, one: Candidate) -> str:

@@ -1,5 +1,6 @@
 """Image regions that single words of the text beside it attend to."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +30,7 @@ class WordRegion:
         share: of the row's weights.
         times: its share of the weight on the image, divided by its share of the image.
         area: its share of the image.
+        patches: the number of its patches.
         heaviest: the patch with the largest weight.
         elsewhere: the largest share of another region of the same shape.
         others: the mean share that other words give to it; 0 without others.
@@ -37,6 +39,7 @@ class WordRegion:
     share: float
     times: float
     area: float
+    patches: int
     heaviest: int
     elsewhere: float
     others: float
@@ -54,7 +57,10 @@ def word_regions_of(scene: StreamScene) -> list[Candidate]:
     if not rows or not scene.alike or not scene.queries.tokens.patches:
         return []
     return [
-        Candidate(WORD_REGION, found.share * (1 - found.area), found.share, scene.stream, layer, head, word, key)
+        Candidate(
+            *(WORD_REGION, found.share * (1 - found.area), found.share, scene.stream, layer, head, word, key),
+            words=found.patches,
+        )
         for layer in scene.trace.layer_numbers(scene.stream)
         for head, word, key, found in _of_layer(scene, layer, rows)
     ]
@@ -80,14 +86,23 @@ def word_region(scene: StreamScene, layer: int, head: int, word: int) -> WordReg
     return _region(grid, grid.of_weights(weights), rows.index(word))
 
 
-def _of_layer(scene: StreamScene, layer: int, rows: list[int]) -> list[tuple[int, int, int, WordRegion]]:
-    grid, best = PatchGrid.of(scene), list[tuple[int, int, int, WordRegion]]()
+def regions_by_head(
+    scene: StreamScene, layer: int, rows: list[int]
+) -> Iterator[tuple[int, list[tuple[int, WordRegion]]]]:
+    """Yield each head's number of words with content, and those that attend to one region; `rows` are words."""
+    grid = PatchGrid.of(scene)
     content = [at for at, word in enumerate(rows) if scene.queries.kinds[word] in ("content", "pronoun")]
-    for head, maps in enumerate(grid.of_weights(_weights(scene, layer, rows))):
-        found = [(at, one) for at in content if (one := _region(grid, maps, at)) is not None and one.stands_out]
+    for maps in grid.of_weights(_weights(scene, layer, rows)):
+        found = [(rows[at], _region(grid, maps, at)) for at in content]
+        yield len(content), [(word, one) for word, one in found if one is not None and one.stands_out]
+
+
+def _of_layer(scene: StreamScene, layer: int, rows: list[int]) -> list[tuple[int, int, int, WordRegion]]:
+    best = list[tuple[int, int, int, WordRegion]]()
+    for head, (_, found) in enumerate(regions_by_head(scene, layer, rows)):
         if found:
-            at, one = max(found, key=lambda each: each[1].share * (1 - each[1].area))
-            best.append((head, rows[at], scene.queries.of_position[one.heaviest], one))
+            word, one = max(found, key=lambda each: each[1].share * (1 - each[1].area))
+            best.append((head, word, scene.queries.of_position[one.heaviest], one))
     return best
 
 
@@ -103,11 +118,12 @@ def _region(grid: PatchGrid, maps: Float[Tensor, "row down across"], at: int) ->
     if most <= 0:
         return None
     region = _around(own >= _TOGETHER * most, own)
-    share, area = float(own[region].sum()), float(region.sum() / patches.sum())
+    count = int(region.sum())
+    share, area = float(own[region].sum()), count / int(patches.sum())
     heaviest = int(grid.positions.flatten()[own.argmax()])
     others = torch.cat([maps[:at], maps[at + 1 :]])[:, region].sum(dim=1)
     mean = float(others.mean()) if len(others) else 0.0
-    return WordRegion(share, share / seen / area, area, heaviest, _elsewhere(own, region), mean)
+    return WordRegion(share, share / seen / area, area, count, heaviest, _elsewhere(own, region), mean)
 
 
 def _around(inside: Bool[Tensor, "down across"], weights: Float[Tensor, "down across"]) -> Bool[Tensor, "down across"]:

@@ -12,7 +12,7 @@ from attention_viz.analysis.findings.hearing import HEARD
 from attention_viz.analysis.findings.word_regions import WORD_REGION
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import mixer_of
-from attention_viz.analysis.slides.shares import shares_picture
+from attention_viz.analysis.slides.shares import patch_shares, shares_picture
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,
@@ -22,12 +22,12 @@ from attention_viz.analysis.slides.slide import (
     picture_of,
     row_of,
     source_of,
-    two_digits,
     with_picture,
 )
 from attention_viz.analysis.words import words_of
 from attention_viz.trace.derived import tokens_of_words
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -57,7 +57,7 @@ def link_slide(trace: Trace, stream: str, layer: int, head: int, query: int, key
         return _mixed_slide(trace, stream, layer, head, query, key, weight)
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     own = queries == keys
-    number = (two_digits(weight), "number")
+    number = (weight_text(weight), "number")
     alone = own and len(keys.counted) <= 1
     if stream == "cross":
         # A row has the name of the word that comes next.
@@ -96,7 +96,7 @@ def _mixed_slide(trace: Trace, stream: str, layer: int, head: int, query: int, k
     mixer = mixer_of(trace, stream, layer)
     channels = mixer.per == "channel"
     taken = not channels and float(mixer.tile(head, [query], [key])) < 0
-    number = (two_digits(share), "number")
+    number = (weight_text(share), "number")
     of = " of all that arrives" if channels else " of the row's size"
     ask = (("How much of ", ""), *carried, (" is carried to ", ""), *reading, ("?", ""))
     how = " is taken away from " if taken else " is carried to "
@@ -207,7 +207,9 @@ def _slide(
     said = words_of(tokens)
     also = [pieces[0] for pieces, text in zip(said.pieces, said.texts, strict=True) if word and text == word][:1]
     unit = "share of size" if stream in trace.mixers else "weight"
-    picture = picture_of(form, tokens, values, looking if own else None, seen, unit=unit, also=also)
+    picture = patch_shares(tokens, values, seen) or picture_of(
+        form, tokens, values, looking if own else None, seen, unit=unit, also=also
+    )
     slide = Slide(tuple(ask), tuple(tell), picture, source_of(trace, _where(trace, layer, head), picture))
     return with_picture(slide, trace, stream, row, query, key)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attention_viz.analysis.roles import ROLES
 from attention_viz.analysis.signed import has_channels
+from attention_viz.analysis.slides.shares import patch_shares
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,
@@ -16,6 +17,7 @@ from attention_viz.analysis.slides.slide import (
     row_of,
     shortened,
     source_of,
+    with_picture,
 )
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.trace import Trace
@@ -185,5 +187,8 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
         *middle,
     )
     unit = "share of size" if mixes else "weight"
-    picture = picture_of("line" if own else "bars", keys, row, wrote.at if own else None, key, unit=unit)
-    return (Slide(begun(ask), begun(tell), picture, source_of(trace, where, picture)),)
+    picture = patch_shares(keys, row, key) or picture_of(
+        "line" if own else "bars", keys, row, wrote.at if own else None, key, unit=unit
+    )
+    slide = Slide(begun(ask), begun(tell), picture, source_of(trace, where, picture))
+    return (with_picture(slide, trace, wrote.stream, row, wrote.at, key),)

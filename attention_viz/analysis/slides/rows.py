@@ -12,10 +12,9 @@ from attention_viz.analysis.slides.slide import (
     picture_of,
     row_of,
     source_of,
-    two_digits,
     with_picture,
 )
-from attention_viz.trace.spelling import number_repeats
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -31,13 +30,13 @@ def changed_slides(
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     now = only_allowed(now, after, stream, layer, head, query)
     picture = picture_of("bars", keys, now, None, key, before=was)
-    ask = (*_looks(looking, seen, two_digits(float(was[key])), "looked"), (". And now?", ""))
+    ask = (*_looks(looking, seen, weight_text(float(was[key])), "looked"), (". And now?", ""))
     if change:
         ask = (*ask, (change, "small"))
     if blocked:
         tell = (*looking, (" can no longer look at ", ""), *seen, (": ", ""), ("0", "number"))
     else:
-        tell = _looks(looking, seen, two_digits(float(now[key])), "now looks")
+        tell = _looks(looking, seen, weight_text(float(now[key])), "now looks")
     slide = Slide(begun(ask), begun(tell), picture, source_of(after, f"layer {layer}, head {head}", picture))
     return (with_picture(slide, after, stream, now, query, key),)
 
@@ -68,7 +67,7 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     # In the words of the second text, whose row is the answer.
     positions = {at: position for at, position in enumerate(keys.other) if position is not None}
     theirs = list(positions)
-    said, own = (number_repeats(one.said) for one in (tokens, before.trace.key_tokens(before.stream)))
+    said, own = tokens.names, before.trace.key_tokens(before.stream).names
     firsts = [said[at] if (first := keys.one[place]) is None else own[first] for place, at in positions.items()]
     now, was = comparison.other_weights[query][theirs], comparison.weights[query][theirs]
     looking = named(side.trace.query_tokens(side.stream), queries.other[query] or 0, "query")
@@ -76,7 +75,7 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     asking = named(before.trace.query_tokens(before.stream), queries.one[query] or 0, "query")
     asked = named(before.trace.key_tokens(before.stream), keys.one[key] or 0, "key")
     numbers = (float(one[query, key]) for one in (comparison.weights, comparison.other_weights))
-    first, second = map(two_digits, numbers)
+    first, second = map(weight_text, numbers)
     mixes = before.mixes or side.mixes
     ask = begun((*_sees(asking, asked, first, mixes=mixes), (f". And {called}?", "")))
     tell = begun(((f"{called}, ", ""), *_sees(looking, seen, second, mixes=mixes)))

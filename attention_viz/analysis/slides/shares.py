@@ -1,4 +1,4 @@
-"""A row's shares of what a finding's number is about: thirds of a word's time, or regions of an image."""
+"""A row's shares of what a slide is about: thirds of a word's time, regions of an image, or one of its patches."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,12 @@ from attention_viz.analysis.findings.word_regions import WORD_REGION
 from attention_viz.analysis.places import patch_words
 from attention_viz.analysis.slides.slide import SlidePicture
 from attention_viz.trace.spelling import number_repeats
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 _ELSEWHERE = "elsewhere"
+# So many words beside an image, of at least this weight, have a bar of their own.
+_WORDS, _LEAST = 4, 0.01
 
 
 def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
@@ -35,6 +38,25 @@ def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
     labels = (*number_repeats([label for label, _ in shares]), _ELSEWHERE)
     numbers = tuple(round(value, 6) for value in (*values, max(0.0, 1 - sum(values))))
     return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, values.index(max(values)))
+
+
+def patch_shares(tokens: Tokens, values: Float[Tensor, " key"], key: int) -> SlidePicture | None:
+    """Return bars of a row over patches: the key, the image's rest and the heaviest words; None without patches."""
+    if not tokens.patches:
+        return None
+    said, patches = tokens.names, tokens.patches
+    row: list[float] = values.nan_to_num(0).tolist()
+    where = patch_words(tokens, key)
+    shares = [(f"the patch {where}" if where else said[key], row[key])]
+    shares.append(("other patches" if where else "patches", sum(row[at] for at in patches if at != key)))
+    words = sorted((at for at in range(len(tokens)) if at not in patches and at != key), key=lambda at: -row[at])
+    shown = [at for at in words[:_WORDS] if row[at] >= _LEAST]
+    shares += [(said[at], row[at]) for at in shown]
+    if rest := words[len(shown) :]:
+        shares.append(("other words", sum(row[at] for at in rest)))
+    labels = tuple(number_repeats([label for label, _ in shares]))
+    numbers = tuple(round(value, 6) for _, value in shares)
+    return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, 0)
 
 
 def _row(scene: StreamScene, one: Finding, rows: Sequence[int]) -> Float[Tensor, " key"]:

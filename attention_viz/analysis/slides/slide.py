@@ -10,11 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attention_viz.analysis.findings.mixing import shares_of
-from attention_viz.analysis.places import patch_grid
-from attention_viz.analysis.words import quoted, words_of
+from attention_viz.analysis.places import patch_grid, patch_words
+from attention_viz.analysis.words import token_named
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.seen import Seen
-from attention_viz.trace.spelling import number_repeats, ordinal
+from attention_viz.trace.spelling import cut
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
@@ -30,8 +30,6 @@ _NUMBERS = "₀₁₂₃₄₅₆₇₈₉"
 # A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
 Part = tuple[str, str]
 
-# A positive weight below this would read as 0.
-_FAINT = 0.005
 # Letters of a text that fit into a line of small print.
 _LONGEST_SENTENCE = 90
 
@@ -39,7 +37,7 @@ _LONGEST_SENTENCE = 90
 def around(tokens: Tokens, places: Sequence[int]) -> tuple[int, ...]:
     """Return positions that fit on a line around some words."""
     kept = set(places)
-    said = number_repeats(tokens.said)
+    said = tokens.names
     room = _LETTERS - sum(_width(said[place]) for place in kept)
     for distance in range(1, len(tokens)):
         near = [place + side for place in places for side in (-distance, distance)]
@@ -61,11 +59,8 @@ def heaviest(values: Float[Tensor, " key"], places: Collection[int]) -> tuple[in
 
 
 def short_token(text: str) -> str:
-    """Shorten a token to fit beside a bar; its number, if any, stays."""
-    if len(text) <= _LONGEST_TOKEN:
-        return text
-    number = text[len(text.rstrip(_NUMBERS)) :]
-    return f"{text[: _LONGEST_TOKEN - 1 - len(number)]}…{number}"
+    """Shorten a token to fit beside a bar."""
+    return cut(text, _LONGEST_TOKEN)
 
 
 def _width(text: str) -> int:
@@ -154,11 +149,6 @@ def begun(parts: Sequence[Part]) -> tuple[Part, ...]:
     return ((f"{text[:1].upper()}{text[1:]}", role), *rest)
 
 
-def two_digits(weight: float) -> str:
-    """Write a weight with the digits that a room can read, "0.58"; "<0.01" if that would be 0."""
-    return "<0.01" if 0 < weight < _FAINT else f"{weight:.2f}".replace("-", "−")
-
-
 def row_of(trace: Trace, stream: str, layer: int, head: int, query: int) -> Float[Tensor, " key"]:
     """Return one row's weights, (key,), from its call if possible; of a mixer, their shares of its size."""
     if stream in trace.mixers:
@@ -205,7 +195,7 @@ def picture_of(
     else:
         sizes = [one.nan_to_num().abs() for one in (values, values if before is None else before)]
         kept = _uncrowded(torch.maximum(*sizes), [key])
-    cuts, said = _cuts(kept, len(tokens)), number_repeats(tokens.said)
+    cuts, said = _cuts(kept, len(tokens)), tokens.names
     return SlidePicture(
         form,
         tuple(short_token(said[place]) for place in kept),
@@ -253,17 +243,9 @@ def shortened(text: str) -> str:
 
 
 def named(tokens: Tokens, position: int, role: str) -> tuple[Part, ...]:
-    """Name a position's token in a sentence, with its ordinal and quotes; pieces, as only they have weights."""
-    words = words_of(tokens)
-    word = words.of_position[position]
-    which, said = words.named(word) if len(words.pieces[word]) == 1 else _piece_named(tokens.said, position)
-    return ((which, ""), (said, role)) if which else ((said, role),)
-
-
-def _piece_named(said: Sequence[str], position: int) -> tuple[str, str]:
-    folded = [piece.casefold() for piece in said]
-    count, all_of_it = folded[: position + 1].count(folded[position]), folded.count(folded[position])
-    return f"the {ordinal(count)} " if all_of_it > 1 else "", quoted(said[position])
+    """Name a position's token in a sentence, in quotes; a patch by where it is in its image."""
+    where = patch_words(tokens, position)
+    return ((f"a patch {where}" if where else token_named(tokens, position), role),)
 
 
 def _numbers(values: Float[Tensor, " key"], kept: Sequence[int]) -> tuple[float | None, ...]:

@@ -49,13 +49,20 @@ def ending(trace: Trace, stream: str, positions: Sequence[int], count: int = 5) 
         return Ending("none", made="The model’s head reads the last layer’s vectors.")
     if not run.anatomy.no_words:
         words = {at: _likeliest(run, trace.output_at(at), count) for at in positions}
-        return Ending("words" if stream == "encoder" else "next words", words)
+        return Ending("next words" if _is_causal(trace, stream) else "words", words)
     if "hidden_state" not in trace.provenance.output:
         return Ending("none", made="The model’s head reads the last layer’s vectors.")
     pooling = pooling_of(Path(str(run.runner.model.name_or_path)))
     if pooling is None or stream != "encoder":
         return Ending("token", vectors=trace.output[list(positions)].float())
     return Ending("sentence", vectors=_sentence(trace, stream, **pooling)[None], made=_made(**pooling))
+
+
+def _is_causal(trace: Trace, stream: str) -> bool:
+    """Return whether a stream's layers read no later token."""
+    if stream in trace.mixers:
+        return all(layer.mixer.is_causal for layer in trace.mixers[stream])
+    return stream != "encoder"
 
 
 def _likeliest(run: ModelRun, logits: Float[Tensor, " token"], count: int) -> list[tuple[str, float]]:

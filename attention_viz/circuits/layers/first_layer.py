@@ -65,7 +65,7 @@ def split_scores(model: "AttentionModel", trace: Trace, of: Score) -> SplitScore
     run, opened = open_behind(model, trace)
     stream = trace.attention_stream(of.stream)
     number = run.anatomy.call(stream, LayerNumber(of.layer))
-    call, one = trace.attention(of.layer, stream), opened.calls[number]
+    call, one = trace.attention(of.layer, stream), opened.call(number, run.name)
     with opened.asking(), run.runner.door:
         queries = _parts(run, opened, one.query[of.head, of.query])
         keys = _parts(run, opened, of_head(one.key, of.head, len(one.query)))

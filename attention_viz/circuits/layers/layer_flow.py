@@ -12,7 +12,7 @@ import itertools
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -25,8 +25,11 @@ from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REPEATED, close
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.hooks import hooked
+from attention_viz.recording.mixers.listening import heard_mixers
+from attention_viz.recording.mixers.record import MixerRecorder
 from attention_viz.recording.outputs.returned import output_of
 from attention_viz.recording.recorder import Recorder, RunEnded
+from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.weights.unchanged import changed
 from attention_viz.recording.wiring import entering, rows
 from attention_viz.trace.kept import LayerNumber
@@ -44,7 +47,7 @@ class StreamPart:
     """One addition to the residual stream.
 
     Attributes:
-        kind: "attention" for the trace's own call, else "other attention", "MLP" or "mixture of experts".
+        kind: "attention" or "mixer" for the trace's own call, else "other attention", "MLP" or "mixture of experts".
         added: (position, d_model).
         total: the stream after the addition.
         left: in a post-norm layer the total after its norm, else the total.
@@ -74,27 +77,29 @@ class LayerFlow:
 
     @property
     def own(self) -> int:
-        """The place of the trace's own attention call among the parts."""
-        return [part.kind for part in self.parts].index("attention")
+        """The place of the trace's own call among the parts."""
+        return next(at for at, part in enumerate(self.parts) if part.kind in ("attention", "mixer"))
 
 
 @dataclass(frozen=True, eq=False)
 class _Turn:
-    """A module's rows in a run; `calls` attention calls had ended by then."""
+    """A module's rows in a run; by then `calls` of the own kind had ended, and `others` of the other."""
 
     module: nn.Module
     entered: Tensor | None
     left: Tensor
     calls: int
+    others: int
 
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A whole layer's turn, and those of the modules within."""
+    """A whole layer's turn, those of the modules within, and the calls of both kinds that had ended before it."""
 
     entered: Tensor
     left: Tensor
     turns: Sequence[_Turn]
+    before: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +113,28 @@ class _Addition:
 
 @dataclass(eq=False)
 class _Listener:
-    """Hears the modules around one attention call, of `count` rows.
+    """Hears the modules around one call, of `count` rows.
 
     Attributes:
+        counts: how many calls of the own kind, and of the other, have ended.
         own: all calls of its stream.
         began: for each open module, how many calls and turns had ended before it.
     """
 
-    recorder: Recorder
+    counts: Callable[[], tuple[int, int]]
     number: int
     own: frozenset[int]
     count: int
     turns: list[_Turn] = field(default_factory=list[_Turn])
-    began: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    began: list[tuple[tuple[int, int], int]] = field(default_factory=list[tuple[tuple[int, int], int]])
     block: _Block | None = None
 
     def enter(self, _module: nn.Module, _inputs: object) -> None:
-        """Note where a module begins."""
-        self.began.append((self.recorder.count, len(self.turns)))
+        """Note where a module begins; the run ends once the stream's next layer has called."""
+        counts = self.counts()
+        if any(self.number < one < counts[0] for one in self.own):
+            raise RunEnded
+        self.began.append((counts, len(self.turns)))
 
     def leave(self, module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         """Keep a module's rows; the largest module around this call alone is the layer."""
@@ -133,15 +142,16 @@ class _Listener:
         before = max((one for one in self.own if one < self.number), default=-1)
         output = output[0] if isinstance(output, tuple) and output else output
         left = rows(output, self.count) if isinstance(output, Tensor) else None
-        if left is None or not left.is_floating_point() or self.recorder.count <= before:
+        calls, others = self.counts()
+        if left is None or not left.is_floating_point() or calls <= before:
             return
         found = rows(entering(inputs, named), self.count)
         entered = None if found is None else found.detach().clone()
         left = left.detach().clone()
-        alone = self.own.intersection(range(first, self.recorder.count)) == frozenset({self.number})
+        alone = self.own.intersection(range(first[0], calls)) == frozenset({self.number})
         if alone and entered is not None and entered.shape == left.shape:
-            self.block = _Block(entered, left, self.turns[start:])
-        self.turns.append(_Turn(module, entered, left, self.recorder.count))
+            self.block = _Block(entered, left, self.turns[start:], first)
+        self.turns.append(_Turn(module, entered, left, calls, others))
 
 
 _lock = threading.Lock()
@@ -154,9 +164,9 @@ def layer_flow(trace: Trace, layer: int, stream: str | None = None) -> LayerFlow
 
     Raises:
         TraceError: the trace comes from a file or from another trace, or the model has changed since.
-        UnsupportedModel: the layer isn't a sum of its input, its attention and an MLP as this module knows them.
+        UnsupportedModel: the layer isn't a sum of its input, its attention or mixer, and an MLP.
     """
-    stream = trace.attention_stream(stream)
+    stream = stream if stream is not None and stream in trace.mixers else trace.attention_stream(stream)
     run = run_of(trace)
     with _lock:
         found = _known.setdefault(trace, OrderedDict()).get((stream, layer))
@@ -183,28 +193,39 @@ def _size(flow: LayerFlow | str) -> int:
 
 def _flow(run: ModelRun, trace: Trace, layer: int, stream: str) -> LayerFlow | str:
     """Return the stream, or why it isn't read."""
-    number = run.anatomy.call(stream, LayerNumber(layer))
-    block = _heard(run, trace, number, stream)
+    kind = "mixer" if stream in trace.mixers else "attention"
+    places = run.anatomy.mixer_places if kind == "mixer" else run.anatomy.places
+    number = places.index((stream, LayerNumber(layer)))
+    own = frozenset(at for at, (name, _) in enumerate(places) if name == stream)
+    block = _heard(run, trace, number, own, kind)
     if block is None:
         return f"no module of {run.name} is layer {layer} alone, from one vector per token to one"
     ways = _ways(block, block.entered, 0, number)
     found = next((way for way in ways if _calls_first(way, number)), None)
     if found is None:
-        return f"layer {layer} of {run.name} isn't its input plus what its attention and its MLP output"
-    parts = tuple(itertools.chain.from_iterable(_parts(found, block, number)))
-    own = next(part for part in parts if part.kind == "attention")
+        what = "mixer" if kind == "mixer" else "attention"
+        return f"layer {layer} of {run.name} isn't its input plus what its {what} and its MLP output"
+    parts = tuple(itertools.chain.from_iterable(_parts(found, block, number, kind)))
+    first = next(part for part in parts if part.kind == kind)
     parallel = any(len(one.turns) > 1 for one in found)
-    order = "parallel" if parallel else "pre-norm" if own.left is own.total else "post-norm"
+    order = "parallel" if parallel else "pre-norm" if first.left is first.total else "post-norm"
     return LayerFlow(block.entered, parts, block.left, order)
 
 
-def _heard(run: ModelRun, trace: Trace, number: int, stream: str) -> _Block | None:
-    """Run a copy as far as the next layer's attention; return the layer's turn."""
+def _heard(run: ModelRun, trace: Trace, number: int, own: frozenset[int], kind: str) -> _Block | None:
+    """Run a copy until the stream's next layer has called; return the layer's turn."""
     twin = run.runner.twin(frozen=True)
-    own = frozenset(at for at, one in enumerate(run.anatomy.streams) if one == stream)
-    after = min((one for one in own if one > number), default=None)
-    recorder = Recorder(run.edits, run.anatomy.places, frozenset(), last=after)
-    listener = _Listener(recorder, number, own, len(trace.query_tokens(stream)))
+    labels = mixer_labels(twin.model)
+    attending = frozenset(layer for _, layer in run.anatomy.places)
+    recorder = Recorder(run.edits, run.anatomy.places, frozenset())
+    mixed = MixerRecorder(labels, run.edits, attending, keep={number} if kind == "mixer" else ())
+
+    def counts() -> tuple[int, int]:
+        both = recorder.count, len(mixed.heard)
+        return both if kind == "attention" else (both[1], both[0])
+
+    stream, layer = (run.anatomy.mixer_places if kind == "mixer" else run.anatomy.places)[number]
+    listener = _Listener(counts, number, own, len(trace.query_tokens(stream)))
 
     def leave(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         listener.leave(module, inputs, named, output)
@@ -214,12 +235,18 @@ def _heard(run: ModelRun, trace: Trace, number: int, stream: str) -> _Block | No
 
     with (
         contextlib.suppress(RunEnded),
+        heard_mixers(labels, mixed),
         hooked(twin.model.modules(), leave, enter),
         twin.recorded(recorder, run.name),
     ):
         output_of(twin.model(**run.inputs, **twin.settings))
+    if kind == "mixer":
+        again, there = mixed.calls[0].of_row().value, trace.attention(layer, stream).value
+        if not close(again.float().cpu(), there.float().cpu(), REPEATED):
+            raise changed(run.name)
+        return listener.block
     joins = run.anatomy.wirings[number].output
-    joined = trace.layer(run.anatomy.numbers[number], stream).joined
+    joined = trace.layer(layer, stream).joined
     if joins is not None and joined is not None:
         made = (one.left for one in listener.turns if twin.original[one.module] is joins and one.calls == number + 1)
         left = next(made, None)
@@ -275,15 +302,15 @@ def _calls_first(way: Sequence[_Addition], number: int) -> bool:
     return any(turn.calls > number for one in way for turn in one.turns)
 
 
-def _parts(way: Sequence[_Addition], block: _Block, number: int) -> Iterator[tuple[StreamPart, ...]]:
-    calls = block.turns[0].calls if block.turns else 0
-    calls = min(calls, number)
+def _parts(way: Sequence[_Addition], block: _Block, number: int, own: str) -> Iterator[tuple[StreamPart, ...]]:
+    calls, others = block.before
     for one in way:
         kinds = list[str]()
         for turn in one.turns:
-            inside = range(calls, turn.calls)
-            kinds.append("attention" if number in inside else "other attention" if inside else _feeding(block))
-            calls = max(calls, turn.calls)
+            # The other kind of call is another way to mix tokens.
+            inside, beside = range(calls, turn.calls), turn.others > others
+            kinds.append(own if number in inside else "other attention" if inside or beside else _feeding(block))
+            calls, others = max(calls, turn.calls), max(others, turn.others)
         if len(one.turns) == 1:
             yield (StreamPart(kinds[0], one.turns[0].left, one.total, one.left),)
         else:

@@ -19,6 +19,7 @@ from attention_viz.operation.numerics import EXACT, close
 from attention_viz.operation.terms import map_terms
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
+from attention_viz.recording.call_chunks import CallPart
 from attention_viz.recording.gradients import ModelRun
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.interception.plan import NO_PLAN
@@ -67,6 +68,13 @@ def continued(call: Attention, whole: Attention, start: int) -> Attention:
     return replace(call, key=key, value=value, allowed=rows.allowed, bias=rows.bias)
 
 
+def parts_of(run: ModelRun) -> tuple[CallPart, ...]:
+    """Return a run's attention calls; where towers read images, by chunks, which takes a run."""
+    if not any(one.is_floating_point() for one in run.inputs.values()):
+        return tuple(map(CallPart, range(len(run.anatomy.places))))
+    return tuple(run.runner.record(run.inputs, (), run.anatomy.places, keep=()).parts)
+
+
 def _by_token(given: Tensor, count: int) -> bool:
     return tuple(given.shape) == (1, count) and not given.is_floating_point()
 
@@ -83,6 +91,7 @@ def _is_closed(call: Attention, start: int) -> bool:
 class Mlp:
     """The module that outputs an MLP's result."""
 
+    stream: str
     layer: int
     module: nn.Module
 
@@ -118,7 +127,9 @@ class _ChangedMixers(MixerRecorder):
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A private copy of a model over the same weights; sites are attention calls in order, then mixers, or MLPs.
+    """A private copy of a model over the same weights.
+
+    Sites are attention calls, or their chunks, in order, then mixers, or MLPs.
 
     Attributes:
         channels: the sites of layers with a matrix per channel, known once they ran.
@@ -126,14 +137,15 @@ class Bench:
 
     run: ModelRun
     twin: Twin
+    parts: tuple[CallPart, ...]
     mlps: tuple[Mlp, ...] = ()
     channels: set[int] = field(default_factory=set[int])
 
     @classmethod
     def of(cls, run: ModelRun, *, mlps: bool = False) -> "Bench":
         """Copy the model."""
-        bare = cls(run, run.runner.twin(frozen=True))
-        return cls(run, bare.twin, _find_mlps(bare)) if mlps else bare
+        bare = cls(run, run.runner.twin(frozen=True), parts_of(run))
+        return replace(bare, mlps=_find_mlps(bare)) if mlps else bare
 
     @property
     def sites(self) -> range:
@@ -149,13 +161,30 @@ class Bench:
         return tuple((stream, layer) for stream, layers in found.items() for layer in layers)
 
     def place(self, site: int) -> tuple[str, int]:
-        """Return the stream and layer of an attention call or a layer without a softmax."""
-        return self.run.anatomy.places[site] if site < self.calls else self.mixers[site - self.calls]
+        """Return a site's stream and layer."""
+        if site < self.calls:
+            return self.places[site]
+        mlp = self.mlps[site - self.calls] if self.mlps else None
+        return self.mixers[site - self.calls] if mlp is None else (mlp.stream, mlp.layer)
+
+    def start(self, site: int) -> int:
+        """Return a site's first position in its stream: chunks follow each other."""
+        return self.parts[site].start if site < self.calls else 0
+
+    @once
+    def places(self) -> tuple[tuple[str, int], ...]:
+        """Return the stream and layer of each attention call, or its chunks."""
+        return tuple(self.run.anatomy.places[part.number] for part in self.parts)
 
     @property
     def calls(self) -> int:
-        """Return the number of attention calls."""
-        return len(self.run.anatomy.places)
+        """Return the number of attention calls, or their chunks."""
+        return len(self.parts)
+
+    @property
+    def chunked(self) -> bool:
+        """Return whether a module attends chunk by chunk."""
+        return self.calls > len(self.run.anatomy.places)
 
     def outputs(
         self,
@@ -183,7 +212,7 @@ class Bench:
                 hear(number, call)
             return change(number, output)
 
-        batch = Batch(places=self.run.anatomy.places, rows=rows, first=first, compute_rows=compute)
+        batch = Batch(places=self.places, rows=rows, first=first, compute_rows=compute)
         with (
             torch.inference_mode(False),
             self._heard(rows, change),
@@ -207,7 +236,7 @@ class Bench:
     def layers(self) -> tuple[LayerTurn, ...]:
         """Return the layer around each call; none if calls share one, or in a model's own attention code."""
         streams = list(self.run.anatomy.layers)
-        if len(streams) != 1 or self.twin.plan is not NO_PLAN:
+        if len(streams) != 1 or self.chunked or self.twin.plan is not NO_PLAN:
             return ()
         with torch.inference_mode(False):
             turns = layer_turns(self.run, self.twin, streams[0])
@@ -275,15 +304,15 @@ def _find_mlps(bench: Bench) -> tuple[Mlp, ...]:
         _ = bench.outputs(run.inputs, 1, lambda _site, output: output)
     found: list[Mlp] = []
     for leaf in opened.leaves:
-        layer = parts.place(leaf)[1] if leaf.kind == "mlp" else None
-        if layer is None:
+        stream, layer = parts.place(leaf) if leaf.kind == "mlp" else (None, None)
+        if stream is None or layer is None:
             continue
         module = next((module for module, output in left if _equal(output, leaf.tensor.detach())), None)
         if module is None or any(module is one.module for one in found):
             raise UnsupportedModel(
                 f"can't patch the MLP of layer {layer}, since {run.name} has no separate MLP module; patch its heads"
             )
-        found.append(Mlp(layer, module))
+        found.append(Mlp(stream, layer, module))
     if not found:
         raise UnsupportedModel(f"no MLP was found in {run.name}; patch its heads")
     return tuple(found)

@@ -10,10 +10,15 @@ from attention_viz.circuits.opened import run_behind
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
 from attention_viz.inputs.vocabulary import token_of
 from attention_viz.recording.gradients import ModelRun
+from attention_viz.trace.kind import InputKind
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
+
+# Positions of the patched text, and their counterparts in the other.
+Pairs = tuple[tuple[int, int], ...]
 
 
 def plain_run(model: "AttentionModel", trace: Trace) -> ModelRun:
@@ -61,18 +66,37 @@ def settled(
     return Logit(token, at, against)
 
 
-def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], ...]:
-    """Return pairs of positions in the two texts."""
-    mine, yours = text.query_tokens(), other.query_tokens()
+def paired(text: Trace, other: Trace, aligned: bool) -> dict[str, Pairs]:
+    """Return pairs of positions in the two texts, by attention stream."""
+    if text.streams != other.streams:
+        raise ShapeError(
+            f"the inputs have the streams {', '.join(text.streams)} and {', '.join(other.streams)}; give both an image"
+        )
+    several = len(text.attention_streams) > 1
+    return {
+        stream: _paired(text.query_tokens(stream), other.query_tokens(stream), aligned, stream if several else "")
+        for stream in text.streams
+    }
+
+
+def _paired(mine: Tokens, yours: Tokens, aligned: bool, beside: str) -> Pairs:
+    """Return pairs of positions; `beside` is a stream's name if there are several."""
     if len(mine) == len(yours):
         if mine.padding != yours.padding:
             raise ShapeError("the two texts are padded at different positions; use texts without padding")
+        if (mine.place, mine.regions) != (yours.place, yours.regions):
+            raise ShapeError(
+                "the two inputs have their image at other positions, or images of other shapes, so positions can't be "
+                "paired; give both images one shape and one place in the text"
+            )
         return tuple((at, at) for at in range(len(mine)))
-    if not aligned:
+    if beside == InputKind.PICTURE.value:
         raise ShapeError(
-            f"the texts have {len(mine)} and {len(yours)} tokens; make them equally long, or pair their shared tokens "
-            "with aligned=True (--aligned on the command line)"
+            f"the images have {len(mine)} and {len(yours)} patches in the model; give both one shape, in pixels"
         )
+    if not aligned or beside:
+        how = "" if beside else ", or pair their shared tokens with aligned=True (--aligned on the command line)"
+        raise ShapeError(f"the texts have {len(mine)} and {len(yours)} tokens; make them equally long{how}")
     axis = align(mine, yours)
     found: list[tuple[int, int]] = []
     for place, at in enumerate(axis.one):
@@ -86,10 +110,10 @@ def paired(text: Trace, other: Trace, aligned: bool) -> tuple[tuple[int, int], .
 
 
 def counterpart(
-    of: Logit | Probability | Direction, text: Trace, spots: Mapping[int, int], rows: int
+    of: Logit | Probability | Direction, text: Trace, spots: Mapping[int, int], count: int, rows: int
 ) -> Logit | Probability | Direction | None:
-    """Return the other text's number; None if its position is unpaired."""
-    if of.position is None or text.output_shape[0] != len(text.query_tokens()):
+    """Return the other text's number; None if its position is unpaired; `count` is of the output's tokens."""
+    if of.position is None or text.output_shape[0] != count:
         return of
     at = spots.get(of.position)
     if at is None and of.position == text.output_shape[0] - 1:

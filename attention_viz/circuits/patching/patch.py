@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
 from attention_viz.circuits.patching.patching import TOTAL, Patching, Put
-from attention_viz.errors import ShapeError, UnsupportedModel
+from attention_viz.errors import ShapeError
 from attention_viz.protocol.needing import need_trained
 from attention_viz.trace.trace import Trace
 
@@ -39,6 +39,8 @@ def patch(
 
     A copy over the same weights runs; the shared model isn't touched.
 
+    Texts with images come as traces, `model.trace(text, picture=…)`, with equally many tokens and images of one shape.
+
     Source: Heimersheim & Nanda 2024, "How to use and interpret activation patching"; the estimate is that of Nanda
     2023, "Attribution Patching".
 
@@ -57,14 +59,15 @@ def patch(
         report: called after each batch with the number of finished runs and of all runs; if it raises, the work stops.
 
     Returns:
-        Index (layer, head), or layer for MLPs, plus position (in the patched text) for "position". In hybrids, stream
-        comes first, and all channels of a layer without a softmax share a row without a head. Columns effect, the
-        patched minus the unpatched number (NaN if it wasn't run), and estimate. `attrs` holds number, other_number (of
-        the source text) and held (the kind of effect).
+        Index (layer, head), or layer for MLPs, plus position (in the patched text) for "position". With several
+        streams, as in hybrids and models that read text with images, stream comes first. All channels of a layer
+        without a softmax share a row without a head. Columns effect, the patched minus the unpatched number (NaN if it
+        wasn't run), and estimate; for "position" also token, its word or its place in the image. `attrs` holds number,
+        other_number (of the source text) and held (the kind of effect).
 
     Raises:
-        ShapeError: the texts differ in length and `aligned` is False, or share no token; `of` is a `Score`; its
-            position or token doesn't exist; or `confirm` is below 0.
+        ShapeError: the texts differ in length and `aligned` is False, or share no token; their images differ in shape
+            or position; `of` is a `Score`; its position or token doesn't exist; or `confirm` is below 0.
         TraceError: a trace is another model's, is edited or comes from a file, or the model has changed since.
         UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, is an encoder–decoder, has no unembedding for a logit or
@@ -73,7 +76,6 @@ def patch(
     _check(confirm, direction=direction, parts=parts, by=by)
     need_trained(model)
     mine, yours = (model.trace(one) if isinstance(one, str) else one for one in (text, other))
-    _check_streams(model.name, mine)
     made = Patching.begin(model, mine, yours, of, direction=direction, parts=parts, by=by, aligned=aligned)
     return table_of(made, _confirmed(made, confirm, report))
 
@@ -97,13 +99,6 @@ def _check(confirm: int | None, **given: str) -> None:
         raise ShapeError(f"confirm must be at least 0; got {confirm}")
 
 
-def _check_streams(name: str, trace: Trace) -> None:
-    if "picture" in trace.streams and len(trace.streams) > 1:
-        raise UnsupportedModel(
-            f"patch takes one text, but {name} reads a text with images in several streams; use effects(…), or edits"
-        )
-
-
 def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
     """Return the table of `patch`: estimates, and known effects."""
     import pandas
@@ -123,6 +118,10 @@ def table_of(made: Patching, effects: dict[Put, float]) -> "pandas.DataFrame":
         "effect": [effects.get(put, float("nan")) for put in made.puts],
         "estimate": [made.estimates[put] for put in made.puts],
     }
+    if "position" in names:
+        queries, own = made.bench.run.queries, made.bench.run.tokens
+        tokens = [queries.get(put.stream or "", own).names for put in made.puts]
+        columns = {"token": [said[put.position or 0] for said, put in zip(tokens, made.puts, strict=True)], **columns}
     table = pandas.DataFrame(columns, index=index)
     table.attrs.update(number=made.number, other_number=made.other_number, held=TOTAL)
     return table

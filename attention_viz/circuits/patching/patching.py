@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from torch import Tensor
 
 from attention_viz.circuits.asked import Direction, Logit, Probability
-from attention_viz.circuits.patching.bench import Bench, shared_beginning
+from attention_viz.circuits.patching.bench import Bench, parts_of, shared_beginning
 from attention_viz.circuits.patching.first_order import keeping, numbers_of, same, to_first_order, with_slopes
-from attention_viz.circuits.patching.pairing import counterpart, paired, plain_run, settled
+from attention_viz.circuits.patching.pairing import Pairs, counterpart, paired, plain_run, settled
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.numerics import REORDERED, close
+from attention_viz.recording.gradients import ModelRun
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Patching:
     puts: tuple[Put, ...]
     estimates: Mapping[Put, float]
     bench: Bench
-    _spots: tuple[tuple[int, int], ...]
+    _pairs: Mapping[int, Pairs]
     _theirs: Mapping[int, Tensor]
     # The logits, or whatever the output is made of, of the asked position.
     _row: Tensor
@@ -80,7 +81,8 @@ class Patching:
         runs = [plain_run(model, trace) for trace in (text, other)]
         of = settled(runs[0], text, of)
         spots = paired(text, other, aligned=aligned)
-        other_of = counterpart(of, text, dict(spots), other.output_shape[0])
+        count = len(runs[0].tokens)
+        other_of = counterpart(of, text, dict(_of_output(runs[0], spots)), count, other.output_shape[0])
         if direction == "denoising":
             if other_of is None:
                 raise ShapeError(
@@ -88,15 +90,24 @@ class Patching:
                     "position"
                 )
             runs, text, other, of, other_of = runs[::-1], other, text, other_of, of
-            spots = tuple((yours, mine) for mine, yours in spots)
+            spots = {stream: tuple((yours, mine) for mine, yours in pairs) for stream, pairs in spots.items()}
         bench = Bench.of(runs[0], mlps=parts == "mlps")
+        if bench.parts != parts_of(runs[1]):
+            raise ShapeError(
+                f"{runs[0].name} attends to the two images in other chunks, so their positions can't be paired; give "
+                "both one shape, in pixels"
+            )
         number, there, slopes = with_slopes(bench, text, of)
         theirs: dict[int, Tensor] = {}
         fetched = same(bench.outputs(runs[1].inputs, 1, keeping(theirs, bench.sites)), other)
-        estimates = {site: to_first_order(there[site], theirs[site], slopes[site], spots) for site in bench.sites}
-        positions = [None] if by == "head" else sorted(one for one, _ in spots)
+        pairs = {site: _within(bench, site, there[site], text, spots) for site in bench.sites}
+        estimates = {site: to_first_order(there[site], theirs[site], slopes[site], pairs[site]) for site in bench.sites}
+        places = _places(bench, estimates)
+        several = len({stream for stream, *_ in places}) > 1
         puts = tuple(
-            Put(layer, head, at, stream) for stream, layer, head in _places(bench, estimates) for at in positions
+            Put(layer, head, at, stream if several else None)
+            for stream, layer, head in places
+            for at in ([None] if by == "head" else sorted(one for one, _ in spots[stream]))
         )
         return cls(
             of,
@@ -105,10 +116,10 @@ class Patching:
             puts,
             {put: _estimate(bench, put, estimates) for put in puts},
             bench,
-            spots,
+            pairs,
             {site: output[0] for site, output in theirs.items()},
             text.output if of.position is None else text.output_at(of.position),
-            _start(bench, of, other, spots, (there, theirs)),
+            _start(bench, of, other, _of_output(runs[0], spots), (there, theirs)),
         )
 
     def batches(self, puts: Sequence[Put] | None = None) -> Generator[dict[Put, float]]:
@@ -123,7 +134,8 @@ class Patching:
     @property
     def at_once(self) -> int:
         """Return the patched runs per batch, without the unpatched one."""
-        tokens, size = len(self.bench.run.tokens) - (0 if self._whole else self._start), self._row.numel()
+        tokens = sum(map(len, self.bench.run.queries.values())) - (0 if self._whole else self._start)
+        size = self._row.numel()
         if self.of.position is not None and not self.bench.can_limit:
             size *= len(self.bench.run.tokens)
         return max(1, min(_ROWS, _TOKENS // tokens - 1, _NUMBERS // size))
@@ -179,7 +191,8 @@ class Patching:
                 return output
             output = output.clone()
             for row, put in wanted.pop(site):
-                pairs = [(at, to) for at, to in self._spots if put.position in (None, at) and at >= start]
+                only_at = None if put.position is None else put.position - bench.start(site)
+                pairs = [(at, to) for at, to in self._pairs[site] if only_at in (None, at) and at >= start]
                 mine, yours = [at - start for at, _ in pairs], [to for _, to in pairs]
                 head = slice(None) if put.head is None else put.head
                 output[row][head][..., mine, :] = self._theirs[site][head][..., yours, :]
@@ -201,7 +214,7 @@ def _start(
     handed: tuple[Mapping[int, Tensor], Mapping[int, Tensor]],
 ) -> int:
     """Return the first position where texts differ and runs may begin; 0 if runs differ earlier."""
-    if of.position is None or not bench.can_limit:
+    if of.position is None or not bench.can_limit or len(bench.run.queries) > 1:
         return 0
     start = shared_beginning(bench.run, other.query_tokens(), spots, of.position)
     there, theirs = handed
@@ -210,28 +223,46 @@ def _start(
     return start if all(gap <= REORDERED * size for gap, size in zip(apart, sizes, strict=True)) else 0
 
 
-def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[str | None, int, int | None]]:
-    """Return each patch's stream, None for the only one, layer, and head, None for all of an MLP or of channels."""
-    if bench.mlps:
-        return [(None, layer, None) for layer in dict.fromkeys(sorted(one.layer for one in bench.mlps))]
+def _of_output(run: ModelRun, spots: Mapping[str, Pairs]) -> Pairs:
+    """Return the pairs of the output's positions."""
+    return next(pairs for stream, pairs in spots.items() if run.queries.get(stream) is run.tokens)
+
+
+def _within(bench: Bench, site: int, output: Tensor, text: Trace, spots: Mapping[str, Pairs]) -> Pairs:
+    """Return a site's own pairs, counted from its first position."""
+    (stream, layer), start, count = bench.place(site), bench.start(site), output.shape[2]
+    whole = len(text.query_tokens(stream))
+    if bench.mlps and count != whole:
+        raise UnsupportedModel(
+            f"can't patch the MLP of layer {layer} in the {stream} of {bench.run.name}: it has {count} outputs for "
+            f"{whole} positions; patch its heads"
+        )
+    return tuple((at - start, to - start) for at, to in spots[stream] if start <= at < start + count)
+
+
+def _places(bench: Bench, estimates: Mapping[int, Tensor]) -> list[tuple[str, int, int | None]]:
+    """Return each patch's stream, layer and head, None for all of an MLP or of channels."""
     places = [(site, *bench.place(site)) for site in bench.sites]
-    several = len({stream for _, stream, _ in places}) > 1
-    return [
-        (stream if several else None, layer, head)
+    found = [
+        (stream, layer, head)
         for site, stream, layer in places
-        for head in ([None] if site in bench.channels else range(len(estimates[site])))
+        for head in ([None] if bench.mlps or site in bench.channels else range(len(estimates[site])))
     ]
+    found = list(dict.fromkeys(found))
+    streams = list(bench.run.queries)
+    return sorted(found, key=lambda place: (streams.index(place[0]), place[1])) if bench.mlps else found
 
 
 def _sites(bench: Bench, put: Put) -> list[int]:
-    if bench.mlps:
-        return [bench.calls + at for at, mlp in enumerate(bench.mlps) if mlp.layer == put.layer]
     return [
         site for site in bench.sites if bench.place(site)[1] == put.layer and put.stream in (None, bench.place(site)[0])
     ]
 
 
 def _estimate(bench: Bench, put: Put, estimates: Mapping[int, Tensor]) -> float:
-    found = [estimates[site] for site in _sites(bench, put)]
-    rows = [one.sum(dim=0) if put.head is None else one[put.head] for one in found]
-    return float(sum(row.sum() if put.position is None else row[put.position] for row in rows))
+    total = 0.0
+    for site in _sites(bench, put):
+        found = estimates[site].sum(dim=0) if put.head is None else estimates[site][put.head]
+        at = None if put.position is None else put.position - bench.start(site)
+        total += float(found.sum()) if at is None else float(found[at]) if 0 <= at < len(found) else 0.0
+    return total

@@ -29,6 +29,8 @@ def silenced_scores(
     None if the unablated row differs from the single run.
     """
     bench = Bench.of(run_behind(model, trace))
+    if bench.chunked:
+        return None
     call = bench.run.anatomy.call
     at = call(of.stream or trace.attention_streams[0], LayerNumber(of.layer))
     sites = [call(stream, LayerNumber(layer)) for layer, _ in heads]

@@ -76,7 +76,7 @@ class _Actor:
     def __init__(self, name: str, sha256: str, settings: ScanSettings, heads: int) -> None:
         """Load the model."""
         torch.set_num_threads(1)
-        model = load(name, alone=True)
+        model = load(name, alone=not settings.pictures)
         if not isinstance(model, AttentionModel) or model.origin.sha256 != sha256:
             raise UnsupportedModel(f"{name} has different weights on a Ray actor's machine; install the same there")
         self.worker = Worker(model, settings, heads)

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from attention_viz.analysis.findings.finding import Finding
-from attention_viz.analysis.words import quoted
+from attention_viz.analysis.words import token_named
 from attention_viz.explorer.payload import Choice, pack
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 
 
@@ -43,11 +44,11 @@ def rows_of(
         for one in wanted.get(number, ()):
             call = trace.attention(one.layer, one.stream).head(one.head).rows([one.query])
             queries, keys = trace.query_tokens(one.stream), trace.key_tokens(one.stream)
-            asking = queries.written[one.query] if one.stream == "cross" else ""
+            asking = queries.names[one.query] if one.stream == "cross" else ""
             weights = tuple(call.weights[0].float().tolist())
             key = explored.get((number, one))
             packed = b"" if key is None else _packed(trace, one, key, weights[key])
-            yield (number, one), SiteRow(keys.written, weights, asking, packed)
+            yield (number, one), SiteRow(keys.names, weights, asking, packed)
 
 
 def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
@@ -66,8 +67,8 @@ def _packed(trace: Trace, one: Wanted, key: int, weight: float) -> bytes:
 
 def _pair(trace: Trace, one: Wanted, key: int, weight: float) -> Finding:
     looking, seen = (
-        quoted(tokens.text_of([place]))
+        token_named(tokens, place)
         for tokens, place in ((trace.query_tokens(one.stream), one.query), (trace.key_tokens(one.stream), key))
     )
-    parts = (looking, "query"), (" looks at ", ""), (seen, "key"), (": ", ""), (f"{weight:.2f}", "number")
+    parts = (looking, "query"), (" looks at ", ""), (seen, "key"), (": ", ""), (weight_text(weight), "number")
     return Finding("link", one.stream, one.layer, one.head, one.query, key, weight, parts)

@@ -17,7 +17,7 @@ def _stream(change: Change, trace: Trace) -> str:
 
 def _skipped(change: Change, trace: Trace, spell: Spell) -> str:
     position, tokens = int(change.number), trace.query_tokens(_stream(change, trace))
-    named = f"“{spell(tokens.written[position])}”" if position < len(tokens) else f"position {position}"
+    named = f"“{spell(tokens.names[position])}”" if position < len(tokens) else f"position {position}"
     return f"{named} is skipped in {place_of(change, trace)}: it is neither written nor decays anything"
 
 

@@ -1,30 +1,16 @@
 // The component: its elements in order, and the door through which a host speaks with it.
 
-import {createBars} from "./parts/bars.js";
-import {createChoices} from "./crossing/choices.js";
-import {createClaim} from "./claim/claim.js";
-import {createFindings} from "./claim/findings.js";
-import {createCopy} from "./copy/copy.js";
-import {createMatters} from "./claim/matters.js";
-import {createControls} from "./parts/controls.js";
 import {element} from "./parts/element.js";
-import {createGrid, rowsWith} from "./heads/grid.js";
+import {rowsWith} from "./heads/grid.js";
 import {numbered, placed, placedRanking} from "./heads/numbers.js";
-import {createHeatmap} from "./parts/heatmap.js";
-import {createLegend, createNotes} from "./parts/legend.js";
-import {createSearch} from "./parts/search.js";
-import {createStrip} from "./parts/strip.js";
-import {createTable} from "./parts/table.js";
 import {NOTHING_CHOSEN, choiceOf, createView, showHead} from "./parts/view.js";
 import {readStyle} from "./parts/style.js";
 import {keyFollows, letsGo, pairIn, pairOfPinned} from "./data/pair.js";
 import {Recording} from "./data/recording.js";
 import {createStore, hasAny} from "./data/store.js";
-import {pictureParts} from "./seen/picture.js";
-import {soundParts} from "./hearing/sound.js";
-import {createTurns} from "./turns.js";
+import {EVERYTHING, createContents} from "./contents.js";
 
-/** @import {OwnView, Part, State} from "./parts/view.js"
+/** @import {OwnView, State} from "./parts/view.js"
  * @import {AskedPair, HeadChoice, Ranking} from "./data/recording.js"
  * @import {Outcome} from "./claim/matters.js" */
 
@@ -49,30 +35,8 @@ import {createTurns} from "./turns.js";
  *   holds: (choice: HeadChoice) => boolean, choose: (wanted: Partial<HeadChoice>) => void, refresh: () => void,
  *   destroy: () => void, choice: () => HeadChoice, settings: () => Settings}} Explorer */
 
-// On a page about cross-attention, all heads are about as high as the table beside them.
-const CROSS_SHAPE = {
-  get height() {
-    return window.innerWidth < 1500 ? 236 : 316;
-  },
-  broadest: 8,
-  largest: 440,
-};
 // In longer texts most weights are so small that they only show on the logarithmic scale.
 const MANY_TOKENS = 64;
-/** @type {(keyof State)[]} */
-const EVERYTHING = [
-  "stream",
-  "layer",
-  "head",
-  "hideSpecial",
-  "scale",
-  "size",
-  "theme",
-  "loaded",
-  "query",
-  "key",
-  "preview",
-];
 
 /** Show packed bytes inside `host`.
  * @param {Element} host @param {Uint8Array} bytes @param {Hosting} hosting @returns {Explorer} */
@@ -83,7 +47,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   const store = createStore(firstState(recording, choice, settings));
   host.replaceChildren(root);
   const view = createView(root, store, recording, (next) => onChoice(numbered(recording, next)), onOpen ?? null);
-  const turns = createTurns(view, pictureParts(view) ?? soundParts(view, crossing) ?? addParts(view, crossing));
+  const contents = createContents(view, crossing);
   let gone = false;
   store.listen(draw);
   const unfollow = followSize(root, () => store.set({size: `${root.clientWidth} ${view.room()}`}));
@@ -94,7 +58,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     if (gone) return;
     if (changed.has("stream") || changed.has("layer")) loadLayers(view, () => gone);
     if (recording.header.long && hasAny(changed, "stream", "layer", "head")) loadHead(view, () => gone);
-    turns.draw(changed, choosePair);
+    contents.draw(changed, choosePair);
   }
 
   return {
@@ -124,7 +88,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
     settings: () => settingsOf(store.state),
     destroy() {
       gone = true;
-      turns.stop();
+      contents.stop();
       unfollow();
       store.stop();
       root.remove();
@@ -196,53 +160,6 @@ function followTheme(view, theme) {
   const style = readStyle(view.root);
   // Between two pages of the host the element has no style: the colours stay what they were.
   if (style.colours.query) Object.assign(view, style);
-}
-
-/** What is seen of the explorer, in the order in which it is drawn: those that ask for sizes come before those that
- * change what has to be laid out, so that the browser lays out once. `later` may come a frame after the others.
- * @param {OwnView} view @param {boolean | undefined} crosses  whether the page is about cross-attention
- * @returns {{first: Part[], later: Part[]}} */
-function addParts(view, crosses) {
-  const crossing = crosses && view.now.stream.name === "cross" ? createChoices(view) : null;
-  const matters = createMatters(view);
-  const [claim, findings, controls, legend, strip, grid] = [
-    createClaim(view),
-    createFindings(view),
-    createControls(view),
-    createLegend(view),
-    createStrip(view, (sight) => {
-      heatmap.mark(sight);
-      view.root.toggleAttribute("data-sight", sight !== null);
-    }),
-    createGrid(view, crossing ? {shape: CROSS_SHAPE} : null),
-  ];
-  const [heatmap, bars, notes, search, table] = [
-    createHeatmap(view),
-    createBars(view),
-    createNotes(view),
-    createSearch(view),
-    createTable(view),
-  ];
-  controls.node.append(notes.sums, legend.node);
-  const copy = createCopy(view);
-  claim.node.append(...(matters ? [matters.node] : []), copy.node);
-  const main = element(
-    "div",
-    {class: "av-main"},
-    grid.node,
-    heatmap.node,
-    bars.node,
-    search.node,
-    crossing?.node ?? null,
-  );
-  if (crossing) main.classList.add("av-main-cross");
-  const top = element("section", {class: "av-top", "data-testid": "explorer-claim", "aria-label": "Findings"});
-  top.append(claim.node, findings.node);
-  view.root.append(top, strip.node, controls.node, main, notes.node, table.node, view.live);
-  return {
-    first: [grid, heatmap, strip, controls, legend, claim, ...(matters ? [matters] : []), findings],
-    later: [...(crossing ? [crossing] : []), bars, notes, search, table, copy],
-  };
 }
 
 /** Read the layer on the screen first, then the others, one after another so that the page stays awake.

@@ -13,8 +13,8 @@ from attention_viz.trace.seen import NOTHING, Seen
 if TYPE_CHECKING:
     from attention_viz.inputs.media.readers import PictureReader
 
-# An image of more pixels is reduced before a trace keeps it.
-_MOST_KEPT = 2_000_000
+# Images, or a video's frames, of more pixels than this in all are reduced before a trace keeps them.
+_MOST_KEPT = 4_000_000
 
 Process = Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
 
@@ -34,13 +34,13 @@ def as_read(
         notes = [note for name, one, read in pairs for note in reader.cut(one, read, name if len(names) > 1 else "")]
         return seen, remade, tuple(notes)
     for sizes in sizes_read(tensors, len(pictures), patch):
-        resized = [_resized(one, size) for one, size in zip(pictures, sizes, strict=True)]
+        resized = [resized_to(one, size) for one, size in zip(pictures, sizes, strict=True)]
         if all(map(np.array_equal, resized, pictures)) or _agree(process, resized, tensors):
             pairs = zip(names, pictures, sizes, strict=True)
             notes = tuple(filter(None, (_note(name, one, size, several=len(names) > 1) for name, one, size in pairs)))
-            return _seen(resized), Remade(tensors, sizes, patch, process), notes
+            return seen_of(resized), Remade(tensors, sizes, patch, process), notes
     sizes = tuple((one.shape[0], one.shape[1]) for one in pictures)
-    return _seen(pictures), Remade(tensors, sizes, patch, process), ()
+    return seen_of(pictures), Remade(tensors, sizes, patch, process), ()
 
 
 def of_tensors(
@@ -51,7 +51,7 @@ def of_tensors(
     if pixels.ndim == 4 and not is_packed(tensors) and _is_whole(tensors, len(pixels)):
         sizes = ((int(pixels.shape[-2]), int(pixels.shape[-1])),) * len(pixels)
         remade = Remade(tensors, sizes, patch, lambda several: {PICTURE: as_numbers(several, pixels)})
-        return _seen([reader.as_seen(one).numpy() for one in pixels]), remade
+        return seen_of([reader.as_seen(one).numpy() for one in pixels]), remade
     grids = [one for name, one in tensors.items() if name.endswith(("grid_thw", "spatial_shapes", "target_sizes"))]
     pictures = len(grids[0]) if grids else 1
     for sizes in sizes_read(tensors, pictures, patch):
@@ -88,7 +88,8 @@ def _counts(tensors: Mapping[str, Tensor], made: Mapping[str, Any]) -> list[str]
     return [name for name, one in tensors.items() if name in made and not one.is_floating_point()]
 
 
-def _resized(picture: Pixels, size: tuple[int, int]) -> Pixels:
+def resized_to(picture: Pixels, size: tuple[int, int]) -> Pixels:
+    """Return an image in this size, (rows, columns)."""
     from PIL import Image
 
     if picture.shape[:2] == size:
@@ -96,11 +97,12 @@ def _resized(picture: Pixels, size: tuple[int, int]) -> Pixels:
     return np.array(Image.fromarray(picture).resize((size[1], size[0]), Image.Resampling.BICUBIC))
 
 
-def _seen(pictures: Sequence[Pixels]) -> Seen:
-    kept = list[Tensor]()
-    for one in pictures:
-        rows, columns = one.shape[:2]
-        share = (_MOST_KEPT / (rows * columns)) ** 0.5
-        smaller = one if share >= 1 else _resized(one, (max(1, int(rows * share)), max(1, int(columns * share))))
-        kept.append(torch.from_numpy(np.array(smaller)))
-    return Seen(picture=kept[0], others=tuple(kept[1:]))
+def seen_of(pictures: Sequence[Pixels], times: tuple[float, ...] = ()) -> Seen:
+    """Return images, or a video's frames at their times, small enough for a trace to keep."""
+    share = (_MOST_KEPT / sum(one.shape[0] * one.shape[1] for one in pictures)) ** 0.5
+    smaller = [
+        one if share >= 1 else resized_to(one, (max(1, int(one.shape[0] * share)), max(1, int(one.shape[1] * share))))
+        for one in pictures
+    ]
+    first, *others = (torch.from_numpy(np.array(one)) for one in smaller)
+    return Seen(picture=first, others=tuple(others), times=times)

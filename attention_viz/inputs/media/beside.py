@@ -12,6 +12,7 @@ from attention_viz.errors import (
     AttentionVizError,
     UnsupportedModel,
     UnusablePicture,
+    UnusableSound,
     UnusableText,
     UnusableVideo,
     first_line,
@@ -21,7 +22,8 @@ from attention_viz.inputs.media.as_read import as_read, of_tensors
 from attention_viz.inputs.media.beside_video import read_video, why_no_video
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
-from attention_viz.inputs.media.remade import VIDEO
+from attention_viz.inputs.media.remade import VIDEO, tensors_in
+from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.tokens import check_text
@@ -34,37 +36,41 @@ IDS = "input_ids"
 # More images beside one text are refused before a processor cuts them up.
 MOST_PICTURES = 16
 # Marks around an image's placeholder, for models that need them.
-_ARTICLE = {"image": "an", "video": "a"}
-_AROUND = (("image_start_token", "image_end_token"), ("vision_start_token", "vision_end_token"))
+_ARTICLE = {"image": "an", "video": "a", "audio": "some"}
+_VISION = (("image_start_token", "image_end_token"), ("vision_start_token", "vision_end_token"))
+_AROUND = {"image": _VISION, "video": _VISION, "audio": (("audio_bos_token", "audio_eos_token"),)}
 
 Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """A text, or a chat's messages, and the images or the video beside it."""
+    """A text, or a chat's messages, and the images, the video or the audio beside it."""
 
     text: "str | Messages"
     pictures: tuple[Picture, ...]
     chat: bool = False
     video: Video | None = None
+    sound: Sound | None = None
 
     @classmethod
-    def of(cls, text: object, picture: object, pictures: object = (), *, chat: bool = False) -> "Beside":
-        """Check a user's text and images."""
-        if picture is not None and pictures:
-            raise UnusablePicture("pass picture= for one image or pictures=[…] for several, not both")
-        given = [picture] if picture is not None else pictures
-        if not isinstance(given, list | tuple):
-            raise UnusablePicture(f"pictures= takes a list of av.Picture(path); got {type(given).__name__}")
-        several = cast("Sequence[object]", given)
+    def of_sound(cls, text: object, sound: Sound, *, chat: bool = False) -> "Beside":
+        """Check a user's text beside audio."""
+        check_text(text, "a text with audio")
+        return cls(cast("str", text), (), chat, sound=sound)
+
+    @classmethod
+    def of(cls, text: object, given: object, *, chat: bool = False) -> "Beside":
+        """Check a user's text and image, or a list of images."""
+        listed = isinstance(given, list | tuple)
+        several = cast("Sequence[object]", given) if listed else () if given is None else (given,)
         if isinstance(text, list | tuple):
             text, several = _of_messages(cast("Sequence[object]", text), several)
         else:
             check_text(text, "a text with an image")
         wrong = next((one for one in several if not isinstance(one, Picture)), None)
         if wrong is not None:
-            name = "picture=" if picture is not None else "pictures="
+            name = "pictures=" if listed else "picture="
             raise UnusablePicture(f"{name} takes av.Picture(path); got {type(wrong).__name__}")
         if len(several) > MOST_PICTURES:
             raise UnusablePicture(f"got {len(several)} images; pass at most {MOST_PICTURES} with one text")
@@ -138,14 +144,14 @@ def takes_both(model: "PreTrainedModel") -> bool:
 
 
 def mark_of(model: "PreTrainedModel", kind: str = "image") -> int | None:
-    """Return the id of the placeholder that a part of an image or video replaces; None if the model has none."""
+    """Return the id of the placeholder that a part of an image, video or audio replaces; None if the model has none."""
     found = (getattr(model.config, f"{kind}_token_{ending}", None) for ending in ("id", "index"))
     return next((one for one in found if isinstance(one, int)), None)
 
 
 def marks_in(model: "PreTrainedModel", ids: Tensor) -> list[int]:
-    """Return the positions that a part of an image or video replaces, in a row of ids."""
-    marks = {mark_of(model), mark_of(model, "video")} - {None}
+    """Return the positions that a part of an image, video or audio replaces, in a row of ids."""
+    marks = {mark_of(model, kind) for kind in _AROUND} - {None}
     return [at for at, one in enumerate(ids[0].tolist()) if one in marks]
 
 
@@ -165,12 +171,16 @@ class BesideReader(Reader):
         self._name, self._processor = name, processor
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark, self._patch = mark_of(model), _patch_side(model)
+        self.has_chat_template = self._template() is not None
+        self.takes_video = VIDEO in _named(model)
         self.why_no_video = why_no_video(name, _named(model), processor)
 
     def read(self, thing: object) -> InputField:
         """Prepare a text and its images or video."""
         if isinstance(thing, Beside) and thing.video is not None:
             return self._read_video(thing, thing.video)
+        if isinstance(thing, Beside) and thing.sound is not None:
+            raise UnusableSound(f"{self._name} reads a text with an image here, not audio; leave out sound=")
         if not isinstance(thing, Beside) or not thing.pictures:
             raise UnusableText(
                 f"{self._name} reads a text with an image, but got {_what(thing)} alone. Use "
@@ -222,7 +232,7 @@ class BesideReader(Reader):
 
         def process(pictures: Sequence[Any]) -> Mapping[str, Tensor]:
             made = self._processor.image_processor(images=_opened(pictures), return_tensors="pt")
-            return {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+            return tensors_in(made)
 
         seen, remade = of_tensors(tensors, self._patch, process, self._pictures)
         return InputField(tensors, seen, remade=remade)
@@ -237,18 +247,23 @@ class BesideReader(Reader):
         """Return a text as it is, or messages as the chat template writes them."""
         if isinstance(thing.text, str) and not thing.chat:
             return thing.text
-        owners = (self._processor, getattr(self._processor, "tokenizer", None))
-        template = next((found for one in owners if (found := getattr(one, "chat_template", None))), None)
-        if isinstance(template, dict):
-            template = cast("dict[str, str]", template).get("default")
-        if not isinstance(template, str):
+        template = self._template()
+        if template is None:
             raise UnusableText(f"{self._name}'s processor has no chat template; pass a text instead of messages")
         messages = thing.text
         if isinstance(messages, str):
-            images = [{"type": "image"}] * len(thing.pictures) or [{"type": "video"}]
+            other = "video" if thing.sound is None else "audio"
+            images = [{"type": "image"}] * len(thing.pictures) or [{"type": other}]
             messages = [{"role": "user", "content": [*images, {"type": "text", "text": messages}]}]
-        tokens: Mapping[str, object] = getattr(owners[1], "special_tokens_map", None) or {}
+        tokens: Mapping[str, object] = getattr(self._processor.tokenizer, "special_tokens_map", None) or {}
         return render_chat(self._name, template, cast("Any", messages), tokens)
+
+    def _template(self) -> str | None:
+        owners = (self._processor, self._processor.tokenizer)
+        found = next((one for owner in owners if (one := getattr(owner, "chat_template", None))), None)
+        if isinstance(found, dict):
+            found = cast("dict[str, str]", found).get("default")
+        return found if isinstance(found, str) else None
 
     def _with_places(
         self, text: str, place: str | None, pictures: int, kind: str = "image"
@@ -264,7 +279,9 @@ class BesideReader(Reader):
                 f"the text has {count} places for {_ARTICLE[kind]} {kind} ({place}), but got {wanted}; use one place "
                 f"per {kind}"
             )
-        around = ((getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND)
+        around = (
+            (getattr(self._processor, start, ""), getattr(self._processor, end, "")) for start, end in _AROUND[kind]
+        )
         start, end = next((pair for pair in around if all(pair)), ("", ""))
         # Some models take placeholders side by side for one image.
         put = "\n".join([f"{start}{place}{end}"] * pictures)
@@ -274,8 +291,7 @@ class BesideReader(Reader):
     def _tensors(self, text: str, pictures: Sequence[Any]) -> dict[str, Tensor]:
         opened = _opened(pictures)
         made = self._processor(text=text, images=opened[0] if len(opened) == 1 else opened, return_tensors="pt")
-        # Labels would make the model compute a loss.
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+        tensors = tensors_in(made)
         self._check(tensors)
         return tensors
 

@@ -4,20 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableVideo, first_line
+from attention_viz.inputs.media.as_read import resized_to, seen_of
 from attention_viz.inputs.media.readers import InputField
-from attention_viz.inputs.media.remade import VIDEO, Pixels, Remade, sizes_read
+from attention_viz.inputs.media.remade import VIDEO, Pixels, Remade, sizes_read, tensors_in
 from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
-from attention_viz.trace.seen import Seen
 
 __all__ = ["read_video", "why_no_video"]
-
-# Frames of more pixels than this in all are reduced before a trace keeps them.
-_MOST_KEPT = 4_000_000
 
 
 def why_no_video(name: str, inputs: frozenset[str], processor: Any) -> str:
@@ -46,10 +42,8 @@ def read_video(name: str, processor: Any, text: str, video: Video, patch: int) -
             f"{name}'s processor can't read {video.name} ({video.size}): {first_line(error)}"
         ) from error
     size = _size_read(tensors, video, patch)
-    read = torch.from_numpy(_resized(video.frames, size))
-    remade = Remade(tensors, (size,) * len(read), patch, process, video.times)
-    kept = torch.from_numpy(_reduced(read.numpy()))
-    seen = Seen(picture=kept[0], others=tuple(kept[1:]), times=video.times)
+    remade = Remade(tensors, (size,) * len(video.frames), patch, process, video.times)
+    seen = seen_of([resized_to(one, size) for one in video.frames], video.times)
     named = {InputKind.VIDEO: f"{video.name}, {video.size} pixels"}
     return InputField(tensors, seen, named, (*video.notes, *_notes(tensors, video, size)), remade=remade)
 
@@ -65,7 +59,7 @@ def _tensors(processor: Any, text: str, frames: Pixels, video: Video) -> dict[st
     }
     # All frames are read: which ones to read was decided when the video was opened.
     made = processor(text=text, videos=[frames], video_metadata=[metadata], do_sample_frames=False, return_tensors="pt")
-    tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+    tensors = tensors_in(made)
     if VIDEO not in tensors:
         raise UnsupportedModel(f"the processor makes no {VIDEO} of a video; it makes {', '.join(tensors)}")
     return tensors
@@ -80,22 +74,6 @@ def _size_read(tensors: Mapping[str, Tensor], video: Video, patch: int) -> tuple
     if values.ndim == 5:
         return int(values.shape[-2]), int(values.shape[-1])
     return int(video.frames.shape[1]), int(video.frames.shape[2])
-
-
-def _resized(frames: Pixels, size: tuple[int, int]) -> Pixels:
-    from PIL import Image
-
-    if frames.shape[1:3] == size:
-        return frames.copy()
-    resample = Image.Resampling.BICUBIC
-    return np.stack([np.array(Image.fromarray(one).resize((size[1], size[0]), resample)) for one in frames])
-
-
-def _reduced(frames: Pixels) -> Pixels:
-    """Return frames small enough for a trace to keep."""
-    count, rows, columns, _ = frames.shape
-    share = (_MOST_KEPT / (count * rows * columns)) ** 0.5
-    return frames if share >= 1 else _resized(frames, (max(1, int(rows * share)), max(1, int(columns * share))))
 
 
 def _notes(tensors: Mapping[str, Tensor], video: Video, size: tuple[int, int]) -> tuple[str, ...]:

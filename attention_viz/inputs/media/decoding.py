@@ -1,5 +1,6 @@
 """Decode a video's frames with PyAV, in a process of limited memory and time."""
 
+import errno
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ def _answer(request: Message) -> Message:
     except (AttentionVizError, MemoryError):
         raise
     except Exception as error:  # decoders raise all kinds of errors on broken files
+        if getattr(error, "errno", None) == errno.ENOMEM:
+            raise MemoryError from None
         why = str(getattr(error, "strerror", "")) or first_line(error)
         raise UnusableVideo(f"{name} is broken or in an unknown format ({why}); use {_KINDS}") from None
 

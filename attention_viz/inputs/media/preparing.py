@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from attention_viz.inputs.media.remade import tensors_in
 from attention_viz.sources.bounded.framing import Message
-from attention_viz.sources.huggingface import read_both, read_processor
+from attention_viz.sources.processors import read_both, read_processor
 
 # Attributes of a processor that prepare pictures and sounds, besides itself.
 _PARTS = ("image_processor", "video_processor", "feature_extractor")
@@ -59,13 +59,12 @@ class _Preparing:
             self._processor = read_processor(Path(folder))
         own = self._processor
         parts = {name: _asked(part) for name in _PARTS if (part := getattr(own, name, None)) is not None}
-        words = getattr(own, "tokenizer", None) is not None
-        return Message({"kind": type(own).__name__, "own": _asked(own), "parts": parts, "has_tokenizer": words})
+        words = _words(getattr(own, "tokenizer", None))
+        return Message({"kind": type(own).__name__, "own": _asked(own), "parts": parts, "words": words})
 
     def _prepare(self, request: Message) -> Message:
         positional, named = _given(request)
-        made = dict(self._processor(*positional, **named, return_tensors="pt"))
-        tensors = {name: one for name, one in made.items() if isinstance(one, Tensor)}
+        tensors = tensors_in(self._processor(*positional, **named, return_tensors="pt"))
         arrays = {name: (one.float() if one.dtype == torch.bfloat16 else one).numpy() for name, one in tensors.items()}
         kinds = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
         return Message({"tensors": kinds}, b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values()))
@@ -81,6 +80,15 @@ def _asked(part: Any) -> dict[str, Any]:
             json.dumps(value)
             found[name] = value
     return found
+
+
+def _words(tokenizer: Any) -> dict[str, Any] | None:
+    """Return what chat templates need of a tokenizer, as data; None without one."""
+    if tokenizer is None:
+        return None
+    special: Mapping[str, object] = getattr(tokenizer, "special_tokens_map", {})
+    tokens = {name: str(one) for name, one in special.items() if not isinstance(one, list)}
+    return {"special_tokens_map": tokens, "chat_template": getattr(tokenizer, "chat_template", None)}
 
 
 def _given(request: Message) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ class IsolatedProcessor:
         """Keep the process's description; see `load`."""
         self._process, self._described, self._own = process, described, own
         self.kind = str(described["kind"])
-        self.tokenizer = True if described["has_tokenizer"] else None
+        words: Mapping[str, Any] | None = described["words"]
+        self.tokenizer = None if words is None else SimpleNamespace(**words)
 
     @classmethod
     def load(

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.remade import PICTURE, Remade
+from attention_viz.inputs.media.remade import PICTURE, Remade, tensors_in
+from attention_viz.inputs.media.remade_sound import SPEECH, RemadeSound
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.seen import NO_TIMES, NOTHING, Seen
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 # The classes for inputs other than text.
 Medium = Picture | Sound
 CLASSES: Mapping[InputKind, type[Medium]] = {InputKind.PICTURE: Picture, InputKind.SOUND: Sound}
-# The names of sounds in a model's forward.
-SPEECH = ("input_features", "input_values")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class InputField:
     Attributes:
         notes: changes made to it, in sentences.
         seconds: length of the sound, without padding.
-        remade: how to make the images' tensors again, beside a text.
+        remade: how to make the images' or audio's tensors again, beside a text.
     """
 
     tensors: Mapping[str, Tensor]
@@ -41,7 +40,7 @@ class InputField:
     named: Mapping[InputKind, str] = field(default_factory=dict[InputKind, str])
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
-    remade: Remade | None = None
+    remade: Remade | RemadeSound | None = None
 
 
 class Reader(ABC):
@@ -49,6 +48,7 @@ class Reader(ABC):
 
     kind: InputKind
     main: str
+    has_chat_template: bool = False
 
     @abstractmethod
     def read(self, thing: object) -> InputField:
@@ -96,7 +96,7 @@ class PictureReader(Reader):
             raise UnusablePicture(
                 f"{self._model}'s processor can't read {picture.name} ({picture.size}): {first_line(error)}"
             ) from error
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor)}
+        tensors = tensors_in(made)
         shape = tuple(tensors[PICTURE].shape) if PICTURE in tensors else ()
         if len(shape) != 4 or shape[0] != 1:
             raise UnsupportedModel(
@@ -133,19 +133,27 @@ class SoundReader(Reader):
     def __init__(self, model: str, extractor: Any, main: str) -> None:
         """Keep an extractor."""
         self._model, self._extractor, self.main = model, extractor, main
-        self._rate = int(getattr(extractor, "sampling_rate", 16_000))
+        self.rate = int(getattr(extractor, "sampling_rate", 16_000))
         window = getattr(extractor, "n_samples", None)
-        self.window = None if window is None else int(window) / self._rate
+        self.window = None if window is None else int(window) / self.rate
         self._most = 60.0 if self.window is None else self.window
 
     def read(self, thing: object) -> InputField:
         """Prepare a sound; cut it to the model's longest input."""
         if not isinstance(thing, Sound):
             raise UnusableSound(f"{self._model} reads audio, av.Sound(path); got {type(thing).__name__}")
-        notes, samples = list(thing.notes), thing.at(self._rate)
-        if thing.rate != self._rate:
-            notes.append(f"It was resampled from {thing.rate:,} to {self._rate:,} samples per second.")
-        most = round(self._most * self._rate)
+        samples, notes = self.cut(thing)
+        tensors = self._tensors(samples, thing)
+        seen = Seen(sound=torch.tensor(samples), rate=self.rate)
+        named = {InputKind.SOUND: f"{thing.name}, {thing.seconds:.2f} s"}
+        return InputField(tensors, seen, named, notes, len(samples) / self.rate)
+
+    def cut(self, thing: Sound) -> "tuple[np.ndarray[Any, np.dtype[np.float32]], tuple[str, ...]]":
+        """Return a sound's samples at the model's rate, at most its longest input, and notes on the changes."""
+        notes, samples = list(thing.notes), thing.at(self.rate)
+        if thing.rate != self.rate:
+            notes.append(f"It was resampled from {thing.rate:,} to {self.rate:,} samples per second.")
+        most = round(self._most * self.rate)
         if len(samples) > most:
             notes.append(
                 f"{self._model} reads {self._most:g} s at once: those from {thing.start:,.2f} s on were read, and the "
@@ -154,19 +162,16 @@ class SoundReader(Reader):
             samples = samples[:most]
         if thing.is_silent:
             notes.append(f"It is silent, so the model invents any words: {NO_TIMES}")
-        tensors = self._tensors(samples, thing)
-        seen = Seen(sound=torch.tensor(samples), rate=self._rate)
-        named = {InputKind.SOUND: f"{thing.name}, {thing.seconds:.2f} s"}
-        return InputField(tensors, seen, named, tuple(notes), len(samples) / self._rate)
+        return samples, tuple(notes)
 
     def example(self) -> InputField:
         """Return two seconds of noise, always the same."""
         chance = np.random.default_rng(0)
-        return self.read(Sound(chance.normal(0, 0.1, 2 * self._rate).clip(-1, 1), self._rate))
+        return self.read(Sound(chance.normal(0, 0.1, 2 * self.rate).clip(-1, 1), self.rate))
 
     def _tensors(self, samples: "np.ndarray[Any, Any]", sound: Sound) -> dict[str, Tensor]:
         try:
-            made = self._extractor(samples, sampling_rate=self._rate, return_tensors="pt")
+            made = self._extractor(samples, sampling_rate=self.rate, return_tensors="pt")
         except Exception as error:
             raise UnusableSound(
                 f"{self._model}'s feature extractor can't read {sound.name}, {sound.seconds:.2f} s: {first_line(error)}"

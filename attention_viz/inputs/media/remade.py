@@ -82,6 +82,11 @@ class Remade:
         return {**found, PICTURE: several.reshape(pixels.shape)}
 
 
+def tensors_in(made: Any) -> dict[str, Tensor]:
+    """Return a processor's tensors by name, without labels: these would make the model compute a loss."""
+    return {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+
+
 def _named(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     names = {name for name in made if name in tensors and made[name].is_floating_point()}
     if not names & {PICTURE, VIDEO} or any(made[name].shape != tensors[name].shape for name in names):

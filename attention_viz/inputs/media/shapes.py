@@ -2,13 +2,27 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attention_viz.inputs.media.picture import Picture
+if TYPE_CHECKING:
+    from attention_viz.inputs.media.picture import Picture
 
-__all__ = ["COLOURS", "COLUMNS", "DRAWN", "ROWS", "SHAPES", "SIDE", "Shape", "coverage", "draw_shapes"]
+__all__ = [
+    "CENTRES",
+    "COLOURS",
+    "COLUMNS",
+    "DRAWN",
+    "GROUND",
+    "ROWS",
+    "SHAPES",
+    "SIDE",
+    "Shape",
+    "coverage",
+    "draw_shapes",
+]
 
 # Width and height of an image, in pixels.
 SIDE = 64
@@ -23,9 +37,9 @@ COLOURS = {
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 ROWS = ("top", "middle", "bottom")
 COLUMNS = ("left", "centre", "right")
-_GROUND = (240, 240, 236)
+GROUND = (240, 240, 236)
 # The centres of three rows or columns, in pixels.
-_CENTRES = (10.5, 32.0, 53.5)
+CENTRES = (10.5, 32.0, 53.5)
 # Each pixel's coverage is the mean of this many points along each axis.
 _POINTS = 4
 
@@ -95,7 +109,7 @@ DRAWN = {
 }
 
 
-def draw_shapes(shapes: Iterable[Shape], name: str = "shapes") -> Picture:
+def draw_shapes(shapes: Iterable[Shape], name: str = "shapes") -> "Picture":
     """Draw shapes, each in a place of its own; equal shapes give equal pixels.
 
     Returns:
@@ -104,10 +118,12 @@ def draw_shapes(shapes: Iterable[Shape], name: str = "shapes") -> Picture:
     Raises:
         ValueError: if two shapes have the same place.
     """
+    from attention_viz.inputs.media.picture import Picture
+
     shapes = list(shapes)
     if taken := [one.place for one in shapes if sum(one.place == other.place for other in shapes) > 1]:
         raise ValueError(f"{len(taken)} shapes are {taken[0]}; draw at most one per place")
-    pixels = np.broadcast_to(np.array(_GROUND, np.float64), (SIDE, SIDE, 3))
+    pixels = np.broadcast_to(np.array(GROUND, np.float64), (SIDE, SIDE, 3))
     for shape in shapes:
         share = coverage(shape)[..., None]
         pixels = pixels + share * (np.array(COLOURS[shape.colour], np.float64) - pixels)
@@ -119,7 +135,7 @@ def draw_shapes(shapes: Iterable[Shape], name: str = "shapes") -> Picture:
 def coverage(shape: Shape) -> NDArray[np.float64]:
     """Return the share of each pixel that a shape covers, (row, column)."""
     across, down = (
-        _CENTRES[names.index(name)] + shift
+        CENTRES[names.index(name)] + shift
         for names, name, shift in zip((COLUMNS, ROWS), (shape.column, shape.row), shape.shift, strict=True)
     )
     left, top = (max(0, int(np.floor(centre - shape.radius))) for centre in (across, down))

@@ -16,10 +16,10 @@ from attention_viz.lesson.links import (
 )
 from attention_viz.lesson.own_head import in_a_plane
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, texts
+from attention_viz.lesson.words import counted, in_words, quoted, signed, texts, weight_texts
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views import hull, side_by_side
-from attention_viz.views.style.wording import weight_text
 
 _NAMED = 3
 # Nearer to an edge than this, single precision can't say which side a point is on.
@@ -43,7 +43,7 @@ def _link(scene: Scene) -> HeadLink:
 def _ask_mixture(scene: Scene) -> Ask:
     """Ask for the largest part along the output; parts sum to 1."""
     trace, link = scene.trained(), _link(scene)
-    call, labels = trace.attention(link.layer).head(link.head), tuple(offered(trace.query_tokens().written).values())
+    call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().names
     output = call.output[link.query].double()
     parts = (call.weights[link.query].double() * (call.value.double() @ output) / output.square().sum()).tolist()
     best = max(range(len(parts)), key=parts.__getitem__)
@@ -63,16 +63,16 @@ def _ask_mixture(scene: Scene) -> Ask:
 
 def _show_mixture(scene: Scene) -> Shown:
     trace, link = scene.trained(), _link(scene)
-    labels, query = trace.query_tokens().written, link.query
+    labels, query = trace.query_tokens().names, link.query
     flat, share = in_a_plane(trace, link.layer, link.head)
     call, row = flat.attention(0).head(0), trace.weights(link.layer, link.head)[query]
     values, output = (tensor.double().cpu().numpy() for tensor in (call.value, call.output[query]))
     ranked = row.argsort(descending=True, stable=True).tolist()
-    terms = [f"{signed(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
+    terms = [f"{weight_text(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
     facts = {
         **texts(layer=link.layer, head=link.head, d_v=trace.attention(link.layer).value.shape[-1], model=scene.called),
         **quoted(labels, word=query, best=ranked[0]),
-        **signs(weight=row[ranked[0]], total=row.sum()),
+        **weight_texts(weight=row[ranked[0]], total=row.sum()),
         "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
         "output": _point(output.tolist()),
         "share": f"{share:.0%}",
@@ -97,7 +97,7 @@ def _ask_heads(scene: Scene) -> Ask:
     """Use a real model, whose heads were trained to differ."""
     trace = scene.trained()
     link = scene_link(scene, asking_position(scene))
-    labels = tuple(offered(trace.query_tokens().written).values())
+    labels = trace.query_tokens().names
     weights = trace.attention(link.layer).weights[:, link.query, link.key].tolist()
     most = max(range(len(weights)), key=weights.__getitem__)
     pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
@@ -123,10 +123,10 @@ def _show_heads(scene: Scene) -> Shown:
     facts = {
         **texts(d_model=_D_MODEL, parameters=sum(matrix.weight.numel() for matrix in scratch.projections().values())),
         **texts(columns=joined.shape[1]),
-        "word": in_words(scene.words[query]),
+        "word": in_words(scene.names[query]),
         "heads": counted(heads, "head"),
         "width": counted(trace.attention(0).query.shape[-1], "number"),
-        "favourites": _favourites_text(scene.words, favourites),
+        "favourites": _favourites_text(scene.names, favourites),
         "rows": counted(joined.shape[0], "row"),
     }
     says = f"{facts['heads']} of ours, with random numbers: “{facts['word']}” looks most at {facts['favourites']}."

@@ -42,7 +42,7 @@ def _trace(scene: Scene) -> Trace:
 def _options(scene: Scene) -> dict[str, str]:
     trace = _trace(scene)
     tokens = trace.query_tokens(_STREAM)
-    names = offered(tokens.written)
+    names = offered(tokens.names)
     return {at: name for at, name in names.items() if not tokens.special[int(at)]} or names
 
 
@@ -50,7 +50,7 @@ def _ask_cross(scene: Scene) -> Ask:
     trace, query = _trace(scene), int(_CONTROL_CROSS.value(scene))
     rows = trace.attention(0, _STREAM).weights[:, query]
     head = int(rows.argmax()) // rows.shape[-1]
-    said, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    said, read = trace.query_tokens(_STREAM).names, trace.key_tokens(_STREAM).names
     values = rows[head].double().tolist()
     best = max(range(len(values)), key=values.__getitem__)
     word = short(said[query])
@@ -74,7 +74,7 @@ def _show_cross(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL_CROSS.value(scene))
     rows = trace.attention(0, _STREAM).weights[:, query]
     head, key = divmod(int(rows.argmax()), rows.shape[-1])
-    target, read = trace.query_tokens(_STREAM).written, trace.key_tokens(_STREAM).written
+    target, read = trace.query_tokens(_STREAM).names, trace.key_tokens(_STREAM).names
     facts = {
         **texts(cells=len(target) * len(read), head=head),
         "word": in_words(target[query]),
@@ -139,8 +139,8 @@ def _ask_older(scene: Scene) -> Ask:
     largest = [float(_trace_older(scene, kind).weights(0, 0)[query].max()) for kind in KINDS]
     best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
     return Ask(
-        f"Which score concentrates the weights of {short(scene.words[query])} most?",
-        f"Most concentrated: {names[best]}, with a largest weight of {largest[best]:.2f}",
+        f"Which score concentrates the weights of {short(scene.names[query])} most?",
+        f"Most concentrated: {names[best]}, with a largest weight of {weight_text(largest[best])}",
         "random vectors and matrices: only the comparison of the four scores means something",
         tuple(names),
         tuple(largest),
@@ -156,7 +156,7 @@ def _show_older(scene: Scene) -> Shown:
     key = int(row.argmax())
     facts = {
         "d": str(_D_MODEL),
-        **quoted(scene.words, word=query, other=key),
+        **quoted(scene.names, word=query, other=key),
         "formula.score": r"e_{ij} = " + KINDS[kind][1],
         "kind": KINDS[kind][0],
         "one": f"{math.tanh(math.inf):.0f}",

@@ -10,7 +10,7 @@ from attention_viz.edits.kinds.masks import Allow
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.links import HeadLink, asking_position, pressed_words, scene_link
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, texts, weight_texts
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.blocking import block_row
 from attention_viz.operation.masks import causal, combine, padding
@@ -69,7 +69,7 @@ def _ask(scene: Scene) -> Ask:
     tokens = trace.query_tokens()
     allowed = _allowed(tokens.padding, mask)
     open_cells = [len(tokens)] * len(tokens) if allowed is None else allowed.sum(dim=-1).tolist()
-    labels = [_FILLED if filled else label for label, filled in zip(tokens.written, tokens.padding, strict=True)]
+    labels = [_FILLED if filled else label for label, filled in zip(tokens.names, tokens.padding, strict=True)]
     most, fewest = max(open_cells), min(open_cells)
     least = f", {_who(labels, open_cells, fewest)} at {fewest}" if fewest < most else ""
     return Ask(
@@ -95,7 +95,7 @@ def _show(scene: Scene) -> Shown:
     mask, link = _CONTROL.value(scene), _link(scene)
     one, before = _run(scene, mask), _run(scene, mask, on=False)
     trace = _trace(scene, mask)
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     cells, filling = one.weights.numel(), sum(trace.query_tokens().padding)
     blocked = 0 if one.allowed is None else int((~one.allowed).sum())
     facts = {
@@ -103,9 +103,8 @@ def _show(scene: Scene) -> Shown:
         **quoted(labels, word=link.query, other=link.key),
         "mask": _OPTIONS[mask].partition(":")[0],
         "blocked": counted(blocked, "cell"),
-        "before": f"{float(before.weights[link.query, link.key]):.3f}",
-        "after": f"{float(one.weights[link.query, link.key]):.3f}",
-        "sum": f"{float(one.weights[link.query].sum()):.3f}",
+        **weight_texts(before=before.weights[link.query, link.key], after=one.weights[link.query, link.key]),
+        **weight_texts(sum=one.weights[link.query].sum()),
         "large": with_minus(f"{_LARGE:,.0f}"),
         "smaller": with_minus(f"{_SMALLER:,.0f}"),
         "filling": f", with {counted(filling, 'padding token')} at the end," if filling else "",
@@ -133,8 +132,7 @@ def _nothing_left(one: Attention) -> dict[str, str]:
     return {
         "plain": plain.outcome,
         "remains": _OUTCOMES.get(smaller.outcome, smaller.outcome),
-        "uniform": f"{float(large.weights[0]):.3f}",
-        "ours": f"{float(ours.max()):.3f}",
+        **weight_texts(uniform=large.weights[0], ours=ours.max()),
         "half": signed(half.rounded, 0).replace("inf", "∞"),
     }
 

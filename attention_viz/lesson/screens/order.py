@@ -9,6 +9,7 @@ from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, line_spots,
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import counted, in_words, offered, quoted
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs, paths
@@ -73,7 +74,7 @@ def _ask_positions(scene: Scene) -> Ask:
     changes = [one if one >= _NOTHING else 0.0 for one in moved_output(before, after).tolist()]
     tokens = before.query_tokens()
     shown = tokens.counted or range(len(tokens))
-    moved, labels = [changes[at] for at in shown], tuple(offered([tokens.written[at] for at in shown]).values())
+    moved, labels = [changes[at] for at in shown], tuple(tokens.names[at] for at in shown)
     most = max(range(len(moved)), key=moved.__getitem__)
     found = f"{short(labels[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
     whose = scene.called if positions == "trained" else "our own module with random numbers"
@@ -91,7 +92,7 @@ def _ask_positions(scene: Scene) -> Ask:
 def _show_positions(scene: Scene) -> Shown:
     positions = _CONTROL_POSITIONS.value(scene)
     before, after = _both(scene, positions)
-    moved, labels = moved_output(before, after), before.query_tokens().written
+    moved, labels = moved_output(before, after), before.query_tokens().names
     shown = list(before.query_tokens().counted) or list(range(len(labels)))
     most = shown[int(moved[shown].argmax())]
     words = split_words(scene.read) if positions == "trained" else scene.words
@@ -156,7 +157,7 @@ def left_of_the_first(scene: Scene) -> list[float]:
 def _ask_recurrent(scene: Scene) -> Ask:
     end = int(_CONTROL_RECURRENT.value(scene))
     counts = sorted({min(end, 1), end, end * end})
-    first, last = short(scene.words[0]), short(scene.words[end])
+    first, last = short(scene.names[0]), short(scene.names[end])
     return Ask(
         f"If a model reads word by word, how many steps are there from {first} to {last}?",
         f"{counted(end, 'step')} word by word, {min(end, 1)} by attention",
@@ -176,12 +177,12 @@ def _show_recurrent(scene: Scene) -> Shown:
     end = int(_CONTROL_RECURRENT.value(scene))
     trace = Scratch(_D_MODEL_RECURRENT, 1, scene.seed, positions="none").trace(scene.text)
     facts = {
-        **quoted(scene.words, first=0, last=end),
+        **quoted(scene.names, first=0, last=end),
         "hops": counted(end, "step"),
         "one": counted(min(end, 1), "step"),
         "words": counted(len(scene.words), "word"),
         "left": _percent(left_of_the_first(scene)[end]),
-        "weight": f"{float(trace.weights(0, 0)[end, 0]):.3f}",
+        "weight": weight_text(float(trace.weights(0, 0)[end, 0])),
     }
     steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
     says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."

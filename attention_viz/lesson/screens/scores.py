@@ -13,7 +13,7 @@ from attention_viz.lesson.links import (
 )
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, offered, quoted, signed, signs, texts
+from attention_viz.lesson.words import counted, quoted, signed, signs, texts
 from attention_viz.operation.attention import attend
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head
@@ -54,7 +54,7 @@ def _ask_roles(scene: Scene) -> Ask:
 def _show_roles(scene: Scene) -> Shown:
     d_v, link = int(_CONTROL_ROLES.value(scene)), _link(scene)
     trained, trace = scene.trained(), own_head(scene, D_K, d_v)
-    call, labels = trained.attention(link.layer), trained.query_tokens().written
+    call, labels = trained.attention(link.layer), trained.query_tokens().names
     plain, own = _own_shares(scene)
     facts = {
         **texts(layer=link.layer, head=link.head, wide=call.query.shape[-1], vector=_width(trained, link.layer)),
@@ -101,7 +101,7 @@ def _written(cell: Arithmetic) -> str:
 def _ask_scores(scene: Scene) -> Ask:
     """Use a real head: seeded numbers say nothing of words."""
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = scene_link(scene, query), tuple(offered(trace.query_tokens().written).values())
+    link, labels = scene_link(scene, query), trace.query_tokens().names
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     best = max(range(len(scores)), key=scores.__getitem__)
     return Ask(
@@ -119,7 +119,7 @@ def _ask_scores(scene: Scene) -> Ask:
 
 def _show_scores(scene: Scene) -> Shown:
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = scene_link(scene, query), trace.query_tokens().written
+    link, labels = scene_link(scene, query), trace.query_tokens().names
     layer, head = link.layer, link.head
     scores = trace.attention(layer).scores[head]
     row, key = scores[query], int(scores[query].argmax())

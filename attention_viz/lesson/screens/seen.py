@@ -3,7 +3,8 @@
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, SAMPLE, SOUND_MODEL, PictureRun, SoundRun
-from attention_viz.lesson.words import in_words, signed, signs, texts
+from attention_viz.lesson.words import in_words, texts, weight_texts
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views import overlay, spoken
 from attention_viz.views.style.theme import palette
 
@@ -22,7 +23,7 @@ def _ask_picture(scene: Scene) -> Ask:
     most = max(range(len(values)), key=values.__getitem__)
     return Ask(
         f"In an image of {PICTURES[looked.sample]}, one token stands for the whole image. Where does it look?",
-        f"Most goes to {options[most]}: {signed(values[most])}",
+        f"Most goes to {options[most]}: {weight_text(values[most])}",
         f"{PICTURE_MODEL}, layer {layer}, head {head}: that class token’s weights, added up over quarters of the image",
         options,
         values,
@@ -40,7 +41,7 @@ def _show_picture(scene: Scene) -> Shown:
     facts = {
         **texts(high=picture.shape[0], wide=picture.shape[1], side=picture.shape[0] // down, patches=down * across),
         **texts(positions=len(looked.tokens), layer=layer, head=head, count=int(looked.region.sum())),
-        **signs(part=looked.part, share=looked.share),
+        **weight_texts(part=looked.part, share=looked.share),
         "shows": PICTURES[looked.sample],
         "times": f"{looked.share / looked.part:.1f}",
     }
@@ -78,7 +79,7 @@ def _ask_sound(scene: Scene) -> Ask:
     most = f"the time of {short(options[best])}" if best < len(numbers) else "the rest"
     return Ask(
         f"A model transcribes speech. Before it writes “{said}”, which word’s time does it look at?",
-        f"Before it writes “{said}”, it looks at {most}: {signed(values[best])}",
+        f"Before it writes “{said}”, it looks at {most}: {weight_text(values[best])}",
         f"{SOUND_MODEL}, cross-attention, layer {layer}, head {head}: the row before “{said}” is written",
         options,
         values,
@@ -93,7 +94,7 @@ def _show_sound(scene: Scene) -> Shown:
     facts = {
         **texts(frames=len(heard.begins), inside=frames, words=len(heard.words), layer=layer, head=head),
         "word": in_words(heard.words[word]),
-        "share": signed(float(heard.during(word)[word])),
+        "share": weight_text(float(heard.during(word)[word])),
         "seconds": f"{heard.seconds:.2f}",
         "rate": f"{1 / (heard.begins[1] - heard.begins[0]):.0f}",
         "start": f"{start:.2f}",

@@ -9,10 +9,11 @@ from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, row_asked
 from attention_viz.lesson.links import asking_position, pressed_words, scene_link
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import quoted, signed, signs, texts
+from attention_viz.lesson.words import quoted, signed, signs, texts, weight_texts
 from attention_viz.scratch.model import Scratch
 from attention_viz.steps.arithmetic import open_cell
 from attention_viz.steps.head import RowStatistics, open_head, row_statistics
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views import saturation, shares
 
@@ -40,7 +41,7 @@ def _trace(scene: Scene) -> Trace:
 def _ask_softmax(scene: Scene) -> Ask:
     trace, temperature = _trace(scene), float(_CONTROL_SOFTMAX.value(scene))
     layer, head, query = _place(scene)
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     source = f"{scene.called}, layer {layer}, head {head}" + ("" if temperature == 1 else f", T = {temperature:g}")
     row = trace.weights(layer, head)[query]
     place = CatalogueHead.of(trace, layer, head, (query, int(row.argmax())))
@@ -50,7 +51,7 @@ def _ask_softmax(scene: Scene) -> Ask:
 def _show_softmax(scene: Scene) -> Shown:
     temperature, trace = float(_CONTROL_SOFTMAX.value(scene)), _trace(scene)
     layer, head, query = _place(scene)
-    opened, labels = open_head(trace, layer, head), trace.query_tokens().written
+    opened, labels = open_head(trace, layer, head), trace.query_tokens().names
     row = opened.weights[query]
     # The second largest: for the largest, e to the power of 0 shows nothing.
     ranked = row.argsort(descending=True, stable=True).tolist()
@@ -61,7 +62,8 @@ def _show_softmax(scene: Scene) -> Shown:
     even = row_statistics(row.new_full((1, len(row)), 1 / len(row)))
     facts = {
         **quoted(labels, word=query, best=best, other=key),
-        **signs(most_weight=row[best], exponential=term.product, sum=cell.sum, weight=cell.total, total=row.sum()),
+        **weight_texts(most_weight=row[best], weight=cell.total, total=row.sum()),
+        **signs(exponential=term.product, sum=cell.sum),
         **signs(2, entry=term.factors[0][1], less=term.factors[1][1], entropy=statistics.entropy[query]),
         **signs(2, most_entropy=even.entropy[0]),
         "temperature": f"{temperature:g}",
@@ -98,7 +100,7 @@ def _ask_scaling(scene: Scene) -> Ask:
     best = max(range(len(largest)), key=largest.__getitem__)
     return Ask(
         "Scores of wider vectors spread further. At which width does one word take most?",
-        f"With {_WIDTHS[best]} numbers in a query and a key, one word takes {signed(largest[best])}",
+        f"With {_WIDTHS[best]} numbers in a query and a key, one word takes {weight_text(largest[best])}",
         f"our own heads, {_RUNS} seeds, nothing scaled: the largest weight of a row, on average",
         tuple(f"{width} numbers" for width in _WIDTHS),
         tuple(largest),
@@ -118,8 +120,9 @@ def _show_scaling(scene: Scene) -> Shown:
         **texts(d_k=d_k, runs=_RUNS, heads=_HEADS, d_model=_HEADS * d_k),
         **signs(2, spread=spread, scaled_spread=spread / math.sqrt(d_k)),
         "largest": signed(max(float(one.max()) for one in scores), 1),
-        **signs(bare=bare[0], bare_gradient=bare[1], scaled=scaled[0], scaled_gradient=scaled[1]),
-        **signs(by_d_k=_statistics(several, "d_k")[0], by_d_model=_statistics(several, "d_model")[0]),
+        **weight_texts(bare=bare[0], scaled=scaled[0]),
+        **signs(bare_gradient=bare[1], scaled_gradient=scaled[1]),
+        **weight_texts(by_d_k=_statistics(several, "d_k")[0], by_d_model=_statistics(several, "d_model")[0]),
     }
     drawn = [trace for traces in widths.values() for trace in traces]
     says = (

@@ -4,7 +4,7 @@ from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed, WrittenBy
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import in_words, signed, signs, texts
+from attention_viz.lesson.words import in_words, signed, signs, texts, weight_texts
 from attention_viz.views import composition, looks
 
 # The word that the lesson opens on, by its place.
@@ -21,7 +21,7 @@ def _composed(scene: Scene) -> Composed:
 
 def _ask_together(scene: Scene) -> Ask:
     pair = _composed(scene)
-    names, numbers = pair.trace.key_tokens().written, pair.by_word
+    names, numbers = pair.trace.key_tokens().names, pair.by_word
     layer, head = pair.reader
     best = max(numbers, key=numbers.__getitem__)
     found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
@@ -42,14 +42,14 @@ def _ask_together(scene: Scene) -> Ask:
 
 def _show_together(scene: Scene) -> Shown:
     pair = _composed(scene)
-    names = [in_words(name) for name in pair.trace.key_tokens().written]
+    names = [in_words(name) for name in pair.trace.key_tokens().names]
     (layer, head), (before_layer, before_head) = pair.reader, pair.writer
     before, weight = pair.looks
     written = pair.parts["head", before_layer, before_head]
     best = max(pair.by_word, key=pair.by_word.__getitem__)
     facts = {
         **texts(step=pair.step, layer=layer, head=head, before_layer=before_layer, before_head=before_head),
-        **signs(before=before, weight=weight, without=pair.without_writer),
+        **weight_texts(before=before, weight=weight, without=pair.without_writer),
         **signs(2, score=pair.opened.total, written=written, by_word=pair.by_word[best]),
         "text": in_words(pair.text, 80),
         "word": names[pair.query],
@@ -95,7 +95,7 @@ def _written(scene: Scene) -> WrittenBy:
 def _ask_writes(scene: Scene) -> Ask:
     found = _written(scene)
     layer, head = found.place
-    names, last = found.trace.key_tokens().written, len(TOY_WORDS) - 1
+    names, last = found.trace.key_tokens().names, len(TOY_WORDS) - 1
     seen = short(names[int(found.row.argmax())])
     best = max(found.added, key=found.added.__getitem__)
     number = signed(found.added[best], 2)
@@ -117,13 +117,13 @@ def _ask_writes(scene: Scene) -> Ask:
 def _show_writes(scene: Scene) -> Shown:
     found = _written(scene)
     layer, head = found.place
-    names = [in_words(name) for name in found.trace.key_tokens().written]
+    names = [in_words(name) for name in found.trace.key_tokens().names]
     seen, weight = names[int(found.row.argmax())], float(found.row.max())
     best = max(found.added, key=found.added.__getitem__)
     worst = min(found.added, key=found.added.__getitem__)
     facts = {
         **texts(layer=layer, head=head, worst=worst, best=best, seen=seen),
-        **signs(weight=weight, likely=found.likely[best], without=found.likely_without[best]),
+        **weight_texts(weight=weight, likely=found.likely[best], without=found.likely_without[best]),
         **signs(2, added=found.added[best], taken=found.added[worst]),
         "text": in_words(found.pair.text, 80),
         "word": names[found.query],

@@ -9,7 +9,7 @@ from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short, written_spots
 from attention_viz.lesson.links import asking_position, strongest_link, trained_words, word_positions
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
-from attention_viz.lesson.words import in_words, quoted, signed, signs, texts
+from attention_viz.lesson.words import in_words, quoted, signed, texts, weight_texts
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
@@ -33,7 +33,7 @@ def _ask_about_job(scene: Scene) -> Ask:
     twice = Twice(scene)
     layer, head, _ = twice.heads(metric)[0]
     query, _, _ = twice.asked(metric, layer, head)
-    row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().written
+    row, labels = twice.trace.weights(layer, head)[query], twice.trace.query_tokens().names
     # Only the allowed keys of a causal row: a blocked token has no weight to compare.
     keys = sorted(row[: query + 1].argsort(descending=True, stable=True)[:_BARS].tolist())
     values = [float(row[key]) for key in keys]
@@ -65,7 +65,7 @@ def _show_job(scene: Scene) -> Shown:
     facts = {
         **texts(count=sum(twice.trace.head_count(one) for one in twice.trace.layer_numbers()), layer=layer, does=does),
         **texts(head=head, job=job, text=twice.quoted, model=twice.model, note=twice.note),
-        **signs(share=share, weight=weight),
+        **weight_texts(share=share, weight=weight),
         "word": twice.name(query),
         "other": twice.name(key),
         "finding": _finding(chosen, twice, layer, head),
@@ -154,12 +154,13 @@ def lightest(trace: Trace, layer: int) -> Light:
 
 
 def _phrase(trace: Trace, layer: int) -> str:
-    light, labels = lightest(trace, layer), trace.query_tokens().written
+    light, labels = lightest(trace, layer), trace.query_tokens().names
     if light.place == 1:
         return "In this layer, each word's largest weight also contributes most."
     word, other = in_words(labels[light.query]), in_words(labels[light.key])
+    weight = weight_text(light.weight)
     return (
-        f"In head {light.head}, “{word}” looks most at “{other}”: {light.weight:.3f}. But weight × value is only "
+        f"In head {light.head}, “{word}” looks most at “{other}”: {weight}. But weight × value is only "
         f"{light.length:.3f} long there, place {light.place} of {len(labels)}; the longest is {light.most:.3f}."
     )
 
@@ -190,15 +191,15 @@ def _show_effect(scene: Scene) -> Shown:
     weights = [float(trace.weights(layer, head)[query, other]) for head in range(trace.head_count(layer))]
     moved = effects(scene, layer)
     looking, moving = weights.index(max(weights)), moved.index(max(moved))
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     facts = {
         **quoted(labels, word=query, other=other),
         **texts(layer=layer, heads=len(weights), looking=looking),
         **texts(place=1 + sum(one > moved[looking] for one in moved), moving=moving),
-        "weight": f"{weights[looking]:.3f}",
+        "weight": weight_text(weights[looking]),
         "effect": f"{moved[looking]:.1%}",
         "most": f"{moved[moving]:.1%}",
-        "its_weight": f"{weights[moving]:.3f}",
+        "its_weight": weight_text(weights[moving]),
         "light": _phrase(trace, layer),
         "rule": _SAME if moving == looking else _OTHER,
     }

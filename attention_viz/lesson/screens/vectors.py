@@ -13,7 +13,7 @@ from attention_viz.lesson.links import (
     word_positions,
 )
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, telling, texts
+from attention_viz.lesson.words import counted, in_words, offered, quoted, signed, signs, telling, texts, weight_texts
 from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.variants import run_variant
@@ -29,7 +29,7 @@ def _trace(scene: Scene) -> Trace:
 def _ask_why(scene: Scene) -> Ask:
     trace, query = _trace(scene), int(_CONTROL_WHY.value(scene))
     link = scene_link(scene, query)
-    labels = trace.query_tokens().written
+    labels = trace.query_tokens().names
     # Without a head from the other pages, each word has its own: a press on another word changes it.
     shared = scene.head == (link.layer, link.head)
     chosen = "the head that the other pages show" if shared else f"the head chosen for {short(labels[query])}"
@@ -41,7 +41,7 @@ def _ask_why(scene: Scene) -> Ask:
 
 def _show_why(scene: Scene) -> Shown:
     trace, query = _trace(scene), int(_CONTROL_WHY.value(scene))
-    labels, link = trace.query_tokens().written, scene_link(scene, query)
+    labels, link = trace.query_tokens().names, scene_link(scene, query)
     word, other = in_words(labels[query]), in_words(labels[link.key])
     facts = {
         **texts(layer=link.layer, head=link.head, layers=trace.layer_count(), model=scene.called, other=other),
@@ -75,16 +75,16 @@ def _closest(scene: Scene, x: torch.Tensor) -> str:
     if not found:
         return "there is only one word, with nothing to compare it to"
     product, i, j = max(found)
-    pair = f"“{in_words(scene.words[i])}” and “{in_words(scene.words[j])}” are most alike, with {signed(product, 2)}"
+    pair = f"“{in_words(scene.names[i])}” and “{in_words(scene.names[j])}” are most alike, with {signed(product, 2)}"
     return f"{pair}, not counting that {_twins(scene)} have one vector" if _twins(scene) else pair
 
 
 def _twins(scene: Scene) -> str:
     """Return the first repeated word, in any spelling; may be empty."""
     first: dict[str, str] = {}
-    for word in scene.words:
-        if (same := first.setdefault(word.casefold(), word)) is not word:
-            return f"“{in_words(same)}” and “{in_words(word)}”"
+    for word, name in zip(scene.words, scene.names, strict=True):
+        if (same := first.setdefault(word.casefold(), name)) is not name:
+            return f"“{in_words(same)}” and “{in_words(name)}”"
     return ""
 
 
@@ -97,11 +97,11 @@ def _ask_vectors(scene: Scene) -> Ask:
     query = asking_position(scene)
     others = [at for at in places if at != query] or [query]
     alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
-    labels = tuple(offered([tokens.written[at] for at in others]).values())
+    labels = tuple(offered([tokens.names[at] for at in others]).values())
     best = max(range(len(alike)), key=alike.__getitem__)
     return Ask(
-        f"Whose vector is most like that of {short(tokens.written[query])}?",
-        f"{short(tokens.written[query])} is most like {short(labels[best])}",
+        f"Whose vector is most like that of {short(tokens.names[query])}?",
+        f"{short(tokens.names[query])} is most like {short(labels[best])}",
         f"{scene.called}: similarity (cosine) of the vectors that enter its first layer, places included",
         labels,
         tuple(alike),
@@ -119,7 +119,7 @@ def _show_vectors(scene: Scene) -> Shown:
     numbers = [signed(number, 2) for number in x[at].tolist()[:_MOST_NUMBERS]]
     facts = {
         **texts(d_model=d_model, count=x.numel()),
-        "word": in_words(scene.words[at]),
+        "word": in_words(scene.names[at]),
         "tokens": counted(len(x), "token"),
         "line": "column" if scene.notation == "columns" else "row",
         "numbers": ", ".join(numbers),
@@ -146,11 +146,11 @@ def _ask_plain(scene: Scene) -> Ask:
     trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
     pressed = tuple(map(str, range(len(scene.words))))
     source = "dot products of random vectors: these numbers mean nothing"
-    return row_asked(trace.weights(0, 0)[query], scene.words, query, source, pressed, complete=True, drawn=True)
+    return row_asked(trace.weights(0, 0)[query], scene.names, query, source, pressed, complete=True, drawn=True)
 
 
 def _show_plain(scene: Scene) -> Shown:
-    query, words = int(_CONTROL_PLAIN.value(scene)), scene.words
+    query, words = int(_CONTROL_PLAIN.value(scene)), scene.names
     trace, _ = run_variant(Scratch(_D_MODEL, 1, scene.seed, positions="none"), scene.text, "plain")
     weights, x = trace.weights(0, 0), trace.attention(0).value[0]
     row = weights[query]
@@ -160,7 +160,7 @@ def _show_plain(scene: Scene) -> Shown:
     facts = {
         **texts(d_model=_D_MODEL, itself=itself, model=scene.called),
         **quoted(words, word=query, other=best),
-        **signs(own=row[query], weight=row[best], total=row.sum()),
+        **weight_texts(own=row[query], weight=row[best], total=row.sum()),
         **signs(2, product=x[query] @ x[best], square=x[query] @ x[query], before=x[query, 0]),
         **signs(2, after=trace.attention(0).output[0, query, 0]),
         "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),

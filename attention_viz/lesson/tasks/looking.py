@@ -38,7 +38,7 @@ def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
 
 
 def _names(trace: Trace) -> tuple[str, ...]:
-    return named(trace.query_tokens().written)
+    return named(trace.query_tokens().names)
 
 
 def _place(layer: int, head: int) -> str:
@@ -242,7 +242,7 @@ def job(scene: Scene, seed: int) -> Exercise:
     """Ask for a repeated token's strongest key in the top induction head."""
     draw, twice = Draw("job", seed, scene.text), Twice(scene)
     layer, head, _ = twice.heads("induction")[0]
-    weights, names = twice.trace.weights(layer, head), named(twice.trace.query_tokens().written)
+    weights, names = twice.trace.weights(layer, head), named(twice.trace.query_tokens().names)
     query = draw.pick(_queries(twice, layer, head))
     after = twice.keys("induction")[query]
     # The likely mistakes come first; two roles may fall on one token.

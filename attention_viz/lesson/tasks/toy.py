@@ -17,7 +17,7 @@ def part(scene: Scene, seed: int) -> Exercise:
     draw = Draw("part", seed, TOY)
     words = draw.order(TOY_WORDS)
     pair = Composed(scene, draw.below(len(words) - 1), words=tuple(words))
-    names = pair.trace.key_tokens().written
+    names = pair.trace.key_tokens().names
     (layer, head), (before_layer, before_head) = pair.reader, pair.writer
     asked = ("head", before_layer, before_head)
     others: dict[str, float] = {}
@@ -61,9 +61,9 @@ def added(scene: Scene, seed: int) -> Exercise:
     draw = Draw("added", seed, TOY)
     words = tuple(draw.order(TOY_WORDS))
     found = WrittenBy(scene, draw.below(len(words) - 1), words=words)
-    names = found.trace.key_tokens().written
+    names = found.trace.key_tokens().names
     (layer, head), asked = found.place, words[(found.at + 1) % len(words)]
-    rows = {f"{names[at]} at {at}": pair for at, pair in found.sources(asked).items() if pair[0] >= _SMALL}
+    rows = {names[at]: pair for at, pair in found.sources(asked).items() if pair[0] >= _SMALL}
     rest = [pair for pair in found.sources(asked).values() if pair[0] < _SMALL]
     if (share := sum(weight for weight, _ in rest)) > 0:
         rows["all others"] = share, sum(weight * number for weight, number in rest) / share

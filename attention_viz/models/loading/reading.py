@@ -18,9 +18,8 @@ from attention_viz.sources.huggingface import (
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    read_both,
-    read_processor,
 )
+from attention_viz.sources.processors import read_both, read_processor
 from attention_viz.trace.trace import Provenance
 
 # The folder was tried in a process of this image, which has imported all that processors need.

@@ -193,7 +193,7 @@ class OwnWeights:
             raise UnsupportedModel(
                 f"{type(heard.module).__name__} has weights of shape {tuple(weights.shape)}, but ours are {call.shape}"
             )
-        real = None if part.stop is not None else self.real.of_call(part.number)
+        real = self.real.of_call(part.number) if part.is_whole else None
         self.latest = weights.reshape(call.shape)
         self.error = max(self.error, weights_difference(call, self.latest, real))
         if self.outputs:

@@ -18,6 +18,7 @@ from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReade
 from attention_viz.recording.batches.batch import Intervention, call_of
 from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Placeholders
 from attention_viz.recording.layout.positions import FrameLine, Grid, frames, moved, numbered, patches
+from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.trace.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class LaidOut:
             from attention_viz.recording.probe import probe_ids
 
             inputs["decoder_input_ids"] = probe_ids(runner.model, 2).to(device_of(runner.model))
-        count = call_of(runner, inputs, 0).attention.shape[-1]
+        first = call_of(runner, inputs, 0)
+        count = first.attention.shape[-1]
         how: Grid | FrameLine | None = None
         if isinstance(reader, PictureReader):
             how = patches(runner, inputs, reader.main, count)
@@ -55,18 +57,20 @@ class LaidOut:
             how = FrameLine(_step(runner.model.config, inputs[reader.main], count, seconds) or line.step)
         elif reader.main.startswith("pixel"):
             try:
-                how = patches(runner, inputs, reader.main, count)
+                how = patches(runner, inputs, reader.main, count, tiles=first.rows)
             except UnsupportedModel:  # its positions have numbers then, and no places
                 how = None
         return cls(how, stream, reader.main)
 
-    def tokens(self, tensors: Mapping[str, Tensor], count: int) -> Tokens:
+    def tokens(self, tensors: Mapping[str, Tensor], count: int, tiles: int = 1) -> Tokens:
         """Return the tokens along the input's axis."""
-        if isinstance(self.how, FrameLine):
+        if isinstance(self.how, FrameLine) and tiles == 1:
             return self.how.tokens(count)
-        if self.how is None:
+        if not isinstance(self.how, Grid):
             return numbered(count)
         found = self.how.tokens(tensors[self.main])
+        if tiles > 1:
+            found = in_tiles(found, tile_names((), tiles, 1), ())
         if len(found) != count:
             raise UnsupportedModel(
                 f"can't match the {count} positions of this image to its {len(found)} patches and special positions"
@@ -88,33 +92,41 @@ class BesideLaidOut:
     """The positions of a text beside images, per stream.
 
     Attributes:
-        grids: an image's patches, if they were found in order; None for a stream of words.
+        grids: an image's patches or a sound's frames, if they were found in order; None for a stream of words.
         mark: the id of the placeholder that a part of an image replaces in the text, if any.
         measured: the rectangles of placeholders.
     """
 
-    grids: Mapping[str, Grid | None]
+    grids: Mapping[str, Grid | FrameLine | None]
     mark: int | None
     measured: MeasuredPlaceholders = field(default_factory=MeasuredPlaceholders)
 
     @classmethod
     def of(cls, reader: BesideReader, runner: "Runner", anatomy: "Anatomy") -> "BesideLaidOut":
         """Find the positions by changing parts of an image and a word."""
-        inputs, family = runner.inputs(reader.example().tensors), type(runner.model).__name__
-        if inputs.keys() < {IDS, PICTURE}:
-            raise UnsupportedModel(f"{family} doesn't take both {IDS} and {PICTURE}")
-        found = cls(dict[str, Grid | None](), mark_of(runner.model))
+        given, family = reader.example(), type(runner.model).__name__
+        inputs = runner.inputs(given.tensors)
+        if inputs.keys() < {IDS, reader.main}:
+            raise UnsupportedModel(f"{family} doesn't take both {IDS} and {reader.main}")
+        mark = mark_of(runner.model, "image" if reader.main == PICTURE else "audio")
+        found = cls(dict[str, Grid | FrameLine | None](), mark)
         for stream in anatomy.layers:
             call = anatomy.calls(stream)[0]
-            count = call_of(runner, inputs, call).attention.shape[-1]
-            grid = None
-            if stream == "picture":
+            first = call_of(runner, inputs, call)
+            count = first.attention.shape[-1]
+            grid: Grid | FrameLine | None = None
+            if stream == "sound":
+                with contextlib.suppress(UnsupportedModel):
+                    line = frames(runner, inputs, reader.main, count, given.seconds, call)
+                    step = _step(runner.model.config, inputs[reader.main], count, given.seconds)
+                    grid = FrameLine(step or line.step)
+            elif stream == "picture":
                 with contextlib.suppress(UnsupportedModel):  # its positions have numbers then
-                    grid = patches(runner, inputs, PICTURE, count, call)
-            elif count != inputs[IDS].shape[1]:  # the image comes before the words
+                    grid = patches(runner, inputs, PICTURE, count, call, tiles=first.rows)
+            elif count != inputs[IDS].shape[1] and PICTURE in inputs:  # the image comes before the words
                 grid = patches(runner, inputs, PICTURE, count, call, _apart(runner, inputs, anatomy))
             found = replace(found, grids={**found.grids, stream: grid})
-            if stream != "picture":
+            if stream not in ("picture", "sound"):
                 found._check_last_word(runner, inputs, stream, call)
         return found
 
@@ -142,15 +154,20 @@ class BesideLaidOut:
         count: int,
         tokenizer: "PreTrainedTokenizerBase | None",
         placeholders: Placeholders,
+        tiles: int = 1,
     ) -> Tokens:
         """Return a stream's tokens; ids only if it has words alone."""
         grid, mask = self.grids[stream], tensors.get("attention_mask")
+        if tiles > 1:
+            return _of_tiles(grid, tensors, count, placeholders, tiles)
+        if stream == "sound":
+            return grid.tokens(count) if isinstance(grid, FrameLine) else numbered(count)
         if stream == "picture":
-            found = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else numbered(count)
+            found = grid.tokens(tensors[PICTURE]) if isinstance(grid, Grid) and PICTURE in tensors else numbered(count)
             return found if len(found) == count else numbered(count)
         padding = () if mask is None else tuple(not flag for flag in mask[0].tolist())
         words = tokens_of_ids(tokenizer, [int(one) for one in tensors[IDS][0].tolist()], padding)
-        if grid is not None and PICTURE in tensors:
+        if isinstance(grid, Grid) and PICTURE in tensors:
             found = _joined(replace(grid, after=0).tokens(tensors[PICTURE]), words)
         else:
             found = placeholders.placed(words)
@@ -159,6 +176,20 @@ class BesideLaidOut:
                 f"can't match the {count} positions of the {stream} to its {len(found)} patches and words"
             )
         return found
+
+
+def _of_tiles(
+    grid: Grid | FrameLine | None, tensors: Mapping[str, Tensor], count: int, placeholders: Placeholders, tiles: int
+) -> Tokens:
+    """Return the tokens of an image's tiles, of several images, or of a sound's windows, one after the other."""
+    regions = placeholders.tower if len(placeholders.tower) == count else ()
+    if isinstance(grid, FrameLine):
+        names = [f"window {number} of {tiles}" for number in range(1, tiles + 1)]
+        return in_tiles(grid.tokens(count // tiles), names, ())
+    one = grid.tokens(tensors[PICTURE]) if grid is not None and PICTURE in tensors else None
+    if one is None or len(one) * tiles != count:
+        one = numbered(count // tiles)
+    return in_tiles(one, tile_names(regions, tiles, placeholders.images), regions)
 
 
 def laid_out_of(reader: Reader, runner: "Runner", anatomy: "Anatomy") -> LaidOut | BesideLaidOut:

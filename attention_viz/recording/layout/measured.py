@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from attention_viz.recording.runner import Runner
 
+Regions = tuple[Region | None, ...]
 # A position reads a band if the band moves it by this share of the band that moves it most; in a reduced copy of the
 # picture, whose resizing spreads each pixel, by the larger share.
 _SUPPORT, _REDUCED = 0.02, 0.4
@@ -36,18 +37,29 @@ _MOST_BANDS = 128
 
 
 class Apart(Recorder):
-    """Lets each position attend to itself alone."""
+    """Lets each position attend to itself alone.
+
+    Attributes:
+        tower: the queries of the first call over tiles, (position, width); None without tiles.
+    """
+
+    tower: Tensor | None = None
 
     def hear(self, call: Call) -> Tensor:
         """Return each position's own value, (row, head, query, d_v)."""
         query, key, value = (getattr(call.attention, name) for name in ("query", "key", "value"))
+        if self.tower is None and query.ndim == 4 and len(query) > 1:
+            self.tower = query.transpose(1, 2).flatten(2).flatten(0, 1)
         if query.shape[-2] != key.shape[-2] or query.ndim != 4:
             return whole_output(call.attention)
         return value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
 
 
-def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
-    """Return the language model's input, (position, width), with the positions of images kept apart."""
+def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
+    """Return the language model's input, (position, width), with the positions of images kept apart.
+
+    With tiles, also return the first queries of their tower.
+    """
     body, recorder, found = language_of(runner.model), Apart(), list[Tensor]()
 
     def enter(_module: nn.Module, _inputs: object, named: Mapping[str, Any]) -> None:
@@ -61,7 +73,7 @@ def embedded(runner: "Runner", inputs: Mapping[str, Tensor]) -> Tensor:
             runner.model(**(runner.settings | dict(inputs)))
     if not found or found[0].ndim != 2:
         raise UnsupportedModel(f"can't find the input of the language model of {type(runner.model).__name__}")
-    return found[0]
+    return found[0], recorder.tower
 
 
 def language_of(model: Any) -> nn.Module:
@@ -73,27 +85,39 @@ def language_of(model: Any) -> nn.Module:
 
 
 class _Moves:
-    """Runs a model on changed images, and measures how far each placeholder moves."""
+    """Runs a model on changed images, and measures how far each placeholder moves, and each position in a tile.
+
+    Attributes:
+        whole: the moves if all images change, the largest of placeholders and of tiles' positions 1.
+        towers: the number of positions in tiles, which follow the placeholders.
+    """
 
     def __init__(self, runner: "Runner", remade: Remade, marks: Sequence[int]) -> None:
-        """Run it unchanged."""
+        """Run it unchanged, and changed throughout."""
         self._runner, self._remade, self._marks = runner, remade, list(marks)
         self._still = self._read(remade.changed([np.zeros(size, np.bool_) for size in remade.sizes]))
+        self.towers = sum(map(len, self._still[1:]))
+        self._largest = [1.0] * len(self._still)
+        groups = self.by(self.pictured(range(len(remade.sizes)))).split([len(one) for one in self._still])
+        self._largest = [float(one.max()) or 1.0 for one in groups]
+        self.whole = torch.cat([one / size for one, size in zip(groups, self._largest, strict=True)])
 
-    def _read(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        return embedded(self._runner, self._runner.inputs(tensors))[self._marks]
+    def _read(self, tensors: Mapping[str, Tensor]) -> list[Tensor]:
+        text, tower = embedded(self._runner, self._runner.inputs(tensors))
+        return [text[self._marks], *([] if tower is None else [tower.detach().double().cpu()])]
 
     def by(self, tensors: Mapping[str, Tensor]) -> Tensor:
-        """Return each placeholder's move, (placeholder,)."""
-        return (self._read(tensors) - self._still).square().sum(dim=1).sqrt()
+        """Return each placeholder's move, and each position's in a tile, (placeholder,)."""
+        found = zip(self._read(tensors), self._still, self._largest, strict=True)
+        return torch.cat([(one - still).square().sum(dim=1).sqrt() / size for one, still, size in found])
 
     def coded(self, count: int, change: Callable[[Sequence[int]], Mapping[str, Tensor]]) -> Tensor:
         """Return the moves by each bit of `count` numbers and by its opposite, (bit, 2, placeholder)."""
         found = list[Tensor]()
         for bit in range((count - 1).bit_length()):
-            halves = ([one for one in range(count) if _bit(one, bit) == which] for which in (0, 1))
+            halves = ([one for one in range(count) if gray_bit(one, bit) == which] for which in (0, 1))
             found.append(torch.stack([self.by(change(half)) for half in halves]))
-        return torch.stack(found) if found else torch.zeros(0, 2, len(self._marks))
+        return torch.stack(found) if found else torch.zeros(0, 2, len(self.whole))
 
     def banded(self, axis: int, count: int) -> Callable[[Sequence[int]], Mapping[str, Tensor]]:
         """Return a function that changes some of `count` bands of every image, along its rows or columns."""
@@ -109,8 +133,10 @@ class _Moves:
         return self._remade.changed([np.full(size, one in numbers, np.bool_) for one, size in sizes])
 
 
-def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Region | None, ...]:
+def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Regions, Regions]:
     """Return the rectangle that each placeholder reads; None if no pixel moves it, or all of several tokens' image.
+
+    Also return those of all positions of a tower that reads tiles, row after row; none without tiles.
 
     Args:
         remade: the images' shapes.
@@ -120,18 +146,18 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
         UnsupportedModel: the language model's input isn't accessible.
     """
     moves, sizes = _Moves(runner, remade, marks), remade.sizes
-    whole = moves.by(moves.pictured(range(len(sizes))))
-    still = whole <= _STILL * whole.max()
+    still = moves.whole <= _STILL
     pictures = _candidates(moves.coded(len(sizes), moves.pictured), len(sizes), _SUPPORT)
     if remade.times and not _is_plain(pictures[~still], torch.zeros(int((~still).sum()))):
         each = torch.stack([moves.by(moves.pictured([frame])) for frame in range(len(sizes))], dim=1)
-        pictures = _of_each(each, torch.zeros(len(marks), dtype=torch.bool))
-    tiles = torch.zeros(len(marks), dtype=torch.long)
+        pictures = _of_each(each, torch.zeros(len(still), dtype=torch.bool))
+    tiles = torch.zeros(len(still), dtype=torch.long)
     if remade.tiles:
         tiles = _candidates(moves.coded(remade.tiles, remade.with_tiles), remade.tiles, _SUPPORT).int().argmax(dim=1)
+    tiles[len(marks) :] += max(remade.tiles, 1)
     counts = [min(_MOST_BANDS, max(1, max(size[axis] for size in sizes) // remade.patch)) for axis in (0, 1)]
     coded = [moves.coded(count, moves.banded(axis, count)) for axis, count in enumerate(counts)]
-    reduced = torch.zeros(len(marks), dtype=torch.bool)
+    reduced = torch.zeros(len(still), dtype=torch.bool)
     if remade.tiles:
         reduced = _reduced([_candidates(one, count, _SUPPORT) for one, count in zip(coded, counts, strict=True)], tiles)
     spans = list[Tensor]()
@@ -141,12 +167,13 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
             change = moves.banded(axis, count)
             found = _of_each(torch.stack([moves.by(change([band])) for band in range(count)], dim=1), reduced)
         spans.append(found)
-    places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(marks))]
+    places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(still))]
     rows, columns = spans
-    return tuple(
+    found = tuple(
         None if span is None else _region(span, places.count(span), rows[at], columns[at], reduced[at], remade.times)
         for at, span in enumerate(places)
     )
+    return found[: len(marks)], found[len(marks) :]
 
 
 def _span(found: Tensor, times: Sequence[float]) -> tuple[int, int] | None:
@@ -174,9 +201,9 @@ def _region(
     return Region(first, top, left, bottom, right, bool(reduced), *when)
 
 
-def _bit(number: int, bit: int) -> int:
+def gray_bit(number: int, which: int) -> int:
     """Return a bit of a number in Gray code, whose neighbours differ by one bit."""
-    return (number ^ number >> 1) >> bit & 1
+    return (number ^ number >> 1) >> which & 1
 
 
 def _bands(size: tuple[int, int], axis: int, count: int, numbers: Sequence[int]) -> "NDArray[np.bool_]":
@@ -192,7 +219,7 @@ def _candidates(coded: Tensor, count: int, share: float) -> Tensor:
     found = torch.ones(coded.shape[-1], count, dtype=torch.bool)
     for bit, runs in enumerate(moved):
         for number in range(count):
-            found[:, number] &= runs[_bit(number, bit)]
+            found[:, number] &= runs[gray_bit(number, bit)]
     return found
 
 

@@ -9,13 +9,14 @@ from cachetools import LRUCache
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.remade import Remade
-from attention_viz.recording.layout.measured import measured
+from attention_viz.inputs.media.remade_sound import RemadeSound
+from attention_viz.recording.layout.measured import Regions, measured
+from attention_viz.recording.layout.measured_times import measured_times
 from attention_viz.trace.tokens import Region, Tokens
 
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
-Regions = tuple[Region | None, ...]
 # Shapes of images whose places are kept, per model.
 _MOST_KEPT = 64
 
@@ -28,15 +29,23 @@ class Placeholders:
         marks: their positions in the text.
         regions: the rectangle of each; None if it has no place.
         why: the reason if nothing could be measured, else empty.
+        tower: the rectangle of each position of the image's own stream, if that has tiles; else empty.
+        images: the number of images beside the text; 0 if unknown.
+        heard: whether they read audio, so that each has a stretch of time.
     """
 
     marks: tuple[int, ...] = ()
     regions: Regions = ()
     why: str = ""
+    tower: Regions = ()
+    images: int = 0
+    heard: bool = False
 
     @property
     def what(self) -> str:
         """The kind of input that they read."""
+        if self.heard:
+            return "audio"
         return "video" if any(one is not None and one.start is not None for one in self.regions) else "image"
 
     @property
@@ -47,6 +56,10 @@ class Placeholders:
         lost = self.regions.count(None)
         if not lost:
             return ()
+        if self.heard:
+            return (
+                f"{lost} of {len(self.marks)} placeholders have no time in the audio: no sound moves them, or all do.",
+            )
         return (
             f"{lost} of {len(self.marks)} placeholders have no place in the {self.what}: no pixel moves them, as ends "
             "of lines, or all pixels do.",
@@ -55,7 +68,8 @@ class Placeholders:
     def placed(self, words: Tokens) -> Tokens:
         """Return the text's tokens, with each placeholder named by its place; without ids, since patches have none."""
         of = dict(zip(self.marks, self.regions, strict=True))
-        names, grid = _named([one for one in self.regions if one is not None])
+        placed = [one for one in self.regions if one is not None]
+        names, grid = _timed(placed) if self.heard else _named(placed)
         regions = tuple(of.get(at) for at in range(len(words)))
         labels = tuple(names[one] if one else label for one, label in zip(regions, words.labels, strict=True))
         return replace(
@@ -74,32 +88,44 @@ class Placeholders:
 class MeasuredPlaceholders:
     """Measures a model's placeholders, once per shape of its images."""
 
-    _known: "LRUCache[object, Regions | str]" = field(default_factory=lambda: LRUCache(_MOST_KEPT))
+    _known: "LRUCache[object, tuple[Regions, Regions] | str]" = field(default_factory=lambda: LRUCache(_MOST_KEPT))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, runner: "Runner", remade: Remade | None, marks: Sequence[int]) -> Placeholders:
-        """Return the rectangle of each placeholder."""
+    def of(self, runner: "Runner", remade: Remade | RemadeSound | None, marks: Sequence[int]) -> Placeholders:
+        """Return the rectangle or stretch of each placeholder."""
         if remade is None:
-            why = "the size of the image or video can't be found in its tensors; pass the image or video itself"
+            why = "the size of the image, video or audio can't be found in its tensors; pass the thing itself"
             return Placeholders(tuple(marks), (None,) * len(marks), why)
         key = (*remade.key, len(marks))
         with self._lock:
             found = self._known.get(key)
         if found is None:
             try:
-                found = measured(runner, remade, marks)
+                if isinstance(remade, RemadeSound):
+                    found = measured_times(runner, remade, marks), ()
+                else:
+                    found = measured(runner, remade, marks)
             except UnsupportedModel as error:
                 found = str(error)
             with self._lock:
                 self._known[key] = found
         if isinstance(found, str):
             return Placeholders(tuple(marks), (None,) * len(marks), found)
-        return Placeholders(tuple(marks), found)
+        regions, tower = found
+        if isinstance(remade, RemadeSound):
+            return Placeholders(tuple(marks), regions, heard=True)
+        return Placeholders(tuple(marks), regions, "", tower, len(remade.sizes))
 
 
-def _named(regions: Sequence[Region]) -> tuple[Mapping[Region, str], Mapping[Region, tuple[float, float]]]:
+def _timed(regions: Sequence[Region]) -> tuple[Mapping[Region, str], Mapping[Region, tuple[float, ...]]]:
+    """Return each stretch's label and place in time."""
+    starts = {one: round(one.start or 0.0, 6) for one in regions}
+    return {one: f"{start:.2f} s" for one, start in starts.items()}, {one: (start,) for one, start in starts.items()}
+
+
+def _named(regions: Sequence[Region]) -> tuple[Mapping[Region, str], Mapping[Region, tuple[float, ...]]]:
     """Return each rectangle's label, and its row and column if one image's rectangles are a grid."""
-    names, grid = dict[Region, str](), dict[Region, tuple[float, float]]()
+    names, grid = dict[Region, str](), dict[Region, tuple[float, ...]]()
     pictures = {one.picture for one in regions}
     for picture in pictures:
         for thumbnail in (False, True):

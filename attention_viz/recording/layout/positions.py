@@ -77,8 +77,9 @@ def patches(
     count: int,
     call: int = 0,
     inside: Intervention = UNCHANGED,
+    tiles: int = 1,
 ) -> Grid:
-    """Find an image's grid of patches."""
+    """Find an image's grid of patches, or that of each tile if it is cut into tiles."""
     family, pixels = type(runner.model).__name__, inputs[name]
     patch = _patch_size(runner.model.config)
     if (sizes := next((one for one in inputs if one.endswith(PACKED)), None)) is not None:
@@ -86,27 +87,29 @@ def patches(
             f"can't match positions to image patches: {family} reads patches one by one, and {sizes} says which image "
             "they make"
         )
-    if pixels.ndim != 4 or len(pixels) != 1 or patch is None:
+    if pixels.ndim < 4 or pixels.shape[:-3].numel() != tiles or patch is None:
         raise UnsupportedModel(
             f"can't match positions to image patches: {family} has no patch size in its configuration, or {name} isn't "
-            f"(1, colours, rows, columns) but {tuple(pixels.shape)}"
+            f"({tiles}, colours, rows, columns) but {tuple(pixels.shape)}"
         )
     rows, columns = _counts(pixels, patch)
+    count //= tiles
     if count < rows * columns:
         raise UnsupportedModel(
             f"can't show {family}: {count} positions don't match {rows} × {columns} image patches; it probably merges "
             "patches or uses windowed attention"
         )
-    tried = dict.fromkeys([(0, 0), (rows // 2, columns - 1), (rows - 1, columns // 2)])
+    some = [(0, 0), (rows // 2, columns - 1), (rows - 1, columns // 2)]
+    tried = dict.fromkeys((at * (tiles - 1) // 2, *place) for at, place in enumerate(some))
 
-    def changed(place: tuple[int, int]) -> Tensor:
-        (height, width), (row, column) = patch, place
-        part = torch.zeros_like(pixels)
-        part[..., row * height : (row + 1) * height, column * width : (column + 1) * width] = 1
-        return pixels + part * (1 + pixels.abs())
+    def changed(place: tuple[int, int, int]) -> Tensor:
+        (height, width), (tile, row, column) = patch, place
+        part = torch.zeros_like(pixels.reshape(-1, *pixels.shape[-3:]))
+        part[tile, :, row * height : (row + 1) * height, column * width : (column + 1) * width] = 1
+        return pixels + part.reshape(pixels.shape) * (1 + pixels.abs())
 
     found = {place: moved(runner, inputs, name, changed(place), call, inside) for place in tried}
-    starts = {position - (row * columns + column) for (row, column), position in found.items()}
+    starts = {position - (tile * count + row * columns + column) for (tile, row, column), position in found.items()}
     (before, *others) = sorted(starts)
     if others or before < 0 or before + rows * columns > count:
         raise UnsupportedModel(

@@ -124,9 +124,9 @@ class EagerRows:
             if weights is None:
                 raise UnsupportedModel(f"{type(asked.module).__name__} has an eager attention without weights")
             ours = part.of(self.calls[part.number]).rows(rows.tolist())
-            real = self.real.of_call(part.number) if part.stop is None else None
+            real = self.real.of_call(part.number) if part.is_whole else None
             real = None if real is None or len(real) != asked.queries else [real[row] for row in rows.tolist()]
-            self.error = max(self.error, weights_difference(ours, weights[0], real))
+            self.error = max(self.error, weights_difference(ours, weights.flatten(0, 1), real))
         return output
 
 

@@ -166,10 +166,10 @@ def run_for_weights(
 ) -> tuple[Tensor, float]:
     """Return the output of a run that exposes its weights, and our largest error.
 
-    Modules return weights; those that don't, or that attend chunk by chunk, are followed from their products through
+    Modules return weights; those that don't, or that attend in chunks or rows, are followed from their products through
     their softmaxes to the values.
     """
-    if not twin.plan.sites and not any(recorded.chunks):
+    if not twin.plan.sites and not recorded.in_parts:
         with contextlib.suppress(_NoWeightsError):
             return _by_eager(recorded, twin, inputs, real, take)
     return _by_softmaxes(recorded, twin, inputs, real, take)

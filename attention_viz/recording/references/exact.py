@@ -67,7 +67,7 @@ def _of_weights(
 
     def hold(part: CallPart, weights: Tensor) -> None:
         nonlocal apart
-        known = real.of_call(part.number) if part.stop is None else None
+        known = real.of_call(part.number) if part.is_whole else None
         rows = kept_rows(known, weights.shape[-2], weights.device)
         found = Difference()
         found.add(cut(theirs.pop(part).to(dtype), rows), cut(weights, rows))

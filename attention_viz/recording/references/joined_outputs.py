@@ -1,4 +1,4 @@
-"""Compares the outputs of joined chunks with their use in the model, and a followed run with the plain one."""
+"""Compares the outputs of joined chunks or rows with their use in the model, and a followed run with the plain one."""
 
 import contextlib
 from collections.abc import Generator, Mapping
@@ -18,7 +18,7 @@ from attention_viz.recording.wiring import entering, rows
 
 @dataclass(eq=False)
 class JoinedOutputs:
-    """Compares the outputs of joined chunks with the input of the module behind them, which proves their order.
+    """Compares the outputs of joined chunks or rows with the input of the module behind them, which proves their order.
 
     Attributes:
         original: the model's module by the twin's.
@@ -33,15 +33,13 @@ class JoinedOutputs:
     def hear(self, part: CallPart) -> None:
         """Await the module behind a call after its last chunk."""
         lengths = self.recorded.chunks[part.number] if self.recorded.chunks else ()
-        if part.stop is not None and part.stop == sum(lengths):
+        if part.rows > 1 or (part.stop is not None and part.stop == sum(lengths)):
             self._open = part.number
 
     @contextlib.contextmanager
     def listening(self) -> Generator[None]:
-        """Hook the twin's modules that attend in chunks, and those inside them."""
-        joins = {
-            module for module, lengths in zip(self.recorded.modules, self.recorded.chunks, strict=False) if lengths
-        }
+        """Hook the twin's modules that attend in chunks or rows, and those inside them."""
+        joins = {self.recorded.modules[part.number] for part in self.recorded.parts if not part.is_whole}
         outer = [twin for twin, one in self.original.items() if one in joins]
         if not outer:
             yield
@@ -54,7 +52,7 @@ class JoinedOutputs:
         def end(module: nn.Module, *_others: object) -> None:
             if self._open is not None:
                 raise UnsupportedModel(
-                    f"can't verify {type(module).__name__}, which attends in chunks: no module in it takes their "
+                    f"can't verify {type(module).__name__}, which attends in parts: no module in it takes their "
                     "joined outputs"
                 )
 
@@ -71,7 +69,7 @@ class JoinedOutputs:
         if theirs is None or theirs.shape != ours.shape:
             got = "nothing" if entered is None else tuple(entered.shape)
             raise UnsupportedModel(
-                f"can't verify {type(call.module).__name__}, which attends in chunks: the module behind them takes "
+                f"can't verify {type(call.module).__name__}, which attends in parts: the module behind them takes "
                 f"{got}, not their joined outputs, {tuple(ours.shape)}"
             )
         apart = Difference()

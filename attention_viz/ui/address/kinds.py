@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attention_viz.errors import UnusablePicture
+from attention_viz.inputs.media.drawn import EXAMPLE, is_drawn, name_of, shapes_of
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import InputKind
@@ -221,6 +223,25 @@ class Names(ParameterKind):
         return tuple(one for one in allowed or () if one in value)
 
 
+@dataclass(frozen=True)
+class PictureName(OneOf):
+    """A sample's name or a drawing's; links leave out uploads."""
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """Return the name if there is such a sample, or its shapes can be drawn."""
+        if not is_drawn(text):
+            return super().read(name, text, instead, allowed)
+        try:
+            return name_of(shapes_of(text)), []
+        except UnusablePicture as error:
+            return instead, [f"{notice(name, text, EXAMPLE, str(instead))} Reason: {error}."]
+
+    def write(self, value: Any) -> str | None:
+        """Return a sample's or drawing's name; None for an upload."""
+        return value if is_drawn(value) else super().write(value)
+
+
 def sample(kind: InputKind) -> OneOf:
     """Return the kind of a sample's name; links leave out uploads."""
-    return OneOf(tuple(name for name, one in SAMPLES.items() if one.kind.medium == kind), others="your own")
+    samples = tuple(name for name, one in SAMPLES.items() if one.kind.medium == kind)
+    return (PictureName if kind == InputKind.PICTURE else OneOf)(samples, others="your own")

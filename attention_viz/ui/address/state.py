@@ -149,7 +149,7 @@ class State:
         if self.facts.reads in MEDIA:
             return Request(self.model, target=self.target, shown=self.shown)
         if self.shown:
-            return Request(self.model, self.text, more=self.more, shown=self.shown)
+            return Request(self.model, self.text, more=self.more, chat=self.chat == "on", shown=self.shown)
         own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         special, chat = self.special == "on", self.chat == "on"
         evict = (self.first_keys, self.last_keys) if self.more and self.evict == "on" else None

@@ -1,7 +1,7 @@
 """A page's title and description, known before anything has run."""
 
-from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
+from attention_viz.serving.uploads import shows_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.spelling import visible
 from attention_viz.ui.address.state import State
@@ -31,6 +31,16 @@ def label(page: str) -> str:
     return _PAGES.get(page, _PAGES[""])[0]
 
 
+def labels() -> dict[str, str]:
+    """Return each page's label by its name in the URL, in the menu's order."""
+    return {page: label for page, (label, _) in _PAGES.items()}
+
+
+def file_of(page: str) -> str:
+    """Return a page's file by its name in the URL."""
+    return f"pages/{page}.py" if page else "app.py"
+
+
 def title(page: str, state: State) -> str:
     """Return a page's title, such as "The bank of the river · Explore · attention_viz"."""
     return " · ".join((_thing(state), label(page), APP))
@@ -48,8 +58,7 @@ def _thing(state: State) -> str:
     entry = CATALOGUE.get(state.model)
     if entry is None or entry.reads.has_text:
         return _text(state)
-    sample = SAMPLES.get(state.shown)
-    return "your own file" if sample is None else sample.shows
+    return shows_of(state.shown) or "your own file"
 
 
 def _text(state: State) -> str:

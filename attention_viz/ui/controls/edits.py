@@ -146,7 +146,7 @@ def _number_key(asks: NumberDetail) -> str:
 
 def _pick_token(label: str, key: str, tokens: "Tokens") -> None:
     # Another text may be shorter.
-    names = {position: f"{position} {label}" for position, label in enumerate(tokens.written)}
+    names = {position: f"{position} {label}" for position, label in enumerate(tokens.names)}
     widgets.draft(st.selectbox, label, key=key, default=1, options=names, width=150)
 
 

@@ -16,7 +16,15 @@ from attention_viz.ui.controls import model as model_choice
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls import wording as wording_controls
 from attention_viz.ui.controls.fold import READ, show_chips, show_fold
-from attention_viz.ui.controls.thing import end_unless_shown, end_without_softmax, is_shown_on, reads, show_thing
+from attention_viz.ui.controls.thing import (
+    end_unless_shown,
+    end_without_softmax,
+    is_shown_on,
+    reads,
+    show_thing,
+    show_why_no_image,
+    why_no_image,
+)
 from attention_viz.ui.controls.wording import text_box
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.notices import hold_notices, show_notices
@@ -65,6 +73,7 @@ def choose(
 ) -> ControlRow:
     """Draw sentence, model, layer, head and "Options"; end a page unfit for the model's input."""
     asked, kind = wording_controls.asks_target(visit.shared()), reads(visit.shared())
+    why_alone = why_no_image(visit.shared())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
         unused = (*leave_out, *(() if with_readings else READ))
@@ -78,6 +87,9 @@ def choose(
             if kind == InputKind.BESIDE:
                 with st.container(key="beside"):
                     show_thing(visit.shared(), kind)
+            elif why_alone:
+                with st.container(key="beside"):
+                    show_why_no_image(why_alone)
             if other_text is not None and kind == InputKind.TEXT:
                 with st.container(key="other-text"):
                     other_text()
@@ -90,7 +102,7 @@ def choose(
     with st.container():
         model_choice.show_source()
         current = model_choice.prepare(visit.shared(), asked=not visit.here().selection.head_is_free)
-    if wording_controls.asks_target(current) != asked or reads(current) != kind:
+    if (wording_controls.asks_target(current), reads(current), why_no_image(current)) != (asked, kind, why_alone):
         # The model was loaded only now, and takes other inputs.
         visit.run_again()
     wording_controls.settle_stream(current, stream, mixers=mixers)

@@ -1,20 +1,23 @@
-"""The field for images or audio."""
+"""The field for images, videos or audio."""
 
-from collections.abc import Callable
+import functools
+import html
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from attention_viz.edits.words import listed
 from attention_viz.errors import AttentionVizError
+from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.uploads import Upload, is_upload, title_of, upload_of
+from attention_viz.serving.uploads import Upload, is_upload, shows_of, title_of, upload_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.address import State, write_address
+from attention_viz.ui.address import DEFAULT, State, titles, write_address
+from attention_viz.ui.controls.sheet import show_sheet
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.ui.selection import SHARED
@@ -24,15 +27,21 @@ from attention_viz.views.style.wording import one_line
 SHOWN_ON = {
     InputKind.PICTURE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
     InputKind.SOUND: ("Explore", "Step by step", "Heads", "Cross-attention", "Why"),
-    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare"),
+    InputKind.BESIDE: ("Explore", "Step by step", "Masks", "Heads", "Compare", "Why"),
 }
+# A page's model that reads text, if it isn't the default one.
+STAYS = {"Cross-attention": "translation"}
 # How a visitor's file is kept.
 KEPT = (
     "Your file stays in this server’s memory while you have the app open, and is then deleted. Logs and links don’t "
     "contain it."
 )
 # The labels of the upload fields.
-_UPLOAD = {InputKind.PICTURE: "Upload image", InputKind.SOUND: "Upload audio"}
+_UPLOAD = {
+    InputKind.PICTURE: "Upload image",
+    InputKind.SOUND: "Upload audio",
+    InputKind.VIDEO: "Upload video",
+}
 # The name of the upload fields; each is emptied after its file was read.
 _FIELDS = "thing"
 _LONGEST_NAME = 60
@@ -59,7 +68,7 @@ def thing_label(state: State) -> str:
         origin = run.trace.provenance
         return one_line(next(iter(origin.media.values()), ""), _LONGEST_NAME)
     name = state.shown
-    shows = f" · {SAMPLES[name].shows}" if name in SAMPLES else ""
+    shows = f" · {found}" if (found := shows_of(name)) else ""
     return one_line(f"{title_of(name)}{shows}", _LONGEST_NAME)
 
 
@@ -69,9 +78,24 @@ def show_thing(state: State, kind: InputKind) -> None:
     assert medium is not None, "a text has no file"
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
         _samples(medium, state)
+        if DRAWN.keys() >= {*samples_of(state, medium)}:
+            show_sheet(state.shown, functools.partial(_draw, medium))
         _ask(medium)
+        if kind == InputKind.BESIDE:
+            _ask_video(state.facts.why_no_video)
         _window(state)
         st.caption(KEPT)
+
+
+def why_no_image(state: State) -> str:
+    """Return why the chosen model can't read an image beside the text; empty if nothing prevents it."""
+    return "" if opening.opened() is not None else state.facts.why_alone
+
+
+def show_why_no_image(why: str) -> None:
+    """Draw the reason in the field's place."""
+    with st.popover("No image", key="no-image", width="stretch"):
+        st.caption(plain(f"This model’s text part is shown alone. {as_sentence(why)}"))
 
 
 def shown_models(chosen: str) -> list[str]:
@@ -92,14 +116,9 @@ def end_unless_shown(page: str, state: State, kind: InputKind) -> None:
     if is_shown_on(page, kind):
         return
     opened = opening.opened() is not None
-    reads = f"the open trace is of {kind.one}" if opened else f"{allowed.display_name(state.model)} reads {kind.plural}"
-    others = listed(SHOWN_ON.get(kind, ("No page",)))
-    st.info(
-        plain(
-            f"{page} can't show {kind.plural}, and {reads}. {others} can. To stay here, choose a model that reads text."
-        )
-    )
-    _end(state)
+    name = allowed.display_name(state.model)
+    reads = f"The open trace is of {kind.one}." if opened else f"The model {name} reads {kind.plural}."
+    _end(page, state, (f"{page} can’t show {kind.plural}", reads), SHOWN_ON.get(kind, ()))
 
 
 def end_without_softmax(page: str, state: State) -> None:
@@ -109,19 +128,32 @@ def end_without_softmax(page: str, state: State) -> None:
     # Before the model is loaded, its streams aren't known.
     if not streams or not all(stream.startswith(MIXER) for stream in streams):
         return
-    name = allowed.display_name(state.model) if run is None else "the open trace"
-    st.info(
-        plain(
-            f"{page} needs softmax attention, and {name} has none: its layers mix tokens by signed weights. "
-            "Explore and Step by step show them. To stay here, choose another model."
-        )
-    )
-    _end(state)
+    name = f"The model {allowed.display_name(state.model)}" if run is None else "The open trace"
+    reason = f"{page} needs softmax attention", f"{name} has none: its layers mix tokens by signed weights."
+    _end(page, state, reason, ("Explore", "Step by step"))
 
 
-def _end(state: State) -> None:
+def _end(page: str, state: State, why: tuple[str, str], others: Sequence[str]) -> None:
+    """End a page with a reason, links to the pages that show the input, and a way to stay."""
+    st.html(f'<h1 class="unfit-reason">{html.escape(why[0])}</h1>')
+    st.markdown(plain(f"{why[1]} These pages show it:"))
+    with st.container(key="unfit-pages"):
+        for name, label in titles.labels().items():
+            if label in others:
+                with st.container(key=f"unfit-{name or 'explore'}", border=True):
+                    st.page_link(titles.file_of(name), label=label, query_params=write_address(state))
+                    st.caption(plain(titles.description(name, state)))
     if opening.opened() is not None:
         opening.offer_closing("close-thing")
+    else:
+        model = STAYS.get(page, DEFAULT.model)
+        st.button(
+            f"Stay on {page} with {model}",
+            key="unfit-stay",
+            on_click=visit.pick,
+            args=(SHARED,),
+            kwargs={"model": model},
+        )
     # The URL keeps its other parameters.
     st.query_params.update(write_address(state))
     st.stop()
@@ -163,6 +195,15 @@ def _ask(kind: InputKind) -> None:
         )
 
 
+def _ask_video(why_not: str | None) -> None:
+    """Draw the field for a video, or the reason why there is none; nothing for a model that takes no frames."""
+    if why_not:
+        st.caption(plain(as_sentence(why_not)))
+    elif why_not is not None:
+        key = f"thing-video-{widgets.fresh(_FIELDS).removeprefix(f'{_FIELDS}-')}"
+        st.file_uploader(_UPLOAD[InputKind.VIDEO], key=key, on_change=_take, args=(InputKind.VIDEO, key))
+
+
 def _window(state: State) -> None:
     upload = upload_of(state.sound) if state.facts.reads == InputKind.SOUND else None
     whole = getattr(upload.thing, "whole", 0.0) if upload is not None else 0.0
@@ -185,10 +226,16 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> None:
-    """Show a sample, with its model if named; free the upload."""
+    """Show a sample or a drawing, with its model if named; free the upload."""
     visit.memory(_MediaRefusal).reason = ""
     visit.here().brought.pop(kind, None)
     visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
+
+
+def _draw(kind: InputKind, name: str) -> None:
+    """Show a drawing, and close its sheet."""
+    choose_sample(kind, name)
+    widgets.renew(_FIELDS)
 
 
 def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
@@ -229,7 +276,8 @@ def _take(
 
 
 def _hold(kind: InputKind, upload: Upload) -> None:
-    """Keep one upload per kind; nothing else holds it."""
+    """Keep one upload per kind; nothing else holds it. A video takes the image's place."""
+    kind = InputKind.PICTURE if kind == InputKind.VIDEO else kind
     visit.here().brought[kind] = upload
     visit.pick(SHARED, **{kind: upload.name})
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 # The attention types' labels.
 STREAMS = {
-    "encoder": "encoder: self-attention",
-    "decoder": "decoder: self-attention",
-    "cross": "cross: decoder to encoder",
-    "mixer": "mixer: without a softmax",
+    "encoder": "encoder",
+    "decoder": "decoder",
+    "cross": "cross",
+    "mixer": "no softmax",
 }
 # Options that a page may leave out, by URL parameter.
 WORDING = ("second", "more", "special", "chat")

@@ -249,7 +249,7 @@ def show_notes(run: Run, state: State, *, rows: bool = True) -> None:
     if rows and run.stream(state.stream) == "cross":
         tell(
             "Each row is labelled with the word it predicts. Its query comes from the word before.",
-            short="Rows: predicted words",
+            short="Predicted rows",
         )
     if without := without_words(run.trace):
         tell(without, short="Layers without softmax")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.analysis.words import quoted, words_of
+from attention_viz.analysis.words import quoted, token_named
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import AttentionVizError
@@ -15,6 +15,7 @@ from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.spelling import SPACE
+from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -71,17 +72,18 @@ def _without_head(run: Run, state: State, stream: str, layer: int, head: int) ->
     if stream == "cross" and state.facts.predicts:
         place = pair_of(before, state)[0]
         rows = likelier_at(before, after, state, place)
-        word = before.trace.query_tokens(stream).written[place]
-        return [begins, *about_word(word, rows[0][0]), *likelier_words(rows)]
+        return [begins, *about_word(before.trace.query_tokens(stream), place, rows[0][0]), *likelier_words(rows)]
     if not (places := predicted(before, after, state)):
         return [begins, *moved_words(before.trace, after.trace)]
     where = "" if state.facts.continues_text else f"{title_of(before.trace, places[0])}: "
     return [begins, (where, ""), *likelier_words(likelier_at(before, after, state, places[0]))]
 
 
-def about_word(word: str, likeliest: str) -> Parts:
+def about_word(tokens: Tokens, place: int, likeliest: str) -> Parts:
     """Name the chosen word, unless it is the model's likeliest token."""
-    return [] if word == likeliest else [("in place of ", ""), (_quoted(word), "query"), (", ", "")]
+    if tokens.written[place] == likeliest:
+        return []
+    return [("in place of ", ""), (token_named(tokens, place), "query"), (", ", "")]
 
 
 def likelier_words(rows: Sequence[tuple[str, float, float]]) -> Parts:
@@ -103,10 +105,8 @@ def moved_words(before: Trace, after: Trace) -> Parts:
     if len(counted) < 2 or len(moved) != len(tokens):
         return mean
     most = max(counted, key=lambda at: float(moved[at]))
-    words = words_of(tokens)
-    which, name = words.named(words.of_position[most])
-    name = tokens.placed_at(most) or name
-    return [*mean, (f", most at {which}", ""), (name, "query"), (f": {share_text(float(moved[most]))}", "")]
+    named, share = token_named(tokens, most), share_text(float(moved[most]))
+    return [*mean, (", most at ", ""), (named, "query"), (f": {share}", "")]
 
 
 def _quoted(label: str) -> str:

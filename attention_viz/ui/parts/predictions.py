@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.analysis.slides.slide import named
+from attention_viz.analysis.words import token_named
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import effect_written, words_written
@@ -15,7 +15,7 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.wording import shortened, with_minus
+from attention_viz.views.style.wording import shortened, weight_text, with_minus
 
 # The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
@@ -49,8 +49,7 @@ def show_likelier(before: Run, after: Run, state: State, places: Sequence[int]) 
 
 def title_of(trace: Trace, place: int) -> str:
     """Describe a position's prediction."""
-    label = _tokens(trace).written[place]
-    label = set_apart(label.strip("· ") or label)
+    label = set_apart(_tokens(trace).names[place])
     if trace.attention_streams == ("encoder",):
         return f"Prediction at {label} (position {place})"
     return f"Next token after “{label}” (position {place})"
@@ -68,7 +67,7 @@ def _tokens(trace: Trace) -> Tokens:
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:
-    lines = [f"| {plain(shortened(label))} | {old:.3f} | {new:.3f} |" for label, old, new in rows]
+    lines = [f"| {plain(shortened(label))} | {weight_text(old)} | {weight_text(new)} |" for label, old, new in rows]
     return "\n".join(["| token | before | after |", "|---|---:|---:|", *lines])
 
 
@@ -97,7 +96,7 @@ def show_writes(place: DeltaGenerator | None, run: Run, state: State, position: 
     effect = effect_written(run, state.request, stream, head, position) if stream == "decoder" else None
     if effect is not None:
         on = f"“{set_apart(shortened(effect.word))}” over “{set_apart(shortened(effect.rival))}”"
-        after = "".join(text for text, _ in named(run.trace.query_tokens(stream), position, ""))
+        after = token_named(run.trace.query_tokens(stream), position)
         number = with_minus(f"{effect.number:+.2f}")
         lines.insert(0, f"After {after}, on {on}: {number}. Largest effects on all words:")
     place.caption("  \n".join(map(plain, lines)), help=_HELP)

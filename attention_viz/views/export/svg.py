@@ -20,7 +20,7 @@ from attention_viz.views.style.marks import svg_path
 from attention_viz.views.style.scale import full_colour, log_places
 from attention_viz.views.style.signed import largest_of, log_bar, short
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, channels, ink_on, on_ramp
-from attention_viz.views.style.wording import escaped, shortened, spread
+from attention_viz.views.style.wording import escaped, shortened, spread, weight_text
 
 __all__ = ["heatmap_svg", "overlay_svg"]
 
@@ -100,10 +100,10 @@ def heatmap_svg(
     scale = _signed_scale(blocks) if stream in trace.mixers else _weight_scale(blocks)
     named = caption(trace, layer, head, stream) if sheet.title is True else str(sheet.title or "")
     note, origin = block_note(blocks), provenance_line(trace, layer, head, queries)
-    page = _page(sheet, blocks, (queries.written, keys.written), named, note, origin)
+    page = _page(sheet, blocks, (queries.numbered, keys.numbered), named, note, origin)
     wide, high = blocks.shape[1] * page.cell, blocks.shape[0] * page.cell
     matrix = f'<g transform="translate({page.left:.1f} {page.top:.1f})">{_cells(blocks, scale, page, sheet.numbers)}'
-    matrix += _labels(queries.written, page, across=False) + _labels(keys.written, page, across=True)
+    matrix += _labels(queries.numbered, page, across=False) + _labels(keys.numbered, page, across=True)
     matrix += _titles(wide, high, page)
     matrix += _bar(wide, scale, page.factor, _tall(high, page.factor))
     matrix += (_hatching(wide, page.factor, _tall(high, page.factor)) if blocks.blocked.any() else "") + "</g>"
@@ -133,7 +133,7 @@ def _weight_scale(blocks: Blocks) -> _SvgScale:
     beyond = "≥ " if float(blocks.values.max(initial=0.0)) > full else ""
     ticks = {0.0: "0", 0.5: f"{full / 2:.3g}", 1.0: f"{beyond}{full:.3g}"}
     places = numpy.nan_to_num(blocks.values / full).clip(0, 1)
-    return _SvgScale(places, LIGHT.weights, ticks, "weight", lambda weight: f"{weight:.3f}".removeprefix("0"))
+    return _SvgScale(places, LIGHT.weights, ticks, "weight", weight_text)
 
 
 def _signed_scale(blocks: Blocks) -> _SvgScale:
@@ -231,7 +231,7 @@ def _numbers(blocks: Blocks, scale: _SvgScale, page: _SvgLayout) -> str:
         return ""
     cells = [
         f'<text x="{(j + 0.5) * cell:.1f}" y="{(i + 0.5) * cell + 0.36 * size:.1f}" '
-        f'fill="{ink_on(on_ramp(scale.stops, float(scale.places[i, j])))}">{scale.write(float(weight))}</text>'
+        f'fill="{ink_on(on_ramp(scale.stops, float(scale.places[i, j])))}">{escaped(scale.write(float(weight)))}</text>'
         for (i, j), weight in numpy.ndenumerate(blocks.values)
         if not blocks.blocked[i, j]
     ]
@@ -325,7 +325,7 @@ def _document(
     tokens = trace.query_tokens(trace.attention_stream(None))
     what = "weights on" if column else "weights of"
     title = f"{caption(trace, layer, head, trace.attention_stream(None))}: {what} {called(tokens, position)}"
-    phrase = f"Fully lit: {most:.3f}, the largest weight. Dark: 0."
+    phrase = f"Fully lit: {weight_text(most)}, the largest weight. Dark: 0."
     below = [phrase, *textwrap.wrap(provenance_line(trace, layer, head, tokens), _LETTERS_A_LINE)]
     heading = textwrap.wrap(title, _TITLE_LETTERS * wide // 448) or [title]
     top = _MARGIN + _LINE * len(heading)

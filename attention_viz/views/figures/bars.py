@@ -16,7 +16,7 @@ from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, n
 from attention_viz.views.style.blocks import bar_blocks, bar_note, bar_places, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import escaped, token_names, with_minus
+from attention_viz.views.style.wording import escaped, token_names, weight_text, with_minus
 
 __all__ = ["changed_outputs", "looks", "shares"]
 
@@ -48,7 +48,7 @@ def looks(
         ShapeError: the head or position is missing.
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
-    queries = trace.query_tokens(stream).written
+    queries = trace.query_tokens(stream).names
     trace.query_tokens(stream).require(query)
     row = trace.attention(layer, stream).head(head).rows([query])
     weights = row.weights[0].detach().float().cpu().tolist()
@@ -81,7 +81,7 @@ def looks(
 
 
 def _numbers(weights: list[float], allowed: list[bool]) -> list[str]:
-    return [f"{weight:.3f}" if may else "" for weight, may in zip(weights, allowed, strict=True)]
+    return [escaped(weight_text(weight)) if may else "" for weight, may in zip(weights, allowed, strict=True)]
 
 
 def changed_outputs(before: Trace, after: Trace, *, theme: ThemeName = "light") -> go.Figure:
@@ -134,7 +134,7 @@ def shares(
         ShapeError: the head or position is missing.
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
-    queries = trace.query_tokens(stream).written
+    queries = trace.query_tokens(stream).names
     trace.query_tokens(stream).require(query)
     every = _terms(open_head(trace, layer, head, stream), query)
     terms = every if len(every) <= _MOST_BARS else _largest(every, len(trace.key_tokens(stream)))
@@ -183,7 +183,7 @@ def _terms(opened: OpenHead, query: int) -> tuple[ProductTerm, ...]:
     """Return the row's terms; all blocked if it may attend to nothing."""
     terms = open_cell(opened, "weights", query, 0).terms
     blocked = (("entry", -math.inf), ("entry − largest", -math.inf))
-    return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).written)
+    return terms or tuple(ProductTerm(label, blocked, 0.0) for label in opened.trace.key_tokens(opened.stream).numbered)
 
 
 def _largest(terms: tuple[ProductTerm, ...], keys: int) -> tuple[ProductTerm, ...]:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, shortened
+from attention_viz.views.style.wording import escaped, shortened, weight_text
 
 if TYPE_CHECKING:
     import pandas
@@ -51,14 +50,14 @@ def candidates(
     row = trace.attention(layer, stream).head(head).rows([queries.resolve(position)])
     weights = row.weights[0].detach().float().cpu()
     heaviest = [int(key) for key in weights.topk(min(_KEYS, len(weights))).indices if weights[key] > 0]
-    names = number_repeats(trace.key_tokens(stream).written)
+    names = trace.key_tokens(stream).numbered
     keys = [names[key] for key in heaviest]
     counts = [len(likely), len(heaviest)]
     gap = _TITLE / (sum(counts) * _ROW + _TITLE)
     figure = make_subplots(rows=2, cols=1, row_heights=counts, vertical_spacing=gap)
     figure.add_trace(_bars(list(map(queries.write, likely.token)), list(likely.probability), colours.accent), 1, 1)
     figure.add_trace(_bars(keys, [float(weights[key]) for key in heaviest], colours.key), 2, 1)
-    query = escaped(shortened(queries.written[position]))
+    query = escaped(shortened(queries.names[position]))
     titles = (
         f"probability after “{query}”",
         f"“{query}” attends to, in layer {trace.label(layer, stream)}, head {head}",
@@ -87,7 +86,7 @@ def _bars(names: Sequence[str], shares: Sequence[float], colour: str) -> go.Bar:
 
 
 def _digits(share: float) -> str:
-    return "<0.001" if 0 < share < 0.0005 else f"{share:.3f}"
+    return escaped(weight_text(share))
 
 
 def _arrange_panels(figure: go.Figure, titles: tuple[str, str], counts: Sequence[int], colours: Palette) -> None:

@@ -20,7 +20,7 @@ from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, lying_bar
 from attention_viz.views.style.signed import largest_of
 from attention_viz.views.style.theme import Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
+from attention_viz.views.style.wording import escaped, one_line, readable, weight_text, with_minus
 
 __all__ = ["PARTS", "compare"]
 
@@ -186,7 +186,7 @@ def _printed(blocks: Blocks) -> bool:
 
 
 def _short(weight: float) -> str:
-    return f"{weight:.2f}"
+    return escaped(weight_text(weight))
 
 
 def _signed(change: float) -> str:

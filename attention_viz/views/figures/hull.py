@@ -37,7 +37,7 @@ def hull(
         ShapeError: the head or position is missing, or values don't have two numbers.
     """
     stream, colours = trace.attention_stream(stream), palette(theme)
-    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).written
+    one, queries = trace.attention(layer, stream).head(head), trace.query_tokens(stream).names
     if one.value.shape[-1] != 2:
         raise ShapeError(f"a hull needs values of two numbers; this head's have {one.value.shape[-1]}")
     trace.query_tokens(stream).require(query)

@@ -21,7 +21,7 @@ from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, round_up, weight_bar
 from attention_viz.views.style.signed import carried_texts, largest_of, log_cells, precise
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shortened, spread, token_names, with_minus
+from attention_viz.views.style.wording import escaped, readable, shortened, spread, token_names, weight_text, with_minus
 
 if TYPE_CHECKING:
     import pandas
@@ -81,7 +81,7 @@ def heatmap(
         figure = go.Figure([_cells(blocks, queries, keys, colours, names=names)])
         add_hatch(figure, blocks.blocked, colours, size=blocks.size)
         if printed:
-            add_numbers(figure, "{:.3f}".format, blocked=blocks.blocked)
+            add_numbers(figure, _weight, blocked=blocks.blocked)
     arrange(figure, escaped(caption(trace, layer, head, stream)), colours, note=block_note(blocks))
     label_axes(figure, colours, *pair_axes(queries, keys, colours, mixes=stream in trace.mixers))
     return figure
@@ -284,7 +284,7 @@ def logit_lens(trace: Trace, found: "pandas.DataFrame", *, theme: ThemeName = "l
     texts, bar = _phrase(layers, token_names(tokens), words, shares), colour_bar("probability")
     figure = go.Figure([cells(shares[:, :, 0], (0, full), colours.weights, texts, xgap=1, ygap=1, colorbar=bar)])
     if len(positions) <= _WRITTEN_UP_TO and asked is not None:
-        add_numbers(figure, "{:.3f}".format, least=_FAINT, size=_SIZE)
+        add_numbers(figure, _weight, least=_FAINT, size=_SIZE)
     elif len(positions) <= _WRITTEN_UP_TO:
         short = [readable([shortened(one, _LETTERS) for one in row]) for row in words[:, :, 0].tolist()]
         add_numbers(figure, short, size=_SIZE)
@@ -308,3 +308,7 @@ def _phrase(layers: list[int], names: list[str], words: Any, shares: Any) -> lis
         ]
         for layer, row, rows in zip(layers, words.tolist(), shares.tolist(), strict=True)
     ]
+
+
+def _weight(number: float) -> str:
+    return escaped(weight_text(number))

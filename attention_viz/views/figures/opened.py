@@ -119,7 +119,7 @@ def products(
     layout: Any = matrix.layout
     figure.update_layout(shapes=[outline.to_plotly_json() for outline in layout.shapes])
     names = [
-        f"{letter} of {escaped(shortened(tokens.said[at], 12))}"
+        f"{letter} of {escaped(shortened(tokens.names[at], 12))}"
         for letter, tokens, at in (("q", trace.query_tokens(stream), query), ("k", trace.key_tokens(stream), key))
     ]
     _add_products(figure, opened, [*names, "q × k"], colours)

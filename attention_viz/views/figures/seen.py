@@ -18,7 +18,7 @@ from attention_viz.views.style.captions import caption
 from attention_viz.views.style.marks import add_hatch
 from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import ThemeName, colour_scale, palette
-from attention_viz.views.style.wording import escaped, readable
+from attention_viz.views.style.wording import escaped, readable, weight_text
 
 __all__ = ["blocked_patches", "called", "laid_over", "over_patches", "overlay", "png_data", "spoken", "touching"]
 
@@ -61,7 +61,8 @@ def overlay(trace: Trace, layer: int, head: int, position: int, *, theme: ThemeN
     shut, line = blocked_patches(trace, layer, head, position), {"color": colours.muted, "width": 1.5}
     add_hatch(figure, shut, colours, key=False, line=line)
     title = f"Weights of {escaped(called(tokens, position))} · {escaped(caption(trace, layer, head, stream))}"
-    arrange(figure, title, colours, note=f"fully lit: {grid.max():.3f}, the patch with the most; dark: 0")
+    most = escaped(weight_text(float(grid.max())))
+    arrange(figure, title, colours, note=f"fully lit: {most}, the patch with the most; dark: 0")
     down, across = grid.shape
     everywhere = {"xref": "x", "yref": "y", "x": -0.5, "y": -0.5, "sizex": across, "sizey": down, "sizing": "stretch"}
     figure.add_layout_image(source=_data(dots, "jpeg", quality=88), layer="below", **everywhere)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from attention_viz import __version__
 from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.signed import mixer_of
-from attention_viz.trace.spelling import ordinal
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import one_line
@@ -59,7 +58,7 @@ def provenance_lines(lines: Sequence[str]) -> str:
     different = list(dict.fromkeys(lines))
     if len(different) == 1:
         return different[0]
-    return "; ".join(f"{ordinal(place)}: {line}" for place, line in enumerate(different, start=1))
+    return "; ".join(f"run {place}: {line}" for place, line in enumerate(different, start=1))
 
 
 def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: Tokens | None) -> str:

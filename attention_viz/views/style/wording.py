@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from attention_viz.trace.spelling import number_repeats, set_apart, visible, xml_text
+from attention_viz.trace.spelling import number_of, set_apart, visible, xml_text
+from attention_viz.trace.spelling import weight_text as weight_text
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
@@ -27,7 +27,10 @@ def shortened(label: str, longest: int = _LONGEST_LABEL) -> str:
         return f"{before}{shortened(text, longest - len(before))}{after}"
     # One sign more than there is room for says that it doesn't fit; a label may have millions.
     signs = [found[0] for found in islice(_SIGN.finditer(label), longest + 1)]
-    return label if len(signs) <= longest else "".join(signs[: longest - 1]) + "…"
+    if len(signs) <= longest:
+        return label
+    number = number_of(label)
+    return f"{''.join(signs[: max(1, longest - 1 - len(number))])}…{number}"
 
 
 def escaped(text: str) -> str:
@@ -49,12 +52,12 @@ def readable(labels: Sequence[str]) -> list[str]:
 
 def token_names(tokens: "Tokens") -> list[str]:
     """Write an axis's tokens for figures, repeated ones numbered: "the₂"."""
-    return readable(number_repeats(tokens.written))
+    return readable(tokens.numbered)
 
 
 def drawn_names(tokens: "Tokens") -> list[str]:
     """Write an axis's tokens for a canvas, which has no markup: repeated ones numbered, patches and frames by place."""
-    names = _cut(number_repeats(tokens.written))
+    names = _cut(tokens.numbered)
     return [tokens.placed_at(at) or set_apart(name) for at, name in enumerate(names)]
 
 
@@ -76,15 +79,6 @@ def share_text(share: float) -> str:
 def with_minus(number: str) -> str:
     """Use a true minus sign on pages, not files."""
     return number.replace("-", "−")
-
-
-def weight_text(weight: float) -> str:
-    """Write a weight with two digits, "0.58"; a smaller one that isn't 0 is "<0.01"."""
-    size = abs(weight)
-    if 0 < size < 0.005:
-        return "<0.01" if weight > 0 else ">−0.01"
-    # As browsers round: the half up, exactly.
-    return f"{'−' if weight < 0 else ''}{Decimal(size).quantize(Decimal('0.01'), ROUND_HALF_UP)}"
 
 
 def spread(count: int, most: int) -> list[int]:

@@ -70,8 +70,8 @@ def test_repeated_words_are_told_apart() -> None:
     words = ("so", "Ann", "met", "Bob", "here", "and", "Ann", "told", "Bob", "nothing")
     cells = {(0, 0, 6, 1): 0.8, (1, 1, 9, 3): 0.7}
     texts = {one.kind: one.text for one in av.findings(planted(tokens_of(words), cells))}
-    assert texts["repeat"] == "The second “Ann” looks back at the first: 0.80"
-    assert texts["link"] == "“nothing” looks at the first “Bob”: 0.70"
+    assert texts["repeat"] == "“Ann₂” looks back at “Ann₁”: 0.80"
+    assert texts["link"] == "“nothing” looks at “Bob₁”: 0.70"
 
 
 def test_what_a_head_does_all_over_is_told_once_with_its_mean_and_a_row_to_see_it_in() -> None:
@@ -101,7 +101,7 @@ def test_heads_that_look_for_words_that_come_again_are_told_by_their_job() -> No
 def test_one_word_that_comes_again_is_told_by_its_name() -> None:
     words = ("go", "frog", "ring", "cheese", "frog", "moon")
     (first, *_) = av.findings(planted(tokens_of(words), {(0, 0, 4, 2): 0.9}, "decoder"))
-    assert first.text == "The second “frog” looks at “ring”, which followed the first one: 0.90"
+    assert first.text == "“frog₂” looks at “ring”, which followed “frog₁”: 0.90"
     assert (first.kind, first.query, first.key) == ("induction", 4, 2)
 
 
@@ -125,7 +125,7 @@ def test_of_words_in_pieces_a_row_is_marked_that_counts() -> None:
     weights = trace.attention(0).weights[0]
     assert weights[9, 3] > weights[10, 3] > weights[9, 2]
     assert told.strength == pytest.approx(float(weights[9, 2] + weights[10, 3]) / 2)
-    assert told.text.startswith("The second “dursley” looks at “owl”, which followed the first one: 0.4")
+    assert told.text.startswith("“dursley₂” looks at “owl”, which followed “dursley₁”: 0.4")
 
 
 def test_a_head_that_looks_at_the_word_before_is_no_induction_where_that_followed_last_time_too() -> None:
@@ -216,7 +216,7 @@ def test_different_kinds_come_before_the_same_kind_twice_and_no_head_or_pair_twi
 def test_a_number_is_the_weight_at_query_and_key(smollm2: AttentionModel) -> None:
     for trace in (shipped("all-MiniLM-L6-v2").trace(CAT), smollm2.trace(MARY)):
         for one in av.findings(trace, 9):
-            if not FINDING_KINDS[one.kind].of_a_head or one.text.endswith("followed the first one"):
+            if not FINDING_KINDS[one.kind].of_a_head or ", which followed “" in one.text:
                 weight = float(trace.weights(one.layer, one.head, one.stream)[one.query, one.key])
                 assert one.strength == pytest.approx(weight, abs=1e-6)
             assert one.text.count(f"{one.strength:.2f}") == 1
@@ -225,7 +225,7 @@ def test_a_number_is_the_weight_at_query_and_key(smollm2: AttentionModel) -> Non
 def test_words_of_several_pieces_are_named_whole_with_the_number_of_find_heads() -> None:
     trace = shipped("all-MiniLM-L6-v2").trace("Tokenization, an unbelievably long word, and tokenization again")
     found = next(one for one in av.findings(trace) if one.kind == "repeat")
-    assert found.text.startswith("The second “tokenization” looks back at the first")
+    assert found.text.startswith("“tokenization₂” looks back at “tokenization₁”")
     labels = trace.query_tokens().labels
     assert labels[found.query] in ("token", "##ization") and labels[found.key] in ("token", "##ization")
     merged = merge_words(trace)

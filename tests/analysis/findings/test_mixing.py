@@ -39,7 +39,7 @@ def test_a_delta_rule_erases_the_value_under_the_same_key() -> None:
     found = av.findings(trace_with(delta()))
     assert (found[0].kind, found[0].stream, found[0].layer) == ("erased", "mixer", 1)
     assert (found[0].query, found[0].key, found[0].strength) == (5, 0, pytest.approx(0.9))
-    assert "0.90" in found[0].text and found[0].text.index("second") < found[0].text.index("first")
+    assert "0.90" in found[0].text and found[0].text.index("Anna₂") < found[0].text.index("Anna₁")
 
 
 def test_what_is_erased_is_what_a_query_no_longer_reads() -> None:
@@ -86,7 +86,7 @@ def test_slides_show_shares_of_the_row_and_say_what_happens() -> None:
     first, second = slides[:2]
     assert "".join(text for text, _ in first.tell).startswith("“green” is carried to “green”: 1.00")
     assert first.picture is not None and first.picture.unit == "share of size"
-    assert "erase as “Anna” comes?" in "".join(text for text, _ in second.ask)
+    assert "erase as “Anna₂” comes?" in "".join(text for text, _ in second.ask)
     assert second.picture is not None
     values = [value for value in second.picture.values if value is not None]
     assert sum(values) == pytest.approx(1.0)

@@ -66,3 +66,12 @@ def test_a_region_to_which_every_word_attends_is_none() -> None:
 
 def test_words_that_attend_evenly_have_none() -> None:
     assert found_in(weights()) == []
+
+
+@pytest.mark.parametrize(("patches", "named"), [(BLOCK[3:], "one patch"), (BLOCK[2:], "two patches")])
+def test_few_patches_are_counted_instead_of_their_area(patches: list[int], named: str) -> None:
+    numbers = weights()
+    numbers[1, 2, RED, patches] = 120
+    (found,) = found_in(numbers)
+    share = float(numbers[1, 2, RED, patches].sum() / numbers[1, 2, RED].sum())
+    assert found.text == f"“red” attends to {named} at the lower right: {share:.2f}"

@@ -14,6 +14,7 @@ from attention_viz.circuits.layers.ending import ending
 from attention_viz.circuits.layers.layer_flow import layer_flow
 from attention_viz.errors import TraceError, UnsupportedModel
 from tests.models.families import PLAIN, build, ids
+from tests.recording.mixers import hybrids
 from tests.shipped import MINILM, SMOLLM2, plain, shipped
 
 STORY = "When Mary and John went to the store, John gave a drink to"
@@ -78,6 +79,49 @@ def test_cross_attention_is_the_second_of_three_additions() -> None:
     for stream, own in (("decoder", 0), ("cross", 1)):
         flow = layer_flow(trace, 0, stream)
         assert (flow.own, len(flow.parts), flow.parts[-1].kind) == (own, 3, "MLP")
+
+
+MIXERS = {
+    "qwen3_next": ("pre-norm", "mixture of experts", "model.layers.0.linear_attn", "model.layers.0.mlp"),
+    "bamba": ("pre-norm", "MLP", "model.layers.0.mamba", "model.layers.0.feed_forward"),
+    "fnet": ("post-norm", "MLP", "fnet.encoder.layer.0.fourier.self", "fnet.encoder.layer.0.output.dense"),
+}
+
+
+@pytest.mark.parametrize("family", MIXERS)
+def test_a_mixers_stream_is_that_of_plain_transformers(family: str) -> None:
+    order, feeding, *names = MIXERS[family]
+    states, (mixer, mlp) = by_hand(hybrids.build(family), ids(9), (names[0], names[1]))
+    trace = av.wrap(hybrids.build(family)).trace_ids(ids(9))
+    flow = layer_flow(trace, 0, "mixer")
+    assert (flow.order, flow.own) == (order, 0)
+    assert [part.kind for part in flow.parts] == ["mixer", feeding]
+    for ours, theirs in (
+        (flow.entered, states[0]),
+        (flow.parts[0].added, mixer),
+        (flow.parts[0].total, states[0] + mixer),
+        (flow.parts[-1].added, mlp),
+    ):
+        assert_close(ours, theirs, atol=1e-3, rtol=1e-4)
+    if family != "fnet":
+        assert_close(flow.left, states[0] + mixer + mlp, atol=1e-3, rtol=1e-4)
+        assert layer_flow(trace, 1, "decoder").parts[0].kind == "attention"
+    # Control: the layer's output isn't the same without the mixer.
+    assert not torch.allclose(flow.left, flow.left - mixer, atol=1e-2)
+    kind = "words" if family == "fnet" else "next words"
+    assert ending(trace, "mixer", [3]).kind == kind
+
+
+def test_an_edited_mixer_is_followed_as_it_ran() -> None:
+    model = shipped("recall-mamba")
+    text = "hugo pink , ida gold . ida ?"
+    whole, cut = (
+        layer_flow(model.trace(text, edits=edits), 1, "mixer") for edits in ([], [av.Ablate(1, 1, "zero", "mixer")])
+    )
+    assert [part.kind for part in whole.parts] == ["mixer"]
+    assert_close(whole.entered, cut.entered)
+    assert_close(whole.entered + whole.parts[0].added, whole.left)
+    assert not torch.allclose(whole.left, cut.left, atol=1e-3)
 
 
 def test_an_edited_run_is_followed_as_it_ran() -> None:

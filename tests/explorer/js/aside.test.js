@@ -5,7 +5,7 @@ import {asideOf, isOfAllRows, ofPieces} from "../../../attention_viz/explorer/st
 
 const texts = ["[CLS]", "bank", "river", "[SEP]"];
 const axis = {
-  spellings: texts.map((text) => ({mark: "", text})),
+  names: texts,
   dimmed: Uint8Array.of(1, 0, 0, 1),
   count: 4,
   special: true,

@@ -53,7 +53,7 @@ test("each word's number is what it gives to the whole region", () => {
 
 test("the sentence names words in quotes, and how far a region has more than its area", () => {
   const there = {at: (_, key) => [0, 0.9, 0, 0, 0, 0.1, 0][key]};
-  const one = "“red” attends to one patch at the upper left: 0.90, 4 times its area";
+  const one = "“red” attends to one patch at the upper left: 0.90";
   assert.equal(text(tellPatch(there, 6, "from", patches, axis).said), one);
   assert.equal(text(tellPatch(head, 5, "from", patches, axis).said), "“what” attends to itself: 0.50");
   const told = tellLookers(lookedLine(view({overKey: 2}), patches), patches, axis);

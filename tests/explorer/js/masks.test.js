@@ -3,14 +3,7 @@
 import assert from "node:assert/strict";
 import {test} from "node:test";
 
-import {
-  keepsRow,
-  lengths,
-  looksBack,
-  numberedTokens,
-  ownOutputs,
-  tokenOf,
-} from "../../../attention_viz/explorer/static/masks/board.js";
+import {keepsRow, lengths, looksBack, ownOutputs} from "../../../attention_viz/explorer/static/masks/board.js";
 import {claimOf, cutOf} from "../../../attention_viz/explorer/static/masks/telling.js";
 import {NUMBER_WORDS, chosenPair} from "../../../attention_viz/explorer/static/masks/stage.js";
 import {drawnNumbers} from "../../../attention_viz/explorer/static/masks/sheet.js";
@@ -170,26 +163,6 @@ test("a model that lets no token look ahead is told from one that does", () => {
   const ground = (/** @type {string} */ rows) => /** @type {any} */ ({own: cells(rows), columns: 3});
   assert.ok(looksBack(ground("100 110 111")));
   assert.ok(!looksBack(ground("110 111 011")));
-});
-
-test("beside a cell a patch is named by its place, and what has none as it is written", () => {
-  const axis = {tokens: ["[CLS]", "15,4"], placed: [null, "patch 15, 4"]};
-  assert.deepEqual([tokenOf(axis, 0), tokenOf(axis, 1)], ["[CLS]", "patch 15, 4"]);
-  assert.equal(tokenOf({tokens: ["\u00b7bank"]}, 0), "\u00b7bank");
-});
-
-test("repeated tokens are numbered in any case and with or without a space before them", () => {
-  assert.deepEqual(numberedTokens(["The", "\u00b7bank", "\u00b7the", "s"]), [
-    "The\u2081",
-    "\u00b7bank",
-    "\u00b7the\u2082",
-    "s",
-  ]);
-  const axis = {tokens: ["the", "15,4", "the"], placed: [null, "patch 15, 4", null]};
-  assert.deepEqual(
-    [0, 1, 2].map((at) => tokenOf(axis, at)),
-    ["the\u2081", "patch 15, 4", "the\u2082"],
-  );
 });
 
 test("how far an output moved is a share of its length, and from all of it on a multiple", () => {

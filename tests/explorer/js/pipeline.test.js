@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 
 import {chainOf, reasonOf, scaling, stepTold} from "../../../attention_viz/explorer/static/pipeline/chain.js";
 import {linesOf, termTold} from "../../../attention_viz/explorer/static/pipeline/factors.js";
-import {addsTold} from "../../../attention_viz/explorer/static/pipeline/joined.js";
+import {addsTold, headsShown} from "../../../attention_viz/explorer/static/pipeline/joined.js";
 import {
   hasPair,
   lanesAmong,
   openPair,
   readOpened,
-  share,
   signed,
   written,
 } from "../../../attention_viz/explorer/static/pipeline/numbers.js";
@@ -58,7 +57,7 @@ test("the named terms, the largest first, and all others sum to the recorded sco
 });
 
 test("the drawer stands beside the column that was pressed, and within the page", () => {
-  const places = placesFor(1312, 860, /** @type {any} */ ({d_k: 64}), {lanes: 9, terms: 7, steps: [80]});
+  const places = placesFor(1312, 860, /** @type {any} */ ({d_k: 64}), {lanes: 9, terms: 7, steps: [80], rest: 360});
   for (const column of [places.entering, places.factors, places.sum, places.row, places.values, places.joined]) {
     const {left, width} = placeBeside(column.x + 20, places);
     assert.ok(left + width <= column.x || left >= column.x + column.width, String(column.x));
@@ -116,7 +115,74 @@ test("a blocked key says why, and weighs nothing", () => {
   assert.ok(pair.isBlocked && pair.weight === 0 && pair.blocked === 3);
   assert.equal(reasonOf(opened, pair, 4), "later");
   assert.match(plain(entryTold(opened, pair, pair.lanes[4])), /blocked, it comes later than the query: −∞$/);
-  assert.match(plain(weightTold(pair, pair.lanes[4])), /its weight is 0$/);
+  assert.match(plain(weightTold(opened, pair, pair.lanes[4])), /its weight is 0$/);
+});
+
+const MIXED = ["state_space", "own_token", "delta_rule"];
+
+test("without a softmax the stages of a pair are those that Python opens, and end in its weight", () => {
+  for (const name of MIXED) {
+    const {opened, pair, told} = openedPair(name);
+    const chain = chainOf(opened, pair);
+    assert.equal(chain[0].name, "read");
+    const scaled = pair.terms.reduce((sum, one) => sum + one, 0) * opened.header.scale;
+    near(scaled, told.steps.read, 1e-4);
+    for (const [stage, step] of [
+      ["read", "read"],
+      ["decayed", "decayed"],
+      ["erased", "kept"],
+    ]) {
+      const found = chain.find((one) => one.name === stage);
+      if (found) near(found.value, told.steps[step]);
+    }
+    near(chain.at(-1).value, told.steps.weight);
+    near(pair.weight, told.weights[pair.key], 1e-5);
+    near(chain.at(-1).value, pair.weight);
+  }
+  const stages = (name) => chainOf(...Object.values(openedPair(name)).slice(0, 2)).map((one) => one.name);
+  assert.deepEqual(stages("delta_rule"), ["read", "decayed", "erased", "write"]);
+  // Nothing is added where there is nothing to add.
+  assert.ok(stages("own_token").includes("skip") && !stages("state_space").includes("skip"));
+});
+
+test("each stage is told by its factor", () => {
+  const {opened, pair, told} = openedPair("state_space");
+  const [, decayed, kept] = chainOf(opened, pair);
+  assert.equal(decayed.how, `× ${told.steps.decay.toFixed(2)} left`);
+  assert.equal(kept.how, `× ${told.steps.write.toFixed(2)} Δ`);
+  assert.match(stepTold(kept, opened.header), /^\d\.\d\d × 0\.\d\d Δ = 0\.\d\d$/);
+  const line = plain(weightTold(opened, pair, pair.lanes[pair.key]));
+  assert.match(
+    line,
+    /^pink: 4\.\d\d → × 0\.\d\d left = 3\.\d\d → × 0\.\d\d Δ = 0\.\d\d: weight 0\.\d\d\d, \d+\u202f% of the row’s size$/,
+  );
+});
+
+test("signed weights have their size's part of the row, and make the output", () => {
+  for (const name of MIXED) {
+    const {opened, pair, told} = openedPair(name);
+    const size = told.weights.reduce((sum, one) => sum + Math.abs(one), 0);
+    for (const one of pair.lanes) near(one.share, Math.abs(told.weights[one.key]) / size, 1e-5);
+    const values = pair.lanes.map(({weight, value}) => [...value].map((number) => number * weight));
+    told.output.forEach((number, at) =>
+      near(
+        values.reduce((sum, value) => sum + value[at], 0),
+        number,
+        1e-3,
+      ),
+    );
+    assert.equal(pair.isSigned, true);
+    const later = pair.lanes.filter(({key}) => key > pair.query);
+    assert.ok(later.length > 0 && later.every(({entry, weight}) => entry === -Infinity && weight === 0));
+    assert.equal(reasonOf(opened, pair, later[0].key), "later");
+  }
+  assert.ok(openedPair("delta_rule").pair.weight < 0);
+});
+
+test("of many channels the chosen one's neighbours are shown", () => {
+  assert.deepEqual(headsShown({head: 3, heads: 4}), [0, 1, 2, 3]);
+  const shown = headsShown({head: 1000, heads: 1024});
+  assert.ok(shown.length === 128 && shown.includes(1000) && shown.at(-1) === 1023);
 });
 
 test("how a step changes a score is told as arithmetic", () => {
@@ -183,7 +249,6 @@ test("numbers: a real minus, no minus at 0, and a weight that is there is never 
     [written(-1.005, 1), written(-0.001), written(-Infinity), signed(2)],
     ["−1.0", "0.00", "−∞", "+2.00"],
   );
-  assert.deepEqual([share(0), share(1e-5), share(0.58)], ["0", "<0.001", "0.580"]);
 });
 
 test("words between two that are too far apart to be seen at once are folded, and their neighbours stay", () => {

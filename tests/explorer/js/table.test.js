@@ -36,7 +36,7 @@ test("of a large head one query's row is told, with positions, since tokens repe
   assert.equal(table.rows.length, 41);
   assert.deepEqual(texts(table)[3], ["3", "go", "0.600"]);
   assert.deepEqual(texts(table)[4], ["4", "go", "blocked"]);
-  assert.deepEqual(table.caption[1], {text: "go (fourth)", token: true});
+  assert.deepEqual(table.caption[1], {text: "go (occurrence 4)", token: true});
 });
 
 test("until a query is chosen the row is that of the first token in sight", () => {

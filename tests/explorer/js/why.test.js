@@ -78,18 +78,17 @@ function said(keys, unit = "word") {
   return {...header, queries: keys, keys, units: {query: unit, key: unit}};
 }
 
-test("a word that stands in the text twice is told apart", () => {
-  const twice = said(["John", "and", "John"]);
+test("a word is quoted with its number", () => {
+  const twice = said(["John\u2081", "and", "John\u2082"]);
   assert.equal(wordAt(twice, "key", 1), "“and”");
-  assert.equal(wordAt(twice, "key", 2), "the second “John”");
-  assert.equal(wordAt(said(new Array(60).fill("the")), "key", 51), "the 52nd “the”");
+  assert.equal(wordAt(twice, "key", 2), "“John₂”");
   assert.equal(
     looksAt(twice, [
       [0, 0.16, 0],
       [1, 0.04, 0],
       [2, 0.74, 0],
     ]),
-    "second “John” 0.74 · first “John” 0.16",
+    "“John₂” 0.74 · “John₁” 0.16",
   );
 });
 
@@ -98,7 +97,7 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   heard.units.query = "word";
   assert.equal(wordAt(heard, "key", 0), "patch 13, 11");
   assert.equal(wordAt(heard, "query", 0), "“She”");
-  const turned = {...heard, queries: ["\u0639"]};
+  const turned = {...heard, queries: ["\u2068\u0639\u2069"]};
   assert.equal(wordAt(turned, "query", 0), "“\u2068\u0639\u2069”", "set apart, or the words around it change places");
   const special = {...turned, queries: ["[CLS]"], specials: {query: [0], key: []}};
   assert.equal(wordAt(special, "query", 0), "[CLS]", "a special token isn't a word of the text");

@@ -15,7 +15,7 @@ import {timesAsLikely} from "../../../attention_viz/explorer/static/why/reading.
 const header = /** @type {any} */ ({
   own: true,
   units: {query: "word", key: "word"},
-  ...{queries: ["the", "bank", "the", "river"], keys: ["the", "bank", "the", "river"]},
+  ...{queries: ["the₁", "bank", "the₂", "river"], keys: ["the₁", "bank", "the₂", "river"]},
 });
 
 /** Each key's products: word × word, word × place, place × word, place × place. */
@@ -57,16 +57,13 @@ test("a key that isn't the largest is told beside the one that is, and the query
   const told = verdictOf(header, {...split, key: 1});
   assert.deepEqual([told.verb, told.key, told.than], ["prefers", "“river”", "itself"]);
   const [mine, other] = [rowsOf(split)[3], rowsOf(split)[2]];
-  const words = "“river” scores 3.60 more than the second “the”: word +3.50, place +0.10.";
+  const words = "“river” scores 3.60 more than “the₂”: word +3.50, place +0.10.";
   assert.equal(comparedWith(header, mine, other, partsOf(split)), words);
   // Beside one key the reason is of those two alone.
   const pair = verdictOf(header, split, 2);
-  assert.deepEqual(
-    [pair.key, pair.than, pair.reason],
-    ["“river”", "the second “the”", "for the word, not for its place"],
-  );
+  assert.deepEqual([pair.key, pair.than, pair.reason], ["“river”", "“the₂”", "for the word, not for its place"]);
   const less = verdictOf(header, {...split, key: 2}, 1);
-  assert.deepEqual([less.key, less.than], ["the second “the”", "itself"]);
+  assert.deepEqual([less.key, less.than], ["“the₂”", "itself"]);
   const one = {...split, keys: [0], key: 0, query: 0, pairs: [split.pairs[0]], scores: [2], weights: [1], shared: [0]};
   assert.equal(verdictOf(header, one).verb, "has only");
 });

@@ -1,5 +1,6 @@
 """Videos: frames at regular times, from lists and files, within bounds."""
 
+import errno
 import struct
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +13,8 @@ from PIL import Image
 
 import attention_viz as av
 from attention_viz.inputs.media import decoding, video
+from attention_viz.inputs.media.as_read import seen_of
+from attention_viz.sources.bounded.framing import Message
 from attention_viz.sources.bounded.limits import Limits
 
 # Ten frames per second; frame i is grey of 8 · i.
@@ -216,3 +219,28 @@ def test_huge_frames_are_refused_before_decoding(film: Path, monkeypatch: pytest
     monkeypatch.setattr(decoding, "LARGEST", 64 * 96 - 1)
     with pytest.raises(av.UnusableVideo, match=r"grey.mp4 is 96 × 64 pixels; use at most 6,143 per frame"):
         av.Video(film)
+
+
+def test_a_decoder_without_memory_isnt_reported_as_a_broken_file(film: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Decoder:
+        @staticmethod
+        def open(*_: object, **_options: object) -> None:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    request = Message(
+        {"name": "film.mp4", "path": str(film), "rate": 2.0, "start": 0.0, "most": 4, "pixels": 10**6}, b""
+    )
+    assert decoding.start()(request).values["shape"][0] > 0
+    monkeypatch.setattr(decoding, "import_module", lambda _name: Decoder)
+    with pytest.raises(MemoryError):
+        decoding.start()(request)
+
+
+def test_a_trace_keeps_images_and_frames_of_so_many_pixels_in_all() -> None:
+    for count, size in ((1, (3000, 3000)), (5, (1500, 1000)), (2, (20, 30))):
+        seen = seen_of([np.zeros((*size, 3), np.uint8)] * count, tuple(map(float, range(count))))
+        kept = [one.shape for one in seen.pictures]
+        pixels = sum(rows * columns for rows, columns, _ in kept)
+        assert len(kept) == count and len(seen.times) == count
+        assert pixels <= 4_000_000
+        assert pixels > 3_900_000 or kept[0][:2] == size

@@ -85,7 +85,8 @@ def places(family: str) -> Places:
     given = read(family)
     assert given.remade is not None
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
-    return list(measured(Runner.of(tiny_of(family)), given.remade, marks))
+    found, _ = measured(Runner.of(tiny_of(family)), given.remade, marks)
+    return list(found)
 
 
 def test_all_families_are_tried() -> None:
@@ -119,7 +120,7 @@ def test_with_the_towers_attention_left_on_the_places_would_be_wrong(
 def test_runs_are_few() -> None:
     runs, own = list[object](), measuring.embedded
 
-    def counted(runner: Runner, inputs: Mapping[str, Tensor]) -> Tensor:
+    def counted(runner: Runner, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor | None]:
         runs.append(inputs)
         return own(runner, inputs)
 
@@ -145,7 +146,7 @@ def test_two_images_have_their_own_rectangles() -> None:
     given = read("qwen2_vl", 2)
     assert given.remade is not None
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
-    found = measured(Runner.of(tiny_of("qwen2_vl")), given.remade, marks)
+    found, _ = measured(Runner.of(tiny_of("qwen2_vl")), given.remade, marks)
     assert list(found) == [*grid(4, 6), *grid(4, 6, picture=1)]
 
 
@@ -155,7 +156,7 @@ def test_a_picture_that_isnt_resized_evenly_still_has_places_around_the_right_on
     given = reader.read(Beside(text_of("llava_next"), (av.Picture(PIXELS),)))
     assert given.remade is not None
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
-    found = measured(Runner.of(model), given.remade, marks)
+    found, _ = measured(Runner.of(model), given.remade, marks)
     rows = len([one for one in found if one is None])
     placed = [one for one in found if one is not None and not one.thumbnail]
     assert len(placed) == rows * 8

@@ -12,9 +12,9 @@ from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.uploads import upload_of
 from attention_viz.sources import CATALOGUE
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.address import opened_on
+from attention_viz.ui.address import State, opened_on
 from attention_viz.ui.controls import thing
-from attention_viz.ui.controls.thing import KEPT, SHOWN_ON
+from attention_viz.ui.controls.thing import KEPT, SHOWN_ON, STAYS
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.visit import Visit
@@ -141,10 +141,17 @@ def test_a_page_that_shows_no_such_thing_says_so_by_name(label: str, model: str)
     if label in SHOWN_ON[kind]:
         pytest.skip("it shows it")
     screen = Screen().open(f"/{Path(PAGES[label]).stem}?model={model}")
-    assert any(one.startswith(f"{label} can't show {kind.plural}, and {model} reads") for one in screen.alerts)
+    assert any(f"{label} can’t show {kind.plural}" in one for one in screen.written)
+    # The pages that show it are linked with the model, and a press shows this page with one that reads text.
+    linked = [one.proto for one in screen.all("page_link")][len(PAGES) :]
+    assert [one.label for one in linked] == [one for one in PAGES if one in SHOWN_ON[kind]]
+    assert all(f"model={model}" in one.query_string for one in linked)
     # Nothing is offered that would change nothing.
     assert "Two sentences" not in screen.menus and "causal" not in screen.menus
     assert screen.address["model"] == model
+    stays = STAYS.get(label, State.model)
+    screen.press(f"Stay on {label} with {stays}")
+    assert screen.address.get("model", State.model) == stays and not screen.alerts
 
 
 @pytest.mark.parametrize(

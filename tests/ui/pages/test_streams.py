@@ -49,7 +49,7 @@ def test_explore_shows_each_kind_of_attention(screen: Screen, stream: str) -> No
 
 def test_it_can_be_chosen_in_the_picker(screen: Screen) -> None:
     screen.back_to("/?model=translation&text=the+boy+finds+the+key&layer=0&head=1&stream=encoder")
-    screen.pick("Stream", next(one for one in screen.picker("Stream").options if one.startswith("cross: ")))
+    screen.pick("Stream", next(one for one in screen.picker("Stream").options if one == "cross"))
     assert screen.channel("explorer")["stream"] == "cross" == screen.address["stream"]
     assert set(screen.table().query_token) == {"le", "garçon", "trouve", "la", "clé", "</s>"}
 
@@ -60,7 +60,7 @@ def test_it_can_be_chosen_in_the_explorer(stay: OpenPage, idle: Callable[[Page],
     explorer(page).get_by_role("radio", name="decoder").check()
     page.wait_for_url(re.compile("stream=decoder"))
     idle(page)
-    expect(page.get_by_role("combobox", name=re.compile("Stream"))).to_have_value(re.compile("^decoder: "))
+    expect(page.get_by_role("combobox", name=re.compile("Stream"))).to_have_value("decoder")
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -33,8 +33,12 @@ def test_pages_of_heads_show_a_model_without_a_softmax(page: str) -> None:
 
 
 def test_cross_attention_says_that_there_is_no_softmax_attention() -> None:
-    (said,) = Screen().open(f"/cross{ADDRESS}").alerts
-    assert "needs softmax attention, and recall-mamba has none" in said and "Explore and Step by step" in said
+    screen = Screen().open(f"/cross{ADDRESS}")
+    assert any("Cross-attention needs softmax attention" in one for one in screen.written)
+    linked = [one.proto.label for one in screen.all("page_link")]
+    assert linked[-2:] == ["Explore", "Step by step"] and "Stay on Cross-attention with translation" in [
+        one.label for one in screen.app.button
+    ]
 
 
 def test_the_url_holds_what_is_shown_of_a_mixer() -> None:

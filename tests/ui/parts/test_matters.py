@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 import attention_viz as av
 from attention_viz.edits.effects import moved_output
 from attention_viz.models.model import AttentionModel
+from attention_viz.trace.tokens import Tokens
 from attention_viz.ui.parts.matters import about_word, likelier_words, moved_words
 from attention_viz.views.style.wording import share_text
 from tests.conftest import OpenPage
@@ -32,8 +33,10 @@ def test_a_likeliest_word_is_told_before_and_after(rows: list[tuple[str, float, 
 
 
 def test_a_word_that_the_model_would_replace_is_named_before_the_likeliest() -> None:
-    assert about_word("clé", "clé") == []
-    assert "".join(text for text, _ in about_word("clé", "porte")) == "in place of “clé”, "
+    tokens = Tokens.of_labels(["la", "clé", "la"])
+    assert about_word(tokens, 1, "clé") == []
+    assert "".join(text for text, _ in about_word(tokens, 1, "porte")) == "in place of “clé”, "
+    assert "".join(text for text, _ in about_word(tokens, 2, "porte")) == "in place of “la₂”, "
 
 
 def test_an_encoders_output_is_told_by_how_far_it_moves_and_where_most(minilm: AttentionModel) -> None:

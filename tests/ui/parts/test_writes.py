@@ -36,7 +36,7 @@ def test_explore_and_heads_tell_which_words_the_chosen_head_writes_for() -> None
     known = next_word_effects(shipped("induction").trace("moon cheese frog ring moon"), 5)
     assert known is not None
     effect = f"{known.heads['decoder', 1, 1]:+.2f}".replace("-", "−")
-    on = f"After the second “moon”, on “{known.word}” over “{known.rival}”"
+    on = f"After “moon₂”, on “{known.word}” over “{known.rival}”"
     expected = f"{on}: {effect}. Largest effects on all words:  \n{words}"
     assert lines(Screen().open(f"/?{TOY}")) == expected
     pair = "query=5&key=2"

@@ -131,7 +131,7 @@ def test_under_a_figure_of_two_runs_stands_where_both_come_from(trace: Trace) ->
     figure = compare(av.compare(trace, other, 0, 1))
     root = ElementTree.fromstring(printed(figure, ("svg",), [trace, other])["svg"])
     lines = [provenance_line(one, None, None, one.query_tokens()) for one in (trace, other)]
-    assert root.findtext(f"{SVG}desc") == f"first: {lines[0]}; second: {lines[1]}"
+    assert root.findtext(f"{SVG}desc") == f"run 1: {lines[0]}; run 2: {lines[1]}"
     # Of two heads of one run that is said once.
     root = ElementTree.fromstring(printed(figure, ("svg",), [trace, trace])["svg"])
     assert root.findtext(f"{SVG}desc") == lines[0]

@@ -23,10 +23,10 @@ def test_the_bars_are_the_probabilities_and_the_heads_own_row() -> None:
     likely = model.candidates(trace, count=5)
     guesses, looks = bars(trace, 1, 1, likely)
     assert list(guesses.x) == pytest.approx(list(likely.probability))
-    assert guesses.text[0] == f"frog  {likely.probability[0]:.3f}"
+    assert guesses.text[0] == f"frog  {likely.probability[0]:.2f}"
     heaviest = trace.weights(1, 1)[-1].sort(descending=True)
     assert list(looks.x) == pytest.approx(heaviest.values[: len(looks.x)].tolist(), abs=1e-6)
-    assert looks.text[0] == f"frog  {heaviest.values[0]:.3f}"
+    assert looks.text[0] == f"frog  {heaviest.values[0]:.2f}"
 
 
 def test_repeated_tokens_are_told_apart_and_spaces_are_marked() -> None:
@@ -43,7 +43,7 @@ def test_a_number_stands_behind_its_token_also_where_that_runs_from_right_to_lef
     trace = model.trace(REPEATED)
     likely = model.candidates(trace, count=2).assign(token=["Ġالعالم", "##ة"], probability=[0.9, 0.0001])
     guesses, _ = bars(trace, 0, 1, likely)
-    assert list(guesses.text) == ["\u2068·العالم\u2069  0.900", "\u2068‿ة\u2069  <0.001"]
+    assert list(guesses.text) == ["\u2068·العالم\u2069  0.90", "\u2068‿ة\u2069  &lt;0.01"]
 
 
 def test_a_quotation_mark_is_written_as_one() -> None:

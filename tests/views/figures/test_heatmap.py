@@ -12,6 +12,7 @@ from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.style.marks import segments
 from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName, ink_on, on_ramp
+from attention_viz.views.style.wording import escaped, weight_text
 from tests.views.printed import inks, printed
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")
@@ -128,7 +129,7 @@ def test_the_svg_says_where_it_comes_from() -> None:
 def test_the_svg_prints_the_weights_where_they_fit() -> None:
     trace = trace_of(("a", "b"))
     texts = "".join(ElementTree.fromstring(heatmap_svg(trace, 0, 0)).itertext())
-    assert f"{trace.weights(0, 0).max().item():.3f}" in texts
+    assert f"{trace.weights(0, 0).max().item():.2f}" in texts
 
 
 @pytest.mark.parametrize("count", [1, 25, 400])
@@ -156,10 +157,11 @@ def test_every_weight_that_isnt_blocked_is_printed_in_the_ink_that_can_be_read(t
     trace = trace_of(tuple("abcdefgh"), causal=True)
     figure = heatmap(trace, 0, 1, theme=theme)
     cells = figure.data[0]
-    assert printed(figure)[0] == ["1.000", *[""] * 7]
+    assert printed(figure)[0] == ["1.00", *[""] * 7]
     weights = trace.weights(0, 1).tolist()
     expected = [
-        ["" if key > query else f"{one:.3f}" for key, one in enumerate(row)] for query, row in enumerate(weights)
+        ["" if key > query else escaped(weight_text(one)) for key, one in enumerate(row)]
+        for query, row in enumerate(weights)
     ]
     assert printed(figure) == expected
     assert len({ink for row in inks(figure) for ink in row if ink}) == 2

@@ -7,6 +7,7 @@ import pytest
 import attention_viz as av
 from attention_viz.errors import ShapeError
 from attention_viz.views import logit_lens
+from attention_viz.views.style.wording import escaped, weight_text
 from tests.models.test_continuation import REPEATED
 from tests.shipped import shipped
 from tests.views.printed import printed
@@ -34,7 +35,10 @@ def test_of_one_token_its_probability_stands_in_the_cells_and_colours_end_above_
     found = av.logit_lens(model, trace, token="moon")
     figure: Any = logit_lens(trace, found, theme="dark")
     assert figure.layout.title.text == "“moon” after each layer · induction"
-    shares = [f"{one:.3f}" if one >= 0.0005 else "" for one in found.sort_values(["layer", "position"])["probability"]]
+    shares = [
+        escaped(weight_text(one)) if one >= 0.0005 else ""
+        for one in found.sort_values(["layer", "position"])["probability"]
+    ]
     assert [cell for row in printed(figure) for cell in row] == shares
     assert found["probability"].max() <= figure.data[0].zmax <= 1
 

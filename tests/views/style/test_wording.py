@@ -77,7 +77,7 @@ def test_what_is_cut_of_an_isolated_word_leaves_it_isolated(longest: int) -> Non
 
 
 def test_a_weight_is_written_with_two_digits_as_browsers_write_it() -> None:
-    wanted = {0: "0.00", 0.001: "<0.01", 0.00499: "<0.01", 0.005: "0.01", 0.125: "0.13", 0.58: "0.58", 0.996: "1.00"}
+    wanted = {0: "0", 0.001: "<0.01", 0.00499: "<0.01", 0.005: "0.01", 0.125: "0.13", 0.58: "0.58", 0.996: "1.00"}
     assert {weight: weight_text(weight) for weight in wanted} == wanted
     assert [weight_text(weight) for weight in (-1.07, -0.001)] == ["−1.07", ">−0.01"]
 

@@ -2,6 +2,7 @@
 // covered but that, and it comes back. Where that place is out of sight, as on a phone, a strip at the window's end.
 
 import {element, fitCanvas, focused} from "../parts/element.js";
+import {weightText} from "../data/scale.js";
 import {drawPattern, placeWords} from "./grid.js";
 import {silenceWords} from "./silence.js";
 import {isFew, labelOf, tokensOf} from "./numbers.js";
@@ -170,27 +171,24 @@ function fill(card, drawing, cell, place) {
   if (same && isOpen(card)) return;
   card.node.dataset["of"] = String(place?.width);
   card.node.setAttribute("aria-label", placeWords(cell, cell.of.kind ? " " : ", "));
+  // As the page tells of the chosen head: its title, its role in words, its pattern.
   const title = element(
     "h3",
     {},
-    swatchOf(role, colours),
     placeWords(cell, cell.of.kind ? " " : ", "),
-    element("span", {class: "av-quiet"}, `${role.label.toLowerCase()}${score === null ? "" : ` ${score.toFixed(2)}`}`),
+    element("span", {class: "av-quiet av-tip"}, "preview: a click keeps it"),
   );
+  const scored = `${role.label}${score === null ? "" : ` (${weightText(score)})`}`;
   const size = place ? Math.min(CARD_SIZE, Math.floor(place.width) - GUTTER - 4) : IN_STRIP;
   const silenced = silenceWords(card.atlas, cell);
   const parts = [
     title,
+    element("p", {class: "av-card-role"}, swatchOf(role, colours), scored),
     element("p", {}, (cell.of.kind && role.mixed) || role.meaning),
     silenced ? element("p", {class: "av-changed"}, `${silenced[0].toUpperCase()}${silenced.slice(1)}.`) : null,
     pattern(drawing, cell, size, place !== null),
     element("p", {class: "av-quiet"}, scaleWords(header, cell)),
     numbers(drawing, cell),
-    element(
-      "p",
-      {class: "av-quiet av-tip"},
-      "Preview. Click or press Enter to keep it; double-click to open it in Explore.",
-    ),
   ];
   card.node.replaceChildren(...parts.filter((part) => part !== null));
 }

@@ -106,7 +106,7 @@ function button(drawing, role, cell, choose) {
   const score = header.score[cell.place];
   const {layer, head} = cell;
   const share = score === null ? "" : weightText(score);
-  const told = `${placeWords(cell)}${score === null ? "" : `: ${score.toFixed(2)}`}`;
+  const told = `${placeWords(cell)}${score === null ? "" : `: ${weightText(score)}`}`;
   return element(
     "button",
     {

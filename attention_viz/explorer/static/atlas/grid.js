@@ -107,13 +107,15 @@ const WRITTEN_FROM = 24;
 const TALLEST = 1.6;
 // Patterns are drawn in cells that are nearly square; a colour with its number has more room.
 const [PATTERN, NUMBERED] = [
-  {broadest: 2, largest: 96},
+  {broadest: 3, largest: 132},
   {broadest: 8, largest: 200},
 ];
 // The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels, and
 // where one head's cell has this much.
 const TITLE = 44;
 const [ROLES, MOST_ROLES, LINE] = [252, 312, 25];
+// How high they may be, since no cards stand below them.
+const PATTERNS = 560;
 // Of a model with more rows than these the atlas grows by them, and the cards fold to their names.
 const MOST_ROWS = 28;
 const ROW = 9;
@@ -182,22 +184,22 @@ export function rolesRoom(layers) {
 /** Fit the cells to their place, and paint them. @param {Atlas} atlas @param {Drawing} drawing */
 export function paintAtlas(atlas, drawing) {
   const {header, message} = drawing;
-  const room = message.view === "roles" ? rolesRoom(header.layers) : atlas.room - TITLE;
-  const shape = message.view === "patterns" ? {...PATTERN, ...photoShape(header.lights)} : NUMBERED;
+  const isPatterns = message.view === "patterns";
+  const room = message.view === "roles" ? rolesRoom(header.layers) : isPatterns ? PATTERNS : atlas.room - TITLE;
+  const shape = isPatterns ? {...PATTERN, ...photoShape(header.lights)} : NUMBERED;
   const place = {width: atlas.root.clientWidth, height: room, tallest: TALLEST, ...shape};
   const {width, height} = atlas.grid.lay(place);
   const linking = new Set(message.linking.map(([layer, head, stream]) => `${stream} ${layer} ${head}`));
   for (const cell of atlas.grid.cells.values()) {
-    const patterns = message.view === "patterns";
     cell.node.setAttribute("aria-label", `${placeWords(cell)}, ${wordsOf(drawing, cell)}`);
     const {stream = message.stream} = cell.of;
     cell.node.classList.toggle("av-linking", linking.has(`${stream} ${cell.layer} ${cell.head}`));
     cell.node.classList.toggle("av-dim", message.role !== null && roleOf(header, cell).name !== message.role);
     const counted = header.counts[message.metric]?.[cell.place];
     cell.node.classList.toggle("av-few", message.view === "colours" && isFew(counted));
-    cell.canvas.hidden = !patterns;
-    cell.number.hidden = patterns;
-    if (patterns) paintPattern(drawing, cell, width, height);
+    cell.canvas.hidden = !isPatterns;
+    cell.number.hidden = isPatterns;
+    if (isPatterns) paintPattern(drawing, cell, width, height);
     else if (message.view === "roles") paintRole(drawing, cell, width, height);
     else paintColour(drawing, cell, colouringNumber(drawing, cell), width);
   }

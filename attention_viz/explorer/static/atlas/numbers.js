@@ -24,7 +24,7 @@ export function wordsOf(drawing, cell) {
   const {header, message} = drawing;
   if (message.view === "roles") {
     const score = header.score[cell.place];
-    return `${roleOf(header, cell).label}${score === null ? "" : `: ${score.toFixed(2)}`}`;
+    return `${roleOf(header, cell).label}${score === null ? "" : `: ${weightText(score)}`}`;
   }
   const number = colouringNumber(drawing, cell);
   if (message.view === "silenced") {

@@ -1,5 +1,6 @@
 // What the picture's sentence leaves unsaid: where most of a row goes, if little of it goes where it is told.
 
+import {weightText} from "../data/scale.js";
 import {placeInWords} from "../data/tokens.js";
 
 /** @import {Drawn} from "../data/pair.js"
@@ -38,11 +39,11 @@ export function asideOf({head, stream}, {query, key}) {
   const all = Int32Array.from({length: keys.count}, (_, place) => place);
   const dimmed = all.filter((place) => keys.dimmed[place]);
   const special = dimmed.reduce((sum, place) => sum + head.at(query, place), 0);
-  if (special > MOST_OF_ROW) return `most, ${special.toFixed(2)}, goes to ${leftOutNames(keys)}`;
+  if (special > MOST_OF_ROW) return `most, ${weightText(special)}, goes to ${leftOutNames(keys)}`;
   const best = head.strongest(Int32Array.of(query), all, 1, () => true)[0];
   if (!best || best.weight <= MOST_OF_ROW) return "";
-  const where = placeInWords(keys, best.key) ?? `\u201c${keys.spellings[best.key].text}\u201d`;
-  return `most, ${best.weight.toFixed(2)}, goes to ${where}`;
+  const where = placeInWords(keys, best.key) ?? `\u201c${keys.names[best.key]}\u201d`;
+  return `most, ${weightText(best.weight)}, goes to ${where}`;
 }
 
 /** @param {Drawn["stream"]["keys"]} axis */

@@ -6,7 +6,7 @@ import {tokenParts} from "./placed.js";
 import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
-import {placeInWords, withoutSpace} from "../data/tokens.js";
+import {placeInWords} from "../data/tokens.js";
 import {isInSight, liftNumber} from "../hosts/travel.js";
 
 /** @import {Part, View} from "../parts/view.js"
@@ -54,6 +54,9 @@ export function createClaim(view) {
       // A reading's shares aren't made of one head's scores.
       why.hidden = how.hidden || Boolean(view.recording.header.reading) || Boolean(view.now.stream.signed);
       hint.hidden = !previewing;
+      // What the page has beside the explorer is of the chosen head: it steps back meanwhile.
+      const {host} = /** @type {Partial<ShadowRoot>} */ (node.getRootNode());
+      host?.toggleAttribute("data-points", isPointedAt(view));
     },
   };
 }
@@ -72,7 +75,7 @@ function isOfPair({head, pair}, number) {
 function lift({root, now: {head, pair}}, sentence) {
   const [cell, number] = [root.querySelector(".av-chosen-cell"), sentence.querySelector(".av-claim-number")];
   const from = isInSight(cell) ? cell : number;
-  if (!from || !head || !pair || head instanceof MixedHead) return;
+  if (!from || !head || !pair || (head instanceof MixedHead && !head.signed)) return;
   liftNumber(from, {text: weightText(head.at(pair.query, pair.key)), ...pair});
 }
 
@@ -111,13 +114,20 @@ function keepRows(node) {
 function besideOf(view) {
   const {recording, now} = view;
   if (now.pair === null || !atRest(view)) return {words: "", weight: ""};
-  if (now.stream.signed) return {words: "", weight: ""};
+  // A finding without a softmax names a share of size; what Step by step computes is the weight.
+  if (now.stream.signed)
+    return {words: "", weight: isSignedHead(now.head) ? weightText(now.head.at(now.pair.query, now.pair.key)) : ""};
   const found = findingAt(recording, now.stream.name, now.at, now.pair);
   const weight = ofPieces(now, now.pair, found);
   const words =
     weight === null ? asideOf(now, now.pair) : `for whole words; this pair of tokens has ${weightText(weight)}`;
   const all = [effectOf(found), rowOf(view, now.pair), words];
   return {words: all.filter(Boolean).join("; "), weight: weight === null ? "" : weightText(weight)};
+}
+
+/** @param {ClaimView["now"]["head"]} head @returns {head is MixedHead} */
+function isSignedHead(head) {
+  return head instanceof MixedHead && head.signed;
 }
 
 /** Between which words the effect of a finding decides. @param {PackedFinding | undefined} found */
@@ -130,7 +140,7 @@ function effectOf(found) {
 function rowOf({recording, now: {stream, at}}, {query, key}) {
   const found = findingAt(recording, stream.name, at, {query, key});
   return found && isOfAllRows(found)
-    ? `drawn here: ${placeInWords(stream.queries, query) ?? stream.queries.names[query]}`
+    ? `drawn here: ${stream.queries.names[query]} \u2192 ${stream.keys.names[key]}`
     : "";
 }
 
@@ -245,12 +255,10 @@ export function sideOf(text) {
   return text.startsWith("\u2212") ? "av-effect av-less" : "av-effect av-more";
 }
 
-/** A token in a sentence: which of several with the same text, and its text in quotes.
+/** A token in a sentence: its name in quotes, or its place.
  * @param {Axis} axis @param {number} place @param {string} role */
 function named(axis, place, role) {
-  const {labels, spellings, characters} = axis;
-  const word = withoutSpace(spellings[place], characters.get(place)?.text);
-  const [before, shown] = tokenParts(labels, place, word, placeInWords(axis, place), role);
+  const [before, shown] = tokenParts(axis.names[place], placeInWords(axis, place), role);
   return {before, shown, nodes: before ? [before, shown] : [shown]};
 }
 

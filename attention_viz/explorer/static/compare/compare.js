@@ -4,13 +4,15 @@
 import {createDistances} from "./distances.js";
 import {PairStrip} from "./pairs.js";
 import {PairedPictures} from "./pictures.js";
+import {largestKey, peekPhrase, readHeadRows} from "./peeking.js";
 import {showChanges, textLines} from "./lines.js";
 import {element} from "../parts/element.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "../hosts/component.js";
 import {weightText} from "../data/scale.js";
 import {numbersAt, readPayload} from "../data/payload.js";
 
-/** @import {Distances} from "./distances.js"
+/** @import {DistanceCell, Distances} from "./distances.js"
+ * @import {HeadRows} from "./peeking.js"
  * @import {Place} from "../data/payload.js"
  * @import {Mounted} from "../hosts/component.js"
  * @import {Message, Mounting} from "../hosts/hosting.js" */
@@ -28,7 +30,8 @@ import {numbersAt, readPayload} from "../data/payload.js";
  * @property {Paired[]} keys
  * @property {import("./pictures.js").ComparedPicture[] | null} pictures  both sides' images
  * @property {number[]} rows  the places of the queries whose rows are here
- * @property {{parts: Phrase, keys: KeyPlaces}[]} claims  a row's sentence
+ * @property {{parts: Phrase, keys: KeyPlaces}[]} claims  a row's sentence; none for images
+ * @property {string} where  the second side, as a sentence about it begins
  * @property {[one: Place, other: Place]} planes
  * @property {boolean} signed  whether weights have signs
  * @property {boolean} turned  whether the text runs from right to left
@@ -36,14 +39,16 @@ import {numbersAt, readPayload} from "../data/payload.js";
  * @property {import("./distances.js").PackedDistances | null} map
  */
 
-/** @typedef {Message & {phrase?: Phrase, keys?: KeyPlaces, aside?: string,
+/** @typedef {Message & {phrase?: Phrase, keys?: KeyPlaces, aside?: string, bytes?: string,
  *   largest?: [layer: number, head: number] | null}} CompareMessage */
 
 /** The rows of both heads, one behind the other. @typedef {[one: Float32Array, other: Float32Array]} Rows */
 
 /** What is on the page: `shown` is the query that the page was told of or the reader chose, `pointed` one that is only
- * pointed at, `bars` a key whose bars are; `said` is the page's own sentence of it.
+ * pointed at, `bars` a key whose bars are; `said` is the page's own sentence of it. `heads` has the chosen query's rows of
+ * all heads, `peeked` the head of the map that is pointed at, `of` the one whose rows are here.
  * @typedef {Mounted & {header: CompareHeader | null, rows: Rows, shown: number, pointed: number | null, bars: number | null,
+ *   heads: HeadRows | null, peeked: DistanceCell | null, of: {layer: number, head: number} | null,
  *   said: {phrase: Phrase, keys: KeyPlaces} | null, next: HTMLElement, texts: HTMLElement, claim: HTMLElement,
  *   aside: HTMLElement, pairs: PairStrip, pictures: PairedPictures, distances: Distances}} Compare */
 
@@ -71,7 +76,13 @@ function createCompare(base) {
   };
   const hearing = {point, choose: (/** @type {number} */ query) => chooseQuery(compare, query)};
   const [pairs, pictures] = [new PairStrip(hearing, base.signal), new PairedPictures(hearing)];
-  const distances = createDistances((layer, head) => chooseHead(compare, layer, head));
+  const distances = createDistances(
+    (layer, head) => chooseHead(compare, layer, head),
+    (cell) => {
+      compare.peeked = cell;
+      drawRow(compare);
+    },
+  );
   /** @type {Compare} */
   const compare = {
     ...{
@@ -81,14 +92,19 @@ function createCompare(base) {
       shown: 0,
       pointed: null,
       bars: null,
+      heads: null,
+      peeked: null,
+      of: null,
       said: null,
     },
     ...{next, texts, claim, aside, pairs, pictures, distances},
   };
-  base.root.replaceChildren(next, texts, claim, aside, pictures.node, pairs.node, distances.node);
+  const body = element("div", {class: "av-compare-body"}, pictures.node, pairs.node, distances.node);
+  base.root.replaceChildren(next, texts, claim, aside, body);
   watchSize(compare, () => {
     fitClaim(claim);
     distances.fit();
+    if (compare.header?.pictures) drawRow(compare);
   });
   return compare;
 }
@@ -99,17 +115,28 @@ function load(compare, bytes) {
   const payload = readPayload(bytes);
   const {header} = payload;
   const [one, other] = header.planes.map((place) => numbersAt(payload, place, Float32Array));
-  Object.assign(compare, {header, rows: [one, other], pointed: null, bars: null, said: null});
+  Object.assign(compare, {
+    header,
+    rows: [one, other],
+    pointed: null,
+    bars: null,
+    said: null,
+    heads: null,
+    peeked: null,
+  });
   compare.next.hidden = !header.predicts;
   compare.next.textContent = "next word: …";
   compare.texts.replaceChildren(...textLines(header.sides));
   showChanges(compare.texts);
   compare.pairs.build(header);
-  compare.root.classList.toggle("av-pictured", Boolean(header.pictures));
+  const [picture] = header.pictures ?? [];
+  compare.root.classList.toggle("av-pictured", Boolean(picture));
+  compare.pairs.node.hidden = Boolean(picture) && !picture.joint;
   void compare.pictures.load(payload).then((isLoaded) => isLoaded && drawRow(compare));
   compare.distances.build(header.map);
   hearLatest(compare, follow);
   hearLatest(compare, follow, "next");
+  hearLatest(compare, follow, "peek");
 }
 
 /** @param {Compare} compare @param {Message} heard */
@@ -122,17 +149,20 @@ function follow(compare, heard) {
     compare.next.hidden = !phrase.length;
     return;
   }
+  if (about === "peek") {
+    compare.heads = readHeadRows(message.bytes ?? "", query ?? 0, compare.header.keys.length);
+    return;
+  }
   if (!takesChoice(compare, message)) return;
   compare.root.removeAttribute("data-waits");
   const moved = query !== compare.shown || !compare.said;
-  Object.assign(compare, {shown: query ?? 0, said: {phrase, keys}});
+  Object.assign(compare, {shown: query ?? 0, said: {phrase, keys}, of: {layer, head}});
   writeAside(compare, message);
   compare.distances.mark(layer, head);
   drawRow(compare);
   if (!moved) return;
-  const key = keys[0] ?? keys[1] ?? compare.shown;
-  // The images show the query.
-  compare.pairs.reveal(compare.header.pictures ? key : compare.shown, key);
+  const named = keys.flatMap((key) => key ?? []);
+  compare.pairs.reveal(compare.shown, named.length ? named : [compare.shown]);
 }
 
 /** @param {Compare} compare @param {CompareMessage} message */
@@ -142,20 +172,50 @@ function writeAside(compare, {aside = "", largest}) {
   compare.aside.replaceChildren(aside, ...(largest ? [" \u00b7 largest: ", button] : []));
 }
 
-/** Show the row of the query that is pointed at, else of the chosen one. @param {Compare} compare */
-function drawRow({header, rows, shown, pointed, bars, said, claim, pairs, pictures}) {
+/** Show the row of the query that is pointed at, else of the chosen one; or that one's in the head that is pointed at.
+ * @param {Compare} compare */
+function drawRow(compare) {
+  const {header, shown, pointed, bars, claim, pairs, pictures} = compare;
   if (!header) return;
-  const query = pointed ?? shown;
-  const at = header.rows.indexOf(query);
-  if (at < 0) return;
-  const own = query === shown && said ? said : {phrase: header.claims[at].parts, keys: header.claims[at].keys};
-  const width = header.keys.length;
-  const [one, other] = rows.map((row) => row.subarray(at * width, (at + 1) * width));
-  writePhrase(claim, bars === null ? own.phrase : pairPhrase(header, query, bars, [one[bars], other[bars]]));
+  const peeked = peekedRow(compare);
+  compare.root.toggleAttribute("data-peeks", Boolean(peeked));
+  const query = peeked ? shown : (pointed ?? shown);
+  const own = peeked ?? ownRow(compare, query);
+  if (!own) return;
+  const row = {one: own.one, other: own.other, query, shown, keys: own.keys};
+  const phrase = pictures.tell(header, row) ?? own.phrase;
+  writePhrase(claim, bars === null ? phrase : pairPhrase(header, query, bars, [own.one[bars], own.other[bars]]));
   fitClaim(claim);
-  const row = {one, other, query, shown, keys: own.keys};
   pairs.draw(row);
   pictures.draw(row);
+}
+
+/** A query's row in both heads, with its sentence. @param {Compare} compare @param {number} query */
+function ownRow({header, rows, shown, said}, query) {
+  const at = header ? header.rows.indexOf(query) : -1;
+  if (!header || at < 0) return null;
+  const claimed = header.claims[at] ?? {parts: [], keys: [null, null]};
+  const {phrase, keys} = query === shown && said ? said : {phrase: claimed.parts, keys: claimed.keys};
+  const width = header.keys.length;
+  const [one, other] = rows.map((row) => row.subarray(at * width, (at + 1) * width));
+  return {one, other, phrase, keys};
+}
+
+/** The chosen query's row in the heads that are pointed at on the map, with what they look at most.
+ * @param {Compare} compare */
+function peekedRow({header, heads, peeked, shown, rows, of}) {
+  if (!header || !heads || !peeked || heads.query !== shown) return null;
+  if (peeked.layer === of?.layer && peeked.head === of.head) return null;
+  const [one, other] = heads.rowsOf(peeked.place);
+  const at = header.rows.indexOf(shown) * header.keys.length;
+  // What no head may look at is blocked in this one too.
+  for (const [side, row] of [one, other].entries())
+    row.forEach((weight, key) => {
+      if (weight === 0 && rows[side][at + key] === Infinity) row[key] = Infinity;
+    });
+  const [first, second] = [one, other].map(largestKey);
+  const phrase = peekPhrase(header, shown, [first, second], [one[first], other[second]]);
+  return {one, other, phrase, keys: /** @type {KeyPlaces} */ ([first, second])};
 }
 
 /** What both heads give one key. @param {CompareHeader} header @param {number} query @param {number} key
@@ -193,8 +253,8 @@ function chooseQuery(compare, query) {
   const at = header.rows.indexOf(query);
   Object.assign(compare, {pointed: null, ...(at < 0 ? {} : {shown: query, said: null})});
   drawRow(compare);
-  const [one, other] = at < 0 ? [null, null] : header.claims[at].keys;
-  sendChoice(compare, {query, key: one ?? other ?? 0});
+  const row = ownRow(compare, query);
+  sendChoice(compare, {query, key: row ? (row.keys[0] ?? row.keys[1] ?? largestKey(row.one)) : 0});
 }
 
 /** @param {Compare} compare @param {number} layer @param {number} head */

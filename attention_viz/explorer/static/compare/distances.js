@@ -18,15 +18,23 @@ const [MAP_HEIGHT, WRITES] = [300, 34];
 const [NUMBERED, MOST_ROW] = [{broadest: 12, largest: 240}, 52];
 // A smaller distance, in bits, is as good as none.
 const SAME = 0.0005;
+// A number is written from this share of the largest on: below it the cells are as good as white.
+const SAYS = 0.1;
 
-/** @param {(layer: number, head: number) => void} choose */
-export function createDistances(choose) {
+/** @param {(layer: number, head: number) => void} choose
+ * @param {(cell: DistanceCell | null) => void} point  what hears of a head that is pointed at */
+export function createDistances(choose, point) {
   const title = element("h2", {});
   const name = element("span", {});
   title.append(name, " ", element("span", {class: "av-axes"}, axesOf()));
   const legend = element("span", {class: "av-quiet"});
   /** @type {HeadGrid<DistanceCell>} */
-  const grid = new HeadGrid("Heads by how much they differ", {press: ({layer, head}) => choose(layer, head)});
+  const grid = new HeadGrid("Heads by how much they differ", {
+    press: ({layer, head}) => choose(layer, head),
+    point,
+    reach: point,
+  });
+  grid.table.addEventListener("focusout", () => point(null));
   const node = element(
     "section",
     {class: "av-distances", hidden: true},
@@ -45,7 +53,8 @@ export function createDistances(choose) {
       const bits = packed.bits[row][head];
       const colour = bits === null ? null : onRamp(ramp, bits / full);
       Object.assign(cell.style, {background: colour ? rgb(colour) : "", color: colour ? inkOn(colour) : ""});
-      number.textContent = bits !== null && layout.width >= WRITES ? weightText(bits) : "";
+      const says = bits !== null && bits >= SAYS * full && layout.width >= WRITES;
+      number.textContent = says ? weightText(bits) : "";
     }
   };
   return {
@@ -60,23 +69,25 @@ export function createDistances(choose) {
       const isSame = most < SAME;
       grid.table.hidden = isSame;
       if (isSame) {
-        legend.textContent = "No head differs: each is 0.00 bits apart";
+        legend.textContent = "No head differs: each is 0.00 apart";
         return;
       }
-      legend.textContent = `bits, 0 to ${weightText(most)}: 0 same, 1 nothing in common`;
-      grid.build(taken.layers, (cell) => {
-        const number = element("span", {"aria-hidden": "true"});
-        const bits = taken.bits[cell.row][cell.head];
-        const words = `${cell.layer}\u00b7${cell.head}: ${bits === null ? "can\u2019t be compared" : `${bits} bits`}`;
-        cell.node.append(number);
-        cell.node.title = words;
-        cell.node.setAttribute("aria-label", words);
-        return {...cell, number};
-      });
+      legend.textContent = `largest: ${weightText(most)} (0 same, 1 nothing in common)`;
+      grid.build(taken.layers, (cell) => distanceCell(cell, taken.bits[cell.row][cell.head]));
       paint();
     },
     fit: paint,
     /** @param {number} layer @param {number} head */
     mark: (layer, head) => grid.mark({layer, head}),
   };
+}
+
+/** @param {HeadCell} cell @param {number | null} bits @returns {DistanceCell} */
+function distanceCell(cell, bits) {
+  const number = element("span", {"aria-hidden": "true"});
+  const words = `${cell.layer}\u00b7${cell.head}: ${bits === null ? "can\u2019t be compared" : `${bits} bits`}`;
+  cell.node.append(number);
+  cell.node.title = words;
+  cell.node.setAttribute("aria-label", words);
+  return {...cell, number};
 }

@@ -106,24 +106,28 @@ export class PairStrip {
     });
   }
 
-  /** Scroll the query into the strip's middle, with its key where both fit. @param {number} query @param {number} key */
-  reveal(query, key) {
+  /** Scroll the keys into the strip's middle, where the row's longest bars are, with the query if all of them fit.
+   * @param {number} query @param {number[]} keys */
+  reveal(query, keys) {
     const {columns, frame, queries} = this;
     const asks = columns[query]?.words === queries[query];
     if (!asks) queries[query]?.scrollIntoView({block: "nearest", inline: "center"});
-    const ends = [asks ? query : key, key].flatMap((at) => columns[at]?.node ?? []);
-    if (ends.length && frame.scrollWidth > frame.clientWidth) {
-      const [left, right] = [
-        Math.min(...ends.map((node) => node.offsetLeft)),
-        Math.max(...ends.map((node) => node.offsetLeft + node.offsetWidth)),
-      ];
-      const [first] = ends;
-      const fits = right - left <= frame.clientWidth - BESIDE;
-      const middle = fits ? (left + right) / 2 : first.offsetLeft + first.offsetWidth / 2;
+    if (frame.scrollWidth > frame.clientWidth) {
+      const ways = [[...(asks ? [query] : []), ...keys], keys, keys.slice(0, 1)].map((places) => this.span(places));
+      const best = ways.find(({left, right}) => right - left <= frame.clientWidth - BESIDE) ?? ways[2];
       // In a line from right to left, places to the left are below 0.
-      frame.scrollLeft = middle - frame.clientWidth / 2;
+      frame.scrollLeft = (best.left + best.right) / 2 - frame.clientWidth / 2;
     }
     this.fade();
+  }
+
+  /** From where to where some columns stand, in pixels. @param {number[]} places */
+  span(places) {
+    const nodes = places.flatMap((at) => this.columns[at]?.node ?? []);
+    return {
+      left: Math.min(...nodes.map((node) => node.offsetLeft)),
+      right: Math.max(...nodes.map((node) => node.offsetLeft + node.offsetWidth)),
+    };
   }
 }
 

@@ -1,20 +1,27 @@
-// Both images beside each other, each lit by the query's row in its head. A press on a patch makes it the query.
+// Both images beside each other, each lit by the query's row in its head, as the explorer lights one: a contour around
+// what has half of the largest weight, and each region's weight. A press on a patch makes it the query.
 
-import {element, isPointing} from "../parts/element.js";
+import {arrowStep, element, isPointing} from "../parts/element.js";
 import {readPlane} from "../data/payload.js";
-import {readStyle} from "../parts/style.js";
-import {litPhoto} from "../seen/tiles.js";
+import {marksOf} from "../seen/marks.js";
+import {paintLit, sheetsOf} from "../seen/overlay.js";
+import {overPatches} from "../seen/patches.js";
+import {tellPatch} from "../seen/telling.js";
 
-/** @import {CompareHeader} from "./compare.js"
+/** @import {CompareHeader, Phrase} from "./compare.js"
  * @import {PairHearing, PairRow} from "./pairs.js"
  * @import {Payload, Place} from "../data/payload.js"
- * @import {Photo} from "../seen/tiles.js" */
+ * @import {Patches} from "../seen/patches.js"
+ * @import {Sheets} from "../seen/overlay.js" */
 
-/** An image as `pack_compare` writes it: `places` are those of its patches among the keys, row by row, -1 for none.
- * @typedef {{rows: number, columns: number, at: Place, down: number, across: number, places: number[]}} ComparedPicture */
+/** An image as `pack_compare` writes it: `places` are those of its patches among the keys, row by row, -1 for none;
+ * `joint` whether words stand beside it.
+ * @typedef {{rows: number, columns: number, at: Place, down: number, across: number, places: number[],
+ *   joint: boolean}} ComparedPicture */
 
-// How high a picture is drawn, in pixels of its canvas.
-const PICTURE_HEIGHT = 320;
+/** @typedef {{patches: Patches, sheets: Sheets, canvas: HTMLCanvasElement, marks: HTMLElement}} PicturedSide */
+
+const HINT = "Light is weight. The violet line is at half of the largest. Arrow keys move, Enter keeps.";
 
 /** Two pictures, hidden where the sides have none. */
 export class PairedPictures {
@@ -22,76 +29,118 @@ export class PairedPictures {
   constructor(hearing) {
     this.hearing = hearing;
     this.node = element("div", {class: "av-pair-pictures", "data-testid": "compare-pictures", hidden: true});
-    /** @type {{photo: Photo & ComparedPicture, canvas: HTMLCanvasElement}[]} */
+    /** @type {PicturedSide[]} */
     this.sides = [];
+    this.query = 0;
+    /** @type {string[]} */
+    this.names = [];
     this.build = 0;
   }
 
   /** Read the images; resolves to false where there are none, or others came meanwhile.
    * @param {Payload<CompareHeader>} payload */
   async load(payload) {
-    const {pictures, sides} = payload.header;
+    const {pictures, sides, keys} = payload.header;
     const build = ++this.build;
     this.node.hidden = !pictures;
     this.sides = [];
     if (!pictures) return false;
     const dots = await Promise.all(pictures.map(({at}) => readPlane(payload, at)));
     if (build !== this.build) return false;
-    this.sides = pictures.map((picture, side) => {
-      const width = Math.round((PICTURE_HEIGHT * picture.columns) / picture.rows);
-      const canvas = element("canvas", {width, height: PICTURE_HEIGHT, role: "img"});
-      const photo = {...picture, dots: dots[side]};
-      canvas.onclick = (event) => this.press(photo, canvas, event);
-      canvas.onpointermove = (event) => {
-        if (isPointing(event)) this.hearing.point(placeIn(photo, canvas, event), null);
-      };
-      canvas.onpointerleave = () => this.hearing.point(null, null);
-      return {photo, canvas};
-    });
+    this.names = keys.map(([own, partner]) => own ?? partner ?? "");
+    this.sides = pictures.map((picture, side) => ({
+      patches: patchesAmong(picture, keys.length),
+      sheets: sheetsOf({...picture, dots: dots[side]}),
+      canvas: this.canvas(picture, `${side + 1}: ${sides[side].name}`),
+      marks: element("div", {class: "av-picture-marks", "aria-hidden": "true"}),
+    }));
     this.node.replaceChildren(
-      ...this.sides.map(({canvas}, side) =>
-        element("figure", {}, canvas, element("figcaption", {}, `${side + 1}  ${sides[side].name}`)),
+      ...this.sides.map(({canvas, marks}, side) =>
+        element(
+          "figure",
+          {},
+          element("figcaption", {}, element("b", {}, String(side + 1)), ` ${sides[side].name}`),
+          element("div", {class: "av-picture-frame"}, canvas, marks),
+        ),
       ),
-      element(
-        "p",
-        {class: "av-quiet"},
-        "Light: the framed patch\u2019s weights, fully lit at the largest. Press a patch to make it the query.",
-        // Equal bytes are packed once.
-        pictures[0].at[0] === pictures[1].at[0] ? "" : " Choose the second image in the menu “Two images”.",
-      ),
+      element("p", {class: "av-quiet"}, HINT),
+      // Equal bytes are packed once.
+      pictures[0].at[0] === pictures[1].at[0] && sides[0].name === sides[1].name
+        ? element("p", {class: "av-quiet"}, "Choose the second image in the menu “Two images”.")
+        : "",
     );
     return true;
   }
 
-  /** @param {ComparedPicture} picture @param {HTMLCanvasElement} canvas @param {MouseEvent} event */
-  press(picture, canvas, event) {
-    const place = placeIn(picture, canvas, event);
-    if (place !== null) this.hearing.choose(place);
+  /** @param {ComparedPicture} picture @param {string} name */
+  canvas(picture, name) {
+    const canvas = element("canvas", {role: "img", tabindex: 0, "aria-label": name});
+    canvas.onclick = (event) => {
+      const place = placeIn(picture, canvas, event);
+      if (place !== null) this.hearing.choose(place);
+    };
+    canvas.onpointermove = (event) => {
+      if (isPointing(event)) this.hearing.point(placeIn(picture, canvas, event), null);
+    };
+    canvas.onpointerleave = () => this.hearing.point(null, null);
+    canvas.onkeydown = (event) => this.walk(picture, event);
+    return canvas;
+  }
+
+  /** @param {ComparedPicture} picture @param {KeyboardEvent} event */
+  walk({down, across, places}, event) {
+    if (event.key === "Enter") this.hearing.choose(this.query);
+    const step = arrowStep(event.key);
+    if (!step) return;
+    event.preventDefault();
+    const from = Math.max(0, places.indexOf(this.query));
+    const [row, column] = [Math.floor(from / across) + step[0], (from % across) + step[1]];
+    if (row < 0 || row >= down || column < 0 || column >= across) return;
+    const place = places[row * across + column];
+    if (place >= 0) this.hearing.point(place, null);
   }
 
   /** @param {PairRow} row */
-  draw({one, other, query, keys}) {
-    if (!this.sides.length) return;
-    const {colours} = readStyle(this.node);
-    this.sides.forEach(({photo, canvas}, side) => {
-      const row = side ? other : one;
-      const weights = Float32Array.from(photo.places, (at) => (at >= 0 && Number.isFinite(row[at]) ? row[at] : 0));
-      const {width, height} = canvas;
-      const context = canvas.getContext("2d");
-      if (!context) return;
-      context.putImageData(litPhoto(photo, weights, photo, width, height), 0, 0);
-      for (const [place, colour] of /** @type {const} */ ([
-        [keys[side], colours.key],
-        [query, colours.query],
-      ])) {
-        const patch = place === null ? -1 : photo.places.indexOf(place);
-        if (patch < 0) continue;
-        const [wide, high] = [width / photo.across, height / photo.down];
-        Object.assign(context, {strokeStyle: colour, lineWidth: 3});
-        context.strokeRect((patch % photo.across) * wide, Math.floor(patch / photo.across) * high, wide, high);
-      }
+  draw({one, other, query}) {
+    this.query = query;
+    this.sides.forEach(({patches, sheets, canvas, marks}, side) => {
+      const weights = finite(side ? other : one);
+      paintLit(canvas, sheets, overPatches(weights, patches), patches, {side: canvas.clientWidth || 320});
+      const {regions} = tellRow(weights, query, patches, this.names);
+      marks.replaceChildren(...marksOf(regions, patches.numbers[query], "from", patches));
     });
   }
+
+  /** What both heads do with the query, in a sentence; null until the images are there.
+   * @param {CompareHeader} header @param {Pick<PairRow, "one" | "other" | "query">} row @returns {Phrase | null} */
+  tell({where}, {one, other, query}) {
+    if (!this.sides.length) return null;
+    const [first, second] = [one, other].map((row, side) =>
+      tellRow(finite(row), query, this.sides[side].patches, this.names),
+    );
+    return [...first.said, [`. ${where} it`, ""], ...second.said.slice(1)];
+  }
+}
+
+/** @param {ComparedPicture} picture @param {number} count  of places @returns {Patches} */
+function patchesAmong({down, across, places, joint}, count) {
+  const numbers = new Int32Array(count).fill(-1);
+  places.forEach((place, number) => {
+    if (place >= 0) numbers[place] = number;
+  });
+  const others = [...numbers.keys()].filter((place) => numbers[place] < 0);
+  return {down, across, positions: Int32Array.from(places), numbers, others, joint, count: places.length, film: null};
+}
+
+/** @param {Float32Array} weights @param {number} query @param {Patches} patches @param {string[]} names */
+function tellRow(weights, query, patches, names) {
+  const head = {at: (/** @type {number} */ _, /** @type {number} */ key) => weights[key]};
+  return tellPatch(head, query, "from", patches, {labels: names, names, count: weights.length});
+}
+
+/** @param {Float32Array} row */
+function finite(row) {
+  return row.map((weight) => (Number.isFinite(weight) ? weight : 0));
 }
 
 /** The place of the patch that an event happened in. @param {ComparedPicture} picture

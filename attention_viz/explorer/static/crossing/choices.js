@@ -134,8 +134,8 @@ function choicesTable({now: {stream}, store: {state}}, words, heads) {
 /** @param {Stream} stream @param {Chooser} one @param {number} query @param {Choice} choice @param {string} name
  * @param {boolean} chosen */
 function choiceCell({queries, keys}, {layer, head}, query, {key, weight, next}, name, chosen) {
-  const second = next ? `; then ${keys.names[next.key]} ${next.weight.toPrecision(3)}` : "";
-  const title = `${name}: ${queries.names[query]} \u2192 ${keys.names[key]} ${weight.toPrecision(3)}${second}`;
+  const second = next ? `; then ${keys.names[next.key]} ${weightText(next.weight)}` : "";
+  const title = `${name}: ${queries.names[query]} \u2192 ${keys.names[key]} ${weightText(weight)}${second}`;
   const place = {"data-layer": layer, "data-head": head, "data-query": query, "data-key": key};
   const fill = element("i", {class: "av-accent-fill"});
   fill.style.width = `${100 * Math.min(1, weight)}%`;

@@ -154,8 +154,13 @@ export function carried(head, query, key) {
  * @param {Places} columns */
 export function shareOfSize(head, query, key, columns) {
   const all = head.size(query, columns);
-  const share = all > 0 ? (100 * Math.abs(head.at(query, key))) / all : 0;
-  return `${share > 0 && share < 1 ? "<1" : Math.round(share)}\u202f% of the row\u2019s size`;
+  return partOfSize(all > 0 ? Math.abs(head.at(query, key)) / all : 0);
+}
+
+/** A weight's size among its row's, from 0 to 1, in words. @param {number} share */
+export function partOfSize(share) {
+  const text = share > 0 && share < 0.01 ? "<1" : Math.round(100 * share);
+  return `${text}\u202f% of the row\u2019s size`;
 }
 
 /** A row's sum with signs, and that of its sizes. @param {MixedHead} head @param {number} query @param {Places} columns */

@@ -21,8 +21,13 @@
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
  */
 
+/** How frames stand on a film, row by row with a patch's gap between them: the patches of each, and the seconds of the
+ * first and the last frame that is read at its time.
+ * @typedef {{down: number, across: number, perRow: number, times: [start: number, end: number][]}} Film */
+
 /**
- * A picture as it was read: its dots, red, green and blue. @typedef {{rows: number, columns: number, at: Place}} PackedPicture
+ * A picture as it was read, or a film: its dots, red, green and blue.
+ * @typedef {{rows: number, columns: number, at: Place, film?: Film}} PackedPicture
  */
 
 /**

@@ -126,17 +126,19 @@ export function rgb(colour) {
   return `rgb(${colour.map(Math.round).join(" ")})`;
 }
 
-/** Three digits after the point; what is there but too small for them is told as such. @param {number} weight */
+/** A weight in a table of all numbers: three digits, and what is there but too small for them is told as such.
+ * @param {number} weight */
 export function threeDigits(weight) {
   return weight > 0 && weight < 0.0005 ? "<0.001" : weight.toFixed(3);
 }
 
-/** A weight as pages write it, with two digits: "0.58"; a smaller one that isn't 0 is "<0.01". `weight_text` in
- * `views/style/wording.py` writes the same.
+/** A weight as pages write it, with two digits: "0.58"; a smaller one is "<0.01", and exactly 0 is "0". `weight_text` in
+ * `trace/spelling.py` writes the same.
  * @param {number} weight */
 export function weightText(weight) {
   const size = Math.abs(weight);
-  if (size > 0 && size < 0.005) return weight > 0 ? "<0.01" : ">\u22120.01";
+  if (size === 0) return "0";
+  if (size < 0.005) return weight > 0 ? "<0.01" : ">\u22120.01";
   return `${weight < 0 ? "\u2212" : ""}${size.toFixed(2)}`;
 }
 

@@ -11,6 +11,7 @@ const FALLBACK = /(?:<0x[0-9A-F]{2}>)+/gu;
 // hyphen, zero-width space, direction marks and overrides, separators, halves of pairs, spaces of other widths.
 const UNSEEN = /\u{1f3f4}[\u{e0020}-\u{e007f}]+|[\udc80-\udcff]+|[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu;
 const LONE_JOINER = /^[\u200c\u200d]+$/u;
+const MARKED = /^[\u00b7\u203f](?=.)|(?<=.)\u203f$/gsu;
 const JOINER = /^[\u200c\u200d]$/u;
 // Letters and digits of scripts that run from right to left.
 const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -44,6 +45,28 @@ export function runsFromTheRight(texts) {
  * @param {string} written */
 export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
+}
+
+/** Which of several equal tokens each is, in any case and with any mark, from 1; 0 for a token that comes once.
+ * `occurrences` in `trace/spelling.py` counts in the same way; both are tested on one table.
+ * @param {string[]} written */
+export function countOccurrences(written) {
+  const words = written.map((one) => one.replace(MARKED, "").toLowerCase());
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
+  /** @type {Map<string, number>} */
+  const seen = new Map();
+  return Int32Array.from(words, (word) => {
+    seen.set(word, (seen.get(word) ?? 0) + 1);
+    return counts.get(word) === 1 ? 0 : Number(seen.get(word));
+  });
+}
+
+/** A repeated word with its occurrence, "the\u2082"; any other as it is. @param {string} word @param {number} occurrence */
+export function withOccurrence(word, occurrence) {
+  const digits = occurrence ? [...String(occurrence)] : [];
+  return word + digits.map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
 }
 
 /** The text of some pieces that follow each other and are written alike, the space before it included.

@@ -1,8 +1,7 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
-import {ordinal} from "../claim/ordinal.js";
-import {partInWords, readCharacters} from "../overview/characters.js";
-import {MARKS, runsFromTheRight, setApart, spell} from "./spelling.js";
+import {partInWords, readCharacters, withCharacter} from "../overview/characters.js";
+import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, withOccurrence} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js"
  * @import {CharacterPart} from "../overview/characters.js" */
@@ -49,23 +48,25 @@ export function readAxis(packed) {
     where?.[place] ? {mark: "", text: label} : spell(label, written[place]),
   );
   const shown = spellings.map(({mark, text}) => setApart(mark + text));
-  const occurrences = countRepeats(spellings.map(({text}) => text));
+  // A piece of a character with the character: "ก⟨E0⟩".
+  const whole = spellings.map(({text}, at) => withCharacter(text, characters.get(at)));
+  const occurrences = countOccurrences(spellings.map(({mark}, at) => mark + whole[at]));
   const dimmed = new Uint8Array(labels.length);
   for (const place of [...special, ...padding]) dimmed[place] = 1;
   const words = dimmed.map((one) => 1 - one);
   for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
-  const number = (/** @type {number} */ place) => (occurrences[place] ? subscript(occurrences[place]) : "");
   const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
-  // A piece of a character with the character: "ก⟨E0⟩".
-  const whole = (/** @type {number} */ place) => characters.get(place)?.text ?? "";
-  const names = spellings.map((one, at) => placed(at) ?? setApart(whole(at) + unspaced(one) + number(at)));
-  const numbered = spellings.map(({mark, text}, place) => setApart(mark + text + number(place)));
+  const numbered = spellings.map(({mark}, at) => setApart(withOccurrence(mark + whole[at], occurrences[at])));
+  const names = spellings.map(
+    ({mark}, at) =>
+      placed(at) ?? setApart(withOccurrence((mark === MARKS.space ? "" : mark) + whole[at], occurrences[at])),
+  );
   const padded = new Set(padding);
   const spoken = spellings.map(({text}, place) => {
     const said = placed(place);
     if (said !== null) return said + (padded.has(place) ? " (padding)" : "");
-    const which = occurrences[place] ? ` (${ordinal(occurrences[place])})` : "";
+    const which = occurrences[place] ? ` (occurrence ${occurrences[place]})` : "";
     const origin = origins[place];
     const part = characters.get(place);
     return (
@@ -136,40 +137,6 @@ export function patchAt(row, column) {
   return `patch ${row}, ${column}`;
 }
 
-/** A token without the sign for a space before it, which says nothing of the word; that a piece goes on with one does.
- * @param {{mark: string, text: string}} spelling @param {string} [whole]  the character that it is a part of */
-export function withoutSpace(spelling, whole = "") {
-  return setApart(whole + unspaced(spelling));
-}
-
-/** @param {{mark: string, text: string}} spelling */
-function unspaced({mark, text}) {
-  return mark === MARKS.space ? text : mark + text;
-}
-
-/** Which of several equal tokens each is, from 1, in any case; 0 for one that comes once. `number_repeats` in
- * `trace/spelling.py` counts them in the same way.
- * @param {string[]} texts */
-export function countRepeats(texts) {
-  /** @type {Map<string, number[]>} */
-  const places = new Map();
-  for (const [place, text] of texts.entries()) {
-    const word = text.replaceAll(MARKS.continues, "").toLowerCase();
-    const same = places.get(word);
-    if (same) same.push(place);
-    else places.set(word, [place]);
-  }
-  const counts = new Int32Array(texts.length);
-  for (const same of places.values())
-    if (same.length > 1) for (const [at, place] of same.entries()) counts[place] = at + 1;
-  return counts;
-}
-
-/** @param {number} number */
-export function subscript(number) {
-  return [...String(number)].map((digit) => String.fromCharCode(0x2080 + Number(digit))).join("");
-}
-
 /** The positions of an axis that are on the screen; the same array each time, so that what follows can be kept.
  * @param {{count: number, dimmed: Uint8Array}} axis @param {boolean} hideSpecial */
 export function positions(axis, hideSpecial) {
@@ -193,6 +160,9 @@ export function writeToken(node, axis, place) {
   sign.className = "av-mark";
   sign.textContent = mark;
   word.textContent = text;
+  // Its number is drawn by the style sheet, at the end of the word, so that the token's text stays the token.
+  if (axis.occurrences[place]) word.dataset["occurrence"] = String(axis.occurrences[place]);
+  if (runsFromTheRight([text])) word.dir = "rtl";
   node.replaceChildren(...(mark ? [sign, word] : [word]));
   node.title = axis.characters.has(place) ? axis.spoken[place] : mark + text;
   return node;

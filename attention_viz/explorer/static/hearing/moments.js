@@ -3,6 +3,7 @@
 import {arrowStep, element, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
+import {weightText} from "../data/scale.js";
 import {createHearing} from "./hearing.js";
 import {curveOf, timeAxis} from "./lines.js";
 import {SHOWN_ROW, lineOf} from "../seen/patches.js";
@@ -87,7 +88,7 @@ function fillMoments(view, place, spectrum, frames) {
       svg(
         "text",
         {class: "av-time", x: width, y: HIGH.sound + 14, "text-anchor": "end"},
-        `largest weight of a frame: ${most.toFixed(3)}`,
+        `largest weight of a frame: ${weightText(most)}`,
       ),
     );
   }

@@ -4,6 +4,7 @@ import {createClaim} from "../claim/claim.js";
 import {createFindings} from "../claim/findings.js";
 import {createGrid} from "../heads/grid.js";
 import {element} from "../parts/element.js";
+import {streamSwitch} from "../parts/controls.js";
 import {createNotes} from "../parts/legend.js";
 import {createTable} from "../parts/table.js";
 import {createKeeping} from "./keeping.js";
@@ -42,6 +43,6 @@ export function soundParts(view, crossing) {
   view.told = hero.said;
   const times = written ? createTimes(view, packed) : null;
   const beneath = element("div", {class: "av-sound-beneath"}, grid.node, times?.node ?? null);
-  view.root.append(top, hero.node, beneath, notes.node, table.node, view.live);
+  view.root.append(top, ...streamSwitch(view), hero.node, beneath, notes.node, table.node, view.live);
   return {first: [grid, hero, claim, findings], later: [...(times ? [times] : []), notes, table]};
 }

@@ -100,21 +100,21 @@ export function tellWord(word, line, frames, after) {
     );
     const most = parts.indexOf(Math.max(...parts));
     if (parts[most] >= THIRD)
-      return said`${begins}${[`the word\u2019s ${THIRDS[most]} third`, "key"]}: ${[parts[most].toFixed(2), "number"]}`;
-    if (share >= TOLD) return said`${begins}${["that word", "key"]}: ${[share.toFixed(2), "number"]}`;
+      return said`${begins}${[`the word\u2019s ${THIRDS[most]} third`, "key"]}: ${[weightText(parts[most]), "number"]}`;
+    if (share >= TOLD) return said`${begins}${["that word", "key"]}: ${[weightText(share), "number"]}`;
   }
   return duringSpan(who, line, frames, inside);
 }
 
 /** @param {Said[]} who @param {number} inside  how much of the row lies in the sound @returns {Said[]} */
 function afterSound(who, inside) {
-  return said`${who} it attends to frames after the audio: ${[(1 - inside).toFixed(2), "number"]}`;
+  return said`${who} it attends to frames after the audio: ${[weightText(1 - inside), "number"]}`;
 }
 
 /** @param {Said[]} who @param {Float32Array} line @param {Frames} frames @param {number} inside @returns {Said[]} */
 function duringSpan(who, line, frames, inside) {
   const [from, to] = spanOf(line, frames).map((second) => second.toFixed(2));
-  const share = (inside * (AFTER - BEFORE)).toFixed(2);
+  const share = weightText(inside * (AFTER - BEFORE));
   return said`${who} it attends to ${[`${from}\u2013${to} s`, "key"]}: ${[share, "number"]}`;
 }
 

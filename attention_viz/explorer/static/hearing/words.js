@@ -4,6 +4,7 @@ import {element, focused, isPointing, within, svg} from "../parts/element.js";
 import {segments} from "../parts/controls.js";
 import {hasAny} from "../data/store.js";
 import {placed} from "../heads/numbers.js";
+import {weightText} from "../data/scale.js";
 import {createHearing} from "./hearing.js";
 import {curveOf, timeAxis} from "./lines.js";
 import {SHOWN_ROW} from "../seen/patches.js";
@@ -167,7 +168,7 @@ function chosenMarks({start, end}, line, frames, {width, left, span: [from, to]}
   const most = line.reduce((so, weight) => Math.max(so, weight), 0);
   const across = (/** @type {number} */ frame) => Math.min(width, left(frame * frames.step));
   const curve = curveOf(line, most, {left: across, foot: bottom + TALL.curve - 4, height: TALL.curve - 8});
-  const told = `largest weight of a frame: ${most.toFixed(2)}`;
+  const told = `largest weight of a frame: ${weightText(most)}`;
   const marks = [
     svg("rect", {class: "av-heard", x: from, y: top, width: Math.max(2, to - from), height: TALL.sound}),
     svg("path", {class: "av-curve", d: curve}),

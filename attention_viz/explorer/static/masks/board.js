@@ -2,15 +2,14 @@
 
 import {layerPlace} from "../heads/numbers.js";
 import {numbersAt, readPayload, readPlane} from "../data/payload.js";
-import {countRepeats, subscript} from "../data/tokens.js";
-import {MARKS} from "../data/spelling.js";
 import {actsIn, both, bytesOf, readsTheSame, softmaxOver, unpackBits} from "./rules.js";
 
 /** @import {Payload, Place} from "../data/payload.js"
  * @import {Message} from "../hosts/hosting.js"
  * @import {Cells, MaskChoice} from "./rules.js" */
 
-/** @typedef {{tokens: string[], placed?: (string | null)[] | null, special: number[], padding: number[]}} BoardAxis */
+/** The names of an axis's tokens, repeated ones numbered, and their places in a picture or a sound.
+ * @typedef {{tokens: string[], placed?: (string | null)[] | null, special: number[], padding: number[]}} BoardAxis */
 
 /** What stands before the planes, as `pack_board` in mask_payload.py writes it.
  * @typedef {object} BoardHeader
@@ -181,18 +180,6 @@ function headOf({header, starts, rows, columns}, levels, layer, head) {
  * @param {Ground} ground @param {{layer: number, head: number}} place */
 export function isAtHand({header, others}, {layer, head}) {
   return others !== null || (layer === header.layer && head === header.head);
-}
-
-/** A token as it is named beside a cell: a patch or a frame by its place, a word as it is written.
- * @param {Pick<BoardAxis, "tokens" | "placed">} axis @param {number} at */
-export function tokenOf({tokens, placed}, at) {
-  return placed?.[at] ?? numberedTokens(tokens)[at];
-}
-
-/** Tokens as they are written, repeated ones told apart as "the\u2081" and "the\u2082". @param {string[]} tokens */
-export function numberedTokens(tokens) {
-  const counts = countRepeats(tokens.map((token) => token.replaceAll(MARKS.space, "")));
-  return tokens.map((token, at) => token + (counts[at] ? subscript(counts[at]) : ""));
 }
 
 /** The tokens that are no words. @param {Ground} ground */

@@ -1,6 +1,6 @@
 // Painting and pointing: with the pointer, and from the keyboard.
 
-import {matricesOf, tokenOf} from "./board.js";
+import {matricesOf} from "./board.js";
 import {listenToBars, markRow} from "./pointing.js";
 import {BATCHED, opens, paint} from "./rules.js";
 import {PAINT_HINT} from "./stage.js";
@@ -125,9 +125,9 @@ function wordsOf(stage, {query, key}) {
     element(
       "span",
       {},
-      element("bdi", {class: "av-query"}, tokenOf(queries, query)),
+      element("bdi", {class: "av-query"}, queries.tokens[query]),
       " \u2192 ",
-      element("bdi", {class: "av-keys"}, tokenOf(keys, key)),
+      element("bdi", {class: "av-keys"}, keys.tokens[key]),
       `: ${written(before[cell])}${then}${blocked}`,
     ),
   ];

@@ -1,6 +1,5 @@
 // The matrix that is painted: cells on a canvas, its tokens beside it.
 
-import {numberedTokens} from "./board.js";
 import {signedPlace} from "../data/mixing.js";
 import {channels, LEAST_NUMBER, onRamp, pixel, weightText} from "../data/scale.js";
 import {element, fitCanvas} from "../parts/element.js";
@@ -50,9 +49,9 @@ export function laySheet(sheet, ground, room) {
   if (sheet.built === ground && sheet.laid === `${width} ${room}`) return;
   sheet.laid = `${width} ${room}`;
   const narrow = width < 500;
-  const longest = Math.max(...numberedTokens(header.queries.tokens).map((token) => token.length));
+  const longest = Math.max(...header.queries.tokens.map((token) => token.length));
   const left = Math.min(narrow ? WIDEST.narrow : WIDEST.wide, 16 + longest * 8);
-  const longestKey = Math.max(...numberedTokens(header.keys.tokens).map((token) => token.length)) * 8;
+  const longestKey = Math.max(...header.keys.tokens.map((token) => token.length)) * 8;
   const turned = (width - left) / columns < Math.min(62, longestKey);
   // Turned words stick out at the end.
   const across = Math.max(0.5, (width - left - (turned ? 26 : 2)) / columns);
@@ -65,11 +64,11 @@ export function laySheet(sheet, ground, room) {
   sheet.frame = {left, top, cell, ...size, down: rows, across: columns};
   sheet.node.style.height = `${top + sheet.frame.height + 2}px`;
   sheet.built = ground;
-  writeLabels(sheet.rows, numberedTokens(header.queries.tokens), "row", cell.height, (label, at) => {
+  writeLabels(sheet.rows, header.queries.tokens, "row", cell.height, (label, at) => {
     Object.assign(label.style, {top: `${top + at * cell.height}px`, width: `${left - 8}px`});
     Object.assign(label.style, {height: `${Math.max(LABEL, cell.height)}px`});
   });
-  writeLabels(sheet.columns, numberedTokens(header.keys.tokens), "column", cell.width, (label, at) => {
+  writeLabels(sheet.columns, header.keys.tokens, "column", cell.width, (label, at) => {
     const middle = left + (at + 0.5) * cell.width;
     label.classList.toggle("av-turned", turned);
     Object.assign(label.style, {left: `${middle}px`, top: `${top - 24}px`});

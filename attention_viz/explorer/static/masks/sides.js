@@ -1,7 +1,7 @@
 // What the mask did beyond the matrix: each token's output, the other heads, and what comes next.
 
 import {layerPlace} from "../heads/numbers.js";
-import {lengths, numberedTokens, percent, roundEnd} from "./board.js";
+import {lengths, percent, roundEnd} from "./board.js";
 import {inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {element} from "../parts/element.js";
 
@@ -27,7 +27,7 @@ export function writeOutputs(place, {outputs, said}, room, kept = null) {
   const order = outputs
     .map((_, at) => at)
     .sort((one, other) => Number(other === kept) - Number(one === kept) || outputs[other] - outputs[one]);
-  const names = numberedTokens(said);
+  const names = said;
   const named = all ? outputs.map((_, at) => at) : order.slice(0, MOST_BARS.named).sort((one, other) => one - other);
   const rows = named.map((at) => {
     const row = bar(names[at], outputs[at], end, most > 0 && outputs[at] === most);

@@ -185,11 +185,10 @@ function nothingCut({header}, matrices, run) {
   return ["Nothing is blocked: every word can look at every word."];
 }
 
-/** A token in a sentence: which of several, and its text without the mark of the space before it; a patch by its place, a
- * special token without quotes. @param {Pick<BoardAxis, "tokens" | "placed"> & {special?: number[]}} axis @param {number} at @param {string} role
+/** A token in a sentence: a patch by its place, a special token without quotes. @param {Pick<BoardAxis, "tokens" | "placed"> & {special?: number[]}} axis @param {number} at @param {string} role
  * @returns {[string, HTMLElement]} */
 function token({tokens, placed, special}, at, role) {
-  return tokenParts(tokens, at, bare(tokens[at]), special?.includes(at) ? tokens[at] : placed?.[at], role);
+  return tokenParts(tokens[at], special?.includes(at) ? tokens[at] : placed?.[at], role);
 }
 
 /** Words that begin a sentence. @param {[string, ...(Node | string)[]]} parts @returns {(Node | string)[]} */

@@ -26,6 +26,14 @@ export function readCharacters(packed) {
   return parts;
 }
 
+/** A token's text with the whole character before its bytes: "ก⟨E0⟩". @param {string} text
+ * @param {CharacterPart} [part] */
+export function withCharacter(text, part) {
+  if (!part) return text;
+  const before = part.from === 1 ? text.lastIndexOf("\u27e8") : 0;
+  return text.slice(0, before) + part.text + text.slice(before);
+}
+
 /** A part in words: "ก, byte 1 of 3". @param {CharacterPart} part @param {string} written  the token's bytes */
 export function partInWords({text, from, to, of}, written) {
   if (text === "") return `part of a character, ${written}`;

@@ -24,7 +24,7 @@ const MIXED_READINGS = [
 export function createControls(view) {
   const {store, recording} = view;
   const readout = element("p", {class: "av-readout", "data-testid": "explorer-readout"});
-  const streams = recording.streams.length > 1 ? createStreams(view) : null;
+  const streams = createStreams(view);
   const scales = segments(
     "Colour",
     SCALE_NAMES.map((value) => ({value, label: SCALES[value].label, title: SCALES[value].title})),
@@ -111,13 +111,22 @@ function createChannels(view) {
   };
 }
 
-/** The switch between the kinds of attention. @param {Pick<View, "recording" | "choose">} view */
+/** The switch between the kinds of attention; null if there is one. @param {Pick<View, "recording" | "choose">} view */
 function createStreams({recording, choose}) {
+  if (recording.streams.length < 2) return null;
   const entries = recording.streams.map(({name, signed}) => ({
     ...{value: name, label: name},
     title: signed ? "Show the layers without a softmax" : `Show the ${name} attention`,
   }));
   return segments("Attention", entries, (stream) => choose({stream}));
+}
+
+/** The same switch as a line of its own, on the stream that is shown, or nothing.
+ * @param {Pick<View, "recording" | "choose" | "now">} view */
+export function streamSwitch(view) {
+  const streams = createStreams(view);
+  streams?.select(view.now.stream.name);
+  return streams ? [element("div", {class: "av-streams"}, streams.node)] : [];
 }
 
 /** @param {Axis[]} axes */

@@ -81,10 +81,10 @@ export function createNotes(view) {
   const marks = [
     uses(MARKS.space) ? `${MARKS.space} a space before` : null,
     uses(MARKS.continues) ? `${MARKS.continues} continues a word` : null,
-    axes.some(({repeats}) => repeats) ? "small number: first, second \u2026 of a repeated token" : null,
+    axes.some(({repeats}) => repeats) ? "small number: which of several equal tokens" : null,
     header.long || streams.every(({signed}) => signed)
       ? null
-      : `drawn to \u00b1${header.error.toFixed(5)}; downloads are exact`,
+      : `rounded here by at most ${header.error.toFixed(5)}; downloads are exact`,
   ];
   const sums = element("p", {class: "av-warning", hidden: true, "data-testid": "explorer-sums"});
   const line = element("p", {});

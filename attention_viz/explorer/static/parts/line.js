@@ -2,6 +2,7 @@
 
 import {element} from "./element.js";
 import {bracketed} from "../overview/characters.js";
+import {runsFromTheRight} from "../data/spelling.js";
 import {begins, writeToken} from "../data/tokens.js";
 
 /** @import {Places} from "../data/head.js"
@@ -72,8 +73,8 @@ function tokenAt(axis, places, place) {
     tabindex: "-1",
     "aria-selected": "false",
     "aria-label": axis.spoken[place],
-    // Its mark and number stand where the line has the tokens before and after it; the word itself is isolated.
-    dir: axis.fromTheRight ? "rtl" : "ltr",
+    // Its mark stands where the line has the token before it, and of a word from right to left at that word's right.
+    dir: axis.fromTheRight || runsFromTheRight([axis.spellings[place].text]) ? "rtl" : "ltr",
   });
   if (places.length > WHOLE_LINE) {
     token.setAttribute("aria-posinset", String(places.indexOf(place) + 1));
@@ -82,8 +83,6 @@ function tokenAt(axis, places, place) {
   if (axis.dimmed[place]) token.classList.add("av-special");
   if (axis.origins[place]) token.classList.add(`av-${axis.origins[place]}`);
   if (begins(axis, place)) token.classList.add("av-begins");
-  // Drawn by the style sheet, so that the token's text stays the token.
-  if (axis.occurrences[place]) token.dataset["occurrence"] = String(axis.occurrences[place]);
   token.dataset["place"] = String(place);
   return writeToken(token, axis, place);
 }

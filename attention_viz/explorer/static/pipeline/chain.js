@@ -1,8 +1,9 @@
-// What becomes of one score before the softmax: each step that the model has, and what it changed.
+// What becomes of one score before the softmax: each step that the model has, and what it changed. Without a softmax, the
+// stages that make a weight.
 
-import {present, rowOf, signed, written} from "./numbers.js";
+import {present, rowOf, signed, stageText, written} from "./numbers.js";
 
-/** @import {Opened, Pair} from "./numbers.js" */
+/** @import {Opened, Pair, PipelineHeader} from "./numbers.js" */
 
 // How high a step is that has a number, one of many, and one that is a line that says that nothing changed.
 const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
@@ -24,6 +25,7 @@ const [ROOMY, CROWDED, SKIPPED] = [80, 62, 52];
 export function chainOf(opened, pair) {
   const {header} = opened;
   const row = header.queries.indexOf(pair.query);
+  if (header.mixer) return stagesOf(opened, pair, row, pair.key);
   const at = (/** @type {string} */ name) => present(rowOf(opened, name, row))[pair.key];
   /** @type {ChainStep[]} */
   const chain = [];
@@ -36,6 +38,43 @@ export function chainOf(opened, pair) {
     before = value;
   }
   return chain;
+}
+
+/** The stages from what is read of a key to its weight, without those that add nothing; only the weight where the key
+ * can't be reached.
+ * @param {Opened} opened @param {Pair} pair @param {number} row @param {number} key @returns {ChainStep[]} */
+function stagesOf(opened, pair, row, key) {
+  if (pair.row[key] === -Infinity)
+    return [{name: "weights", label: "Weight", before: 0, value: 0, how: "nothing arrives", skipped: false}];
+  /** @type {ChainStep[]} */
+  const chain = [];
+  let before = 0;
+  for (const [name, label, says, sign] of opened.header.mixer?.stages ?? []) {
+    const value = present(rowOf(opened, `stage ${name}`, row))[key];
+    const factor = sign && chain.length ? factorAt(opened, `factor ${name}`, row, key) : null;
+    const number = factor === null ? "" : stageText(pair, Math.abs(factor));
+    const plus = sign === "+" && (factor ?? 0) < 0 ? "\u2212" : sign;
+    const how = factor === null ? says : `${plus} ${number}${says ? ` ${says}` : ""}`;
+    if (sign !== "+" || factor !== 0) chain.push({name, label, before, value, how, skipped: false});
+    before = value;
+  }
+  return chain;
+}
+
+/** A stage's factor at a cell; the same number for each row or key may be there once.
+ * @param {Opened} opened @param {string} name @param {number} row @param {number} key */
+function factorAt({arrays}, name, row, key) {
+  const {numbers, rows, columns} = arrays[name];
+  return numbers[Math.min(row, rows - 1) * columns + Math.min(key, columns - 1)];
+}
+
+/** How one key's weight comes about, in a line. @param {Opened} opened @param {Pair} pair @param {number} key */
+export function stagesTold(opened, pair, key) {
+  const row = opened.header.queries.indexOf(pair.query);
+  return stagesOf(opened, pair, row, key).reduce(
+    (line, {how, value}, at) => (at ? `${line} \u2192 ${how} = ${stageText(pair, value)}` : stageText(pair, value)),
+    "",
+  );
 }
 
 /** How high each step is after the first: what changes nothing is a line, anything else a number.
@@ -87,12 +126,16 @@ function blocking(opened, pair) {
  * @param {Opened} opened @param {{query: number}} pair @param {number} key @returns {"padding" | "later" | "mask"} */
 export function reasonOf({header}, {query}, key) {
   if (header.axes[header.axis.key].padding.includes(key)) return "padding";
-  return header.stream === "decoder" && key > query ? "later" : "mask";
+  return (header.mixer?.causal ?? header.stream === "decoder") && key > query ? "later" : "mask";
 }
 
 /** How a number came about, for the line of arithmetic.
- * @param {ChainStep} step @param {{softcap: number | null}} header */
-export function stepTold({name, before, value, how, parts = []}, {softcap}) {
+ * @param {ChainStep} step @param {Pick<PipelineHeader, "softcap" | "mixer">} header */
+export function stepTold({name, before, value, how, parts = []}, {softcap, mixer}) {
+  if (mixer) {
+    const [from, to] = [before, value].map((number) => stageText({isSigned: true}, number));
+    return /^[\u00d7\u00f7+\u2212]/.test(how) ? `${from} ${how} = ${to}` : `${from} \u2192 ${how} \u2192 ${to}`;
+  }
   const [from, to] = [written(before), written(value)];
   if (name === "scaled") return `${from} ${how.split(" = ")[0]} = ${to}`;
   if (name === "softcapped") return `${softcap} \u00b7 tanh(${from} \u00f7 ${softcap}) = ${to}`;

@@ -5,16 +5,20 @@ import {svg} from "../parts/element.js";
 import {rowOf} from "./numbers.js";
 
 /** @import {Places} from "./geometry.js"
- * @import {Opened, Pair} from "./numbers.js"
+ * @import {Opened, PackedMixer, Pair} from "./numbers.js"
+ * @import {Rest} from "./rest.js"
  * @import {Box, Said, Scene} from "./scene.js" */
 
-/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places */
-export function drawEntering(scene, opened, pair, places) {
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places @param {Rest | null} rest
+ *   without a softmax what enters comes with it */
+export function drawEntering(scene, opened, pair, places, rest) {
   const {header, queries, keys} = opened;
   const {top, room, entering, factors, narrow} = places;
   const wide = narrow ? 14 : 20;
-  scene.title("embeddings", "Embeddings", entering.x, 16, {
-    below: header.widths.query && !narrow ? `${header.widths.query} each` : "",
+  const count = header.mixer ? rest?.header.width : header.widths.query;
+  const title = header.mixer ? "Layer\u2019s input" : "Embeddings";
+  scene.title(header.mixer ? "" : "embeddings", title, entering.x, 16, {
+    below: count && !narrow ? `${count} each` : "",
   });
   const strips = /** @type {const} */ ([
     ["query", "av-q", "embeddings", header.queries.indexOf(pair.query), queries.names[pair.query], "W_Q"],
@@ -24,19 +28,21 @@ export function drawEntering(scene, opened, pair, places) {
   const rotated = header.steps.some(([name]) => name === "rotated");
   for (const [number, [side, role, name, row, word, matrix]] of strips.entries()) {
     const x = entering.x + number * (wide + 6);
-    const vector = rowOf(opened, name, row);
+    const vector = header.mixer ? enteredAt(rest, pair[side]) : rowOf(opened, name, row);
     const box = {x, y: top, width: wide, height: room};
     if (vector) scene.add(`enters-${side}`, stripOf(vector, box, role));
     else scene.add(`enters-${side}`, svg("rect", {...box, class: "av-unknown"}));
     const turned = rotated ? ", then rotated by position" : "";
     const by = header.known.includes(side) ? ` \u00b7 ${matrix}` : "";
+    const made = header.mixer
+      ? mixedInput(header.mixer, count)
+      : `${header.widths[side]} numbers become ${header.d_k}${turned}`;
     /** @type {Said[]} */
-    const told = vector
-      ? [[word, role], `${by}: ${header.widths[side]} numbers become ${header.d_k}${turned}`]
-      : ["This layer\u2019s input was not recorded"];
+    const told = vector ? [[word, role], `${by}: ${made}`] : ["This layer\u2019s input was not recorded"];
     const from = header.layer > 0 ? "earlier layers" : "word and position";
     scene.hit(box, {group: "enters", tags: [`enters-${side}`, side], told, from, to: side});
   }
+  if (!header.d_k) return;
   const left = entering.x + 2 * wide + 10;
   const middle = top + room * 0.44;
   scene.add(
@@ -52,6 +58,19 @@ export function drawEntering(scene, opened, pair, places) {
   if (narrow) return;
   if (header.known.includes("query")) scene.add("enters-query query", subscripted(left + 8, middle - 8, "av-q", "Q"));
   if (header.known.includes("key")) scene.add("enters-key key", subscripted(start + 22, low - 6, "av-k", "K"));
+}
+
+/** What enters a layer without a softmax at a token, which isn't recorded with its call.
+ * @param {Rest | null} rest @param {number} at */
+function enteredAt(rest, at) {
+  const row = rest?.header.queries?.indexOf(at) ?? -1;
+  return rest && row >= 0 ? rowOf(rest, "strip 0", row) : null;
+}
+
+/** @param {PackedMixer} mixer @param {number | null | undefined} count */
+function mixedInput({convolved}, count) {
+  const over = convolved > 1 ? `, mixed over the last ${convolved} tokens` : "";
+  return `the layer makes query, key and value from ${count} numbers${over}`;
 }
 
 /** W with an index. @param {number} x @param {number} y @param {string} role @param {string} index */

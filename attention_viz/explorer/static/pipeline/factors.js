@@ -5,6 +5,8 @@ import {svg} from "../parts/element.js";
 import {drawEntering} from "./entering.js";
 import {present, signed, written} from "./numbers.js";
 
+/** @import {Rest} from "./rest.js" */
+
 /** @import {Places} from "./geometry.js"
  * @import {Opened, Pair} from "./numbers.js"
  * @import {Said, Scene} from "./scene.js" */
@@ -27,11 +29,17 @@ export function linesOf(count) {
 }
 
 /** Draw what enters, the query, the key and their products; gives where the products' bars end, by dimension.
- * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places
+ * @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places @param {Rest | null} rest
  * @returns {(dimension: number) => {x: number, y: number}} */
-export function drawFactors(scene, opened, pair, places) {
-  drawEntering(scene, opened, pair, places);
+export function drawFactors(scene, opened, pair, places, rest) {
+  drawEntering(scene, opened, pair, places, rest);
   const {x, width} = places.factors;
+  if (!pair.terms.length) {
+    const words = "No vectors are compared:|the weight follows from|the numbers on the right.".split("|");
+    for (const [at, line] of words.entries())
+      scene.add("", label(x, places.top + 16 + at * 18, "av-small av-muted", line));
+    return () => ({x, y: places.top});
+  }
   const lines = linesOf(opened.header.d_k);
   const [query, key, product] = [pair.q, pair.k, pair.terms].map((numbers) =>
     lines.map((line) => together(numbers, line)),
@@ -78,7 +86,8 @@ function drawTitles(scene, opened, pair, y, [query, key, product]) {
   const short = (/** @type {string} */ word) => cut(word.replace(/^patch (?=\d+, \d+$)/, ""), signs);
   scene.title("query", "Query", query.x, y, {role: "av-q", below: short(queries.names[pair.query]), mono: true});
   scene.title("key", "Key", key.x, y, {role: "av-k", below: short(keys.names[pair.key]), mono: true});
-  scene.title("", "q × k", product.x + 6, y, {below: `${header.d_k} terms`});
+  const [q, k] = header.mixer?.letters ?? ["q", "k"];
+  scene.title("", `${q} × ${k}`, product.x + 6, y, {below: `${header.d_k} terms`});
 }
 
 /** @param {Scene} scene @param {Pair} pair @param {Places} places @param {number[][]} lines

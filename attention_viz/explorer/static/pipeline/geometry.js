@@ -28,11 +28,10 @@ export const AROUND = 326;
 const [LEAST, MOST, BELOW] = [536, 760, 34];
 // On a narrow screen the vectors' titles stand below that of what enters.
 const [TOP, TOP_BELOW] = [40, 60];
-// How high the rest of the layer is on a narrow screen.
-const REST_BELOW = 560;
 
-/** What has to fit: lanes, terms of the sum, and how high each step of the score is.
- * @typedef {{lanes: number, terms: number, steps: number[]}} Counts */
+/** What has to fit: lanes, terms of the sum, how high each step of the score is, and how high the rest of the layer is
+ * on a narrow screen.
+ * @typedef {{lanes: number, terms: number, steps: number[], rest: number}} Counts */
 
 /** @param {number} width  of the drawing
  * @param {number} screen  how high the screen is
@@ -63,21 +62,21 @@ function beside(width, screen, {lanes, terms, steps}) {
 }
 
 /** @param {number} width @param {{d_k: number}} header @param {Counts} counts @returns {Places} */
-function below(width, {d_k: count}, {lanes, terms, steps}) {
-  const [room, lane, term] = [Math.max(320, Math.min(count, 128) * 6), lanes < 2 ? 64 : 30, 32];
+function below(width, {d_k: count}, {lanes, terms, steps, rest: restRoom}) {
+  const [room, lane, term] = [Math.max(count ? 320 : 160, Math.min(count, 128) * 6), lanes < 2 ? 64 : 30, 32];
   const sum = TOP_BELOW + room + 104;
   const row = sum + terms * term + 34 + total(steps) + 126;
   const values = row + lanes * lane + 106;
   const rest = values + lanes * lane + 124 + 92;
   return {
-    ...{narrow: true, width, height: rest + REST_BELOW, top: TOP_BELOW, room, lane, term},
+    ...{narrow: true, width, height: rest + restRoom + 20, top: TOP_BELOW, room, lane, term},
     entering: {x: 0, width: 38},
     factors: {x: 62, width: width - 66},
     sum: {x: 4, width: width - 8, top: sum},
     row: {x: 0, width, top: row},
     values: {x: 0, width: width - 104, top: values},
     joined: {x: width - 74, width: 74, top: values, room: lanes * lane + 100},
-    rest: {x: 0, width, top: rest, room: REST_BELOW - 20},
+    rest: {x: 0, width, top: rest, room: restRoom},
   };
 }
 

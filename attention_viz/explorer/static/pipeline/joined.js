@@ -3,13 +3,15 @@
 import {fullOf, stripOf} from "./entering.js";
 import {flow, label, tidy} from "./scene.js";
 import {svg} from "../parts/element.js";
-import {furthest, present, rowOf, written} from "./numbers.js";
+import {furthest, present, rowOf, stepNamed, written} from "./numbers.js";
 
 /** @import {Places} from "./geometry.js"
  * @import {Opened, PipelineHeader} from "./numbers.js"
  * @import {Box, Said, Scene} from "./scene.js" */
 
 const PARTS = 16;
+// Of more channels the chosen one's neighbours are shown.
+const MOST_HEADS = 128;
 // How wide a vector's strip is, and how far the strips stand apart, in pixels.
 const [STRIP, APART] = [14, 6];
 const NOT_RECORDED = "The joined output was not recorded";
@@ -20,25 +22,37 @@ const NOT_RECORDED = "The joined output was not recorded";
 export function drawJoined(scene, opened, row, {joined, values, narrow}, output) {
   const {header} = opened;
   const {x, top, width, room} = joined;
-  const wide = width - 2 * (STRIP + APART) - 4;
+  const {mixer} = header;
+  // What a mixer's heads are joined to goes through its gate and norm: it stands among the rest.
+  const wide = mixer ? width : width - 2 * (STRIP + APART) - 4;
   const outputs = present(rowOf(opened, "heads", row));
   const largest = Math.max(1e-9, furthest(outputs));
-  const each = room / header.heads;
-  scene.title("joined", "Heads joined", x + width, narrow ? top - 40 : 16, {
-    below: `${header.heads} ${header.heads === 1 ? "head" : "heads"}`,
+  const name = mixer?.per ?? "head";
+  const shown = headsShown(header);
+  const each = room / shown.length;
+  scene.title(stepNamed(header, "joined"), mixer ? `All ${name}s` : "Heads joined", x + width, narrow ? top - 40 : 16, {
+    below: `${header.heads} ${header.heads === 1 ? name : `${name}s`}`,
     end: true,
   });
-  for (let head = 0; head < header.heads; head++) {
+  for (const [at, head] of shown.entries()) {
     const numbers = outputs.subarray(head * header.d_v, (head + 1) * header.d_v);
-    drawHead(scene, header, head, numbers, {x, y: top + head * each, width: wide, height: each}, largest);
+    drawHead(scene, header, head, numbers, {x, y: top + at * each, width: wide, height: each}, largest);
   }
-  drawStrips(scene, opened, row, {x: x + width - 2 * STRIP - APART, y: top, width: STRIP, height: room});
+  const middle = top + (shown.indexOf(header.head) + 0.5) * each;
+  if (!mixer) drawStrips(scene, opened, row, {x: x + width - 2 * STRIP - APART, y: top, width: STRIP, height: room});
   if (narrow) return;
-  const middle = top + (header.head + 0.5) * each;
   // The head's number stands before its box.
   const [start, before] = [values.x + values.width + 4, x - 14 - 8 * String(header.head).length];
   const path = `M${tidy(start)} ${tidy(output)}C${tidy(before)} ${tidy(output)} ${tidy(start - 4)} ${tidy(middle)} ${tidy(before - 4)} ${tidy(middle)}`;
   scene.add("output this-head", flow(path, "av-v", 3.5, {x: before + 4, y: middle, towards: "right"}));
+}
+
+/** The heads that are shown: of very many the own one's neighbours.
+ * @param {Pick<PipelineHeader, "head" | "heads">} header @returns {number[]} */
+export function headsShown({head, heads}) {
+  const count = Math.min(heads, MOST_HEADS);
+  const first = Math.max(0, Math.min(head - Math.floor(count / 2), heads - count));
+  return Array.from({length: count}, (_, at) => first + at);
 }
 
 /** What this head alone adds, and the joined vector beside it: both by the joined one's scale.
@@ -104,7 +118,7 @@ export function addsTold({head, heads, known, d_v: width}, adding, isRecorded) {
   ];
 }
 
-/** @param {Scene} scene @param {{head: number, d_v: number, heads: number}} header @param {number} head
+/** @param {Scene} scene @param {PipelineHeader} header @param {number} head
  * @param {Float32Array} numbers @param {Box} box @param {number} largest */
 function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) {
   const isOwn = head === header.head;
@@ -142,16 +156,18 @@ function drawHead(scene, header, head, numbers, {x, y, width, height}, largest) 
       label(x - 5, y + height / 2 + 4, `av-tick ${isOwn ? "av-v av-strong" : ""}`, String(head), "end"),
     );
   const [first, last] = [head * header.d_v, (head + 1) * header.d_v - 1];
+  const name = header.mixer?.per ?? "head";
+  const numbered = first === last ? `number ${first}` : `numbers ${first} to ${last}`;
   /** @type {Said[]} */
-  const told = [`head ${head}: numbers ${first} to ${last} of ${header.heads * header.d_v}`];
+  const told = [`${name} ${head}: ${numbered} of ${header.heads * header.d_v}`];
   scene.hit(
     {x, y, width, height},
     {
       group: "joined",
       tags: [`head-${head}`, ...(isOwn ? ["output"] : [])],
       told,
-      from: isOwn ? "output" : `head ${head}`,
-      to: "W_O",
+      from: isOwn ? "output" : `${name} ${head}`,
+      to: header.mixer ? "gate, norm and projection" : "W_O",
     },
   );
 }

@@ -2,8 +2,9 @@
 
 import {drawJoined} from "./joined.js";
 import {cut, flow, label, tidy, upright} from "./scene.js";
+import {weightText} from "../data/scale.js";
 import {svg} from "../parts/element.js";
-import {furthest, present, rowOf, share, written} from "./numbers.js";
+import {furthest, present, rowOf, written} from "./numbers.js";
 import {tagOf} from "./row.js";
 
 /** @import {Places} from "./geometry.js"
@@ -22,7 +23,7 @@ export function drawMixture(scene, opened, pair, places) {
   const {values, lane} = places;
   const taken = pair.lanes.filter(({value}) => value !== null);
   // The solid bars fit their lanes, and their sum its place: all by one measure.
-  const furthestTaken = Math.max(1e-9, ...taken.map((one) => factorOf(one) * furthest(present(one.value))));
+  const furthestTaken = Math.max(1e-9, ...taken.map((one) => Math.abs(factorOf(one)) * furthest(present(one.value))));
   const unit = Math.min((lane * 0.46) / furthestTaken, OUTPUT / Math.max(1e-9, furthest(output)));
   const bottom = values.top + lane * pair.lanes.length;
   scene.title("value", "Value", values.x, values.top - 24, {role: "av-v", below: "× weight (solid)"});
@@ -55,17 +56,18 @@ function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit)
     return;
   }
   const factor = factorOf(one);
-  if (!narrow && one.weight >= 0.01) {
+  if (!narrow && one.share >= 0.01) {
     const start = row.x + row.width + 2;
+    const role = one.weight < 0 ? "av-less" : "av-v";
     scene.add(
       `weight-${tag} ${tags}`,
-      flow(`M${tidy(start)} ${tidy(y)}H${tidy(x - 3)}`, "av-v av-ribbon", Math.max(1, Math.min(14, one.weight * 12))),
+      flow(`M${tidy(start)} ${tidy(y)}H${tidy(x - 3)}`, `${role} av-ribbon`, Math.max(1, Math.min(14, one.share * 12))),
     );
   }
   const each = width / one.value.length;
   const room = lane * 0.48;
   const wide = each < 2 ? each : each * 0.8;
-  if (one.weight >= SEEN && one.kind === "key") {
+  if (one.share >= SEEN && one.kind === "key") {
     const pale = Array.from(one.value, (number, at) => {
       const length = Math.max(-room, Math.min(room, number * unit));
       return `M${tidy(x + at * each)} ${tidy(y)}v${tidy(-length)}h${tidy(wide)}v${tidy(length)}z`;
@@ -79,8 +81,13 @@ function drawValue(scene, one, {values: {x, width}, row, lane, narrow}, y, unit)
   /** @type {Said[]} */
   const told =
     one.kind === "others"
-      ? [`${one.name}: values times weights, which sum to `, [share(one.weight), "av-strong"]]
-      : [[share(one.weight), "av-strong"], " \u00d7 ", [`v(${one.name})`, "av-v"], `, ${one.value.length} numbers`];
+      ? [`${one.name}: values times weights, which sum to `, [weightText(one.weight), "av-strong"]]
+      : [
+          [weightText(one.weight), "av-strong"],
+          " \u00d7 ",
+          [`v(${one.name})`, "av-v"],
+          `, ${one.value.length} numbers`,
+        ];
   const box = {x: tidy(x - 2), y: tidy(y - lane / 2), width: tidy(width + 4), height: tidy(lane)};
   const chooses = one.kind === "key" ? {key: one.key} : {};
   scene.hit(box, {
@@ -133,7 +140,9 @@ function outputTold({lanes}, number, at) {
   const parts = lanes.flatMap((one) => (one.value === null ? [] : [{one, part: factorOf(one) * one.value[at]}]));
   const {one, part} = parts.reduce((best, other) => (Math.abs(other.part) > Math.abs(best.part) ? other : best));
   const made =
-    one.kind === "others" ? one.name : `${one.name} ${share(one.weight)} \u00d7 ${written(present(one.value)[at])}`;
+    one.kind === "others"
+      ? one.name
+      : `${one.name} ${weightText(one.weight)} \u00d7 ${written(present(one.value)[at])}`;
   return [
     `output ${at} = \u03a3 weight \u00d7 value = `,
     [written(number, 3), "av-strong"],

@@ -17,10 +17,10 @@ export function move(scene, {lanes}, {values, lane}) {
   for (const [at, one] of lanes.entries()) {
     const tag = tagOf(one);
     const entry = markOf(scene, `entry-${tag}`, "rect.av-middling, rect.av-k, rect.av-hatched");
-    const weight = markOf(scene, `weight-${tag}`, "rect.av-weight, rect.av-less:not(.av-middling)");
+    const weight = markOf(scene, `weight-${tag}`, "rect.av-share");
     if (entry?.matches(".av-hatched")) leaveRow(entry);
     else if (entry && weight) becomeShare(entry, weight);
-    const taken = one.weight > 0.01 ? markOf(scene, `value-${tag}`, "g") : null;
+    const taken = one.share > 0.01 ? markOf(scene, `value-${tag}`, "g") : null;
     if (taken) slide(taken, output - values.top - (at + 0.5) * lane);
   }
   for (const [node, tags] of scene.marks)

@@ -22,6 +22,7 @@ import {readAxis} from "../data/tokens.js";
  * @property {number | null} softcap
  * @property {number | null} sink  one more entry of each row's softmax, whose share is dropped
  * @property {[name: string, label: string][]} steps
+ * @property {PackedMixer} [mixer]  of a layer without a softmax
  * @property {PackedAxis[]} axes
  * @property {{query: number, key: number}} axis
  * @property {string} rest  what the rest of the layer has to be called
@@ -29,6 +30,17 @@ import {readAxis} from "../data/tokens.js";
  * @property {number[]} queries  the rows that are there
  * @property {number[]} keys  the keys whose vectors are there
  * @property {Record<string, [at: Place, rows: number, columns: number]>} arrays */
+
+/** A layer without a softmax: its rule, whose matrices there are, whether later tokens never reach earlier ones, over how
+ * many tokens values were mixed before, what its query and key are called, and the stages of a weight, each with the
+ * sign by which its factor changes the number before.
+ * @typedef {object} PackedMixer
+ * @property {string} kind
+ * @property {"head" | "channel"} per
+ * @property {boolean} causal
+ * @property {number} convolved
+ * @property {[query: string, key: string]} letters
+ * @property {[name: string, label: string, says: string, sign: "" | "\u00d7" | "\u00f7" | "+"][]} stages */
 
 /** One head opened.
  * @typedef {object} Opened
@@ -45,6 +57,7 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} entry  what enters the softmax; of others the least
  * @property {number} most  of others the largest entry
  * @property {number} weight
+ * @property {number} share  its part of the row: its weight, or without a softmax its size over the sum of all sizes
  * @property {ArrayLike<number> | null} value  of others their weighted sum; null for the sink */
 
 /** A pair of positions, with all numbers on its way.
@@ -60,6 +73,8 @@ import {readAxis} from "../data/tokens.js";
  * @property {number} blocked  how many keys the query may not look at
  * @property {Float32Array} row  what enters the softmax, by key
  * @property {Float32Array} weights  by key
+ * @property {ArrayLike<number>} shares  by key
+ * @property {boolean} isSigned  whether weights may be negative, and don't sum to 1
  * @property {Lane[]} lanes */
 
 // The same numbers as in pipeline_payload.py: how many keys have a lane each, and how many where there are more.
@@ -79,7 +94,7 @@ export function readOpened(bytes) {
 }
 
 /** One row of a matrix, or null where there is no such matrix or row.
- * @param {Opened} opened @param {string} name @param {number} row  counted among the rows that are there */
+ * @param {Pick<Opened, "arrays">} opened @param {string} name @param {number} row  counted among the rows that are there */
 export function rowOf({arrays}, name, row) {
   const {numbers, rows, columns} = arrays[name] ?? {rows: 0};
   return numbers && row >= 0 && row < rows ? numbers.subarray(row * columns, (row + 1) * columns) : null;
@@ -96,35 +111,46 @@ export function hasPair({header}, query, key) {
  * @returns {Pair} */
 export function openPair(opened, query, key, count) {
   const row = opened.header.queries.indexOf(query);
-  const [q, masked, weights] = ["query", "masked", "weights"].map((name) => present(rowOf(opened, name, row)));
-  const k = present(rowOf(opened, "key", opened.header.keys.indexOf(key)));
+  const [masked, weights] = ["masked", "weights"].map((name) => present(rowOf(opened, name, row)));
+  // Some layers without a softmax compare no vectors.
+  const q = rowOf(opened, "query", row) ?? new Float32Array(0);
+  const k = rowOf(opened, "key", opened.header.keys.indexOf(key)) ?? q;
+  const isSigned = opened.header.mixer !== undefined;
+  const shares = isSigned ? sharesOf(weights) : weights;
   const terms = Float64Array.from(q, (number, dimension) => number * k[dimension]);
   const order = [...terms.keys()].sort((one, other) => Math.abs(terms[other]) - Math.abs(terms[one]));
   const blocked = masked.reduce((sum, entry) => sum + Number(entry === -Infinity), 0);
   return {
-    ...{query, key, q, k, terms, blocked, weights, row: masked},
+    ...{query, key, q, k, terms, blocked, weights, shares, isSigned, row: masked},
     named: order.slice(0, count),
     weight: weights[key],
     isBlocked: masked[key] === -Infinity,
-    lanes: lanesOf(opened, key, masked, weights),
+    lanes: lanesOf(opened, key, masked, weights, shares),
   };
+}
+
+/** Each weight's size over the sum of all sizes. @param {Float32Array} weights */
+function sharesOf(weights) {
+  const all = weights.reduce((sum, one) => sum + Math.abs(one), 0) || 1;
+  return Float64Array.from(weights, (one) => Math.abs(one) / all);
 }
 
 /** What each key is to the query, in the text's order; of a long text the heaviest, the chosen one, and all others.
  * @param {Opened} opened @param {number} key @param {Float32Array} masked @param {Float32Array} weights
- * @returns {Lane[]} */
-function lanesOf(opened, key, masked, weights) {
+ * @param {ArrayLike<number>} shares @returns {Lane[]} */
+function lanesOf(opened, key, masked, weights, shares) {
   const {header, keys} = opened;
   const shown = header.whole ? lanesAmong(weights, key) : header.keys;
   /** @type {Lane[]} */
   const lanes = shown.map((at) => ({
     ...{kind: "key", key: at, name: keys.names[at], entry: masked[at], most: masked[at], weight: weights[at]},
-    value: rowOf(opened, "value", header.keys.indexOf(at)),
+    ...{share: shares[at], value: rowOf(opened, "value", header.keys.indexOf(at))},
   }));
-  if (shown.length < weights.length) lanes.push(othersOf(opened, new Set(shown), masked, weights));
+  if (shown.length < weights.length) lanes.push(othersOf(opened, new Set(shown), masked, weights, shares));
   if (header.sink !== null) {
     const weight = 1 - weights.reduce((sum, one) => sum + one, 0);
-    lanes.push({kind: "sink", key: -1, name: "sink", entry: header.sink, most: header.sink, weight, value: null});
+    const sink = {entry: header.sink, most: header.sink, weight, share: weight, value: null};
+    lanes.push({kind: "sink", key: -1, name: "sink", ...sink});
   }
   return lanes;
 }
@@ -133,14 +159,15 @@ function lanesOf(opened, key, masked, weights) {
 export function lanesAmong(weights, key) {
   const all = [...weights.keys()];
   if (all.length <= MOST_LANES) return all;
-  const heaviest = all.sort((one, other) => weights[other] - weights[one] || one - other).slice(0, HEAVIEST_LANES);
+  const size = (/** @type {number} */ at) => Math.abs(weights[at]);
+  const heaviest = all.sort((one, other) => size(other) - size(one) || one - other).slice(0, HEAVIEST_LANES);
   return [...new Set([...heaviest, key])].sort((one, other) => one - other);
 }
 
 /** All keys without a lane of their own.
  * @param {Opened} opened @param {Set<number>} shown @param {Float32Array} masked @param {Float32Array} weights
- * @returns {Lane} */
-function othersOf(opened, shown, masked, weights) {
+ * @param {ArrayLike<number>} shares @returns {Lane} */
+function othersOf(opened, shown, masked, weights, shares) {
   const others = [...weights.keys()].filter((at) => !shown.has(at));
   const entries = others.map((at) => masked[at]).filter((entry) => entry !== -Infinity);
   return {
@@ -150,6 +177,7 @@ function othersOf(opened, shown, masked, weights) {
     entry: entries.length ? Math.min(...entries) : -Infinity,
     most: entries.length ? Math.max(...entries) : -Infinity,
     weight: others.reduce((sum, at) => sum + weights[at], 0),
+    share: others.reduce((sum, at) => sum + shares[at], 0),
     value: rowOf(opened, "rest", 0) ?? mixed(opened, others, weights),
   };
 }
@@ -190,8 +218,18 @@ export function signed(number) {
   return text.startsWith("\u2212") ? text : `+${text}`;
 }
 
-/** A weight: three digits, 0 only where it is 0. @param {number} weight */
-export function share(weight) {
-  if (weight === 0) return "0";
-  return weight < 0.0005 ? "<0.001" : weight.toFixed(3);
+/** A number of a stage: without a softmax it may be small, and then has the two digits that count.
+ * @param {{isSigned: boolean}} pair @param {number} number */
+export function stageText({isSigned}, number) {
+  const size = Math.abs(number);
+  if (!isSigned || size >= 0.095 || size === 0 || !Number.isFinite(number)) return written(number);
+  return (
+    (number < 0 ? "\u2212" : "") + (size < 0.001 ? size.toExponential(1).replace("-", "\u2212") : size.toPrecision(2))
+  );
+}
+
+/** Which step's matrix a title opens; none where the head doesn't have it.
+ * @param {Pick<PipelineHeader, "steps">} header @param {string} name */
+export function stepNamed({steps}, name) {
+  return steps.some(([one]) => one === name) ? name : "";
 }

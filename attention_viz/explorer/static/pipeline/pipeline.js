@@ -11,7 +11,7 @@ import {placesFor} from "./geometry.js";
 import {claimOf, writeWords} from "./words.js";
 import {markOf, move} from "./motion.js";
 import {attendOpening, hearDrawer, openDrawer} from "./opening.js";
-import {drawRest, readRest} from "./rest.js";
+import {drawRest, readRest, restHeight} from "./rest.js";
 import {saidNodes, tellWay} from "./reading.js";
 import {drawRow} from "./row.js";
 import {drawSum, sumTerms} from "./sum.js";
@@ -127,7 +127,8 @@ function restOf(pipeline, {header}) {
 function paint(pipeline, opened, pair, width) {
   const {stage} = pipeline;
   const steps = heightsOf(chainOf(opened, pair));
-  const counts = {lanes: pair.lanes.length, terms: sumTerms(pair).length, steps};
+  const rest = restOf(pipeline, opened);
+  const counts = {lanes: pair.lanes.length, terms: sumTerms(pair).length, steps, rest: restHeight(rest)};
   const places = placesFor(width, window.innerHeight, opened.header, counts);
   const reached = focused(stage);
   const before = reached && stage.contains(reached) ? reached.getAttribute("aria-label") : null;
@@ -145,11 +146,11 @@ function paint(pipeline, opened, pair, width) {
   pipeline.scene = null;
   stage.replaceChildren(svg("defs", {}, hatch));
   const scene = createScene(stage);
-  const product = drawFactors(scene, opened, pair, places);
+  const product = drawFactors(scene, opened, pair, places, rest);
   const score = drawSum(scene, opened, pair, places, product);
   drawRow(scene, opened, pair, places, score);
   drawMixture(scene, opened, pair, places);
-  drawRest(scene, opened, pair, places, restOf(pipeline, opened));
+  drawRest(scene, opened, pair, places, rest);
   if (places.narrow) drawDescent(scene, places);
   finish(scene, opened.header.steps);
   Object.assign(pipeline, {scene, pair, places, told: null});

@@ -1,6 +1,6 @@
 // The line of arithmetic below the pipeline.
 
-import {chainOf} from "./chain.js";
+import {chainOf, stagesTold} from "./chain.js";
 import {element} from "../parts/element.js";
 import {written} from "./numbers.js";
 import {weightText} from "../data/scale.js";
@@ -13,7 +13,16 @@ import {weightText} from "../data/scale.js";
 export function tellWay({opened, pair, reading}) {
   if (!opened || !pair) return;
   /** @type {Said[]} */
-  const parts = [["q", "av-q"], " \u00b7 ", ["k", "av-k"]];
+  const [query, key] = opened.header.mixer?.letters ?? ["q", "k"];
+  /** @type {Said[]} */
+  const parts = pair.terms.length || !pair.isSigned ? [[query, "av-q"], " \u00b7 ", [key, "av-k"]] : [];
+  if (pair.isSigned) {
+    const way = stagesTold(opened, pair, pair.key);
+    const last = [" \u2192 weight ", [weightText(pair.weight), "av-strong"], " \u2192 \u00d7 ", ["v", "av-v"]];
+    const made = /** @type {Said[]} */ ([...parts, `${parts.length ? " = " : ""}${way}`, ...last]);
+    reading.replaceChildren(element("p", {}, ...saidNodes(made)));
+    return;
+  }
   for (const {name, how, value, skipped, parts: of = []} of chainOf(opened, pair)) {
     if (skipped) continue;
     const biased = of.length === 1 ? how : `${how.split(" ")[0]} ${of.length > 1 ? "bias" : "by position"}`;

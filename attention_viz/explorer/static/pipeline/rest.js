@@ -40,6 +40,15 @@ export function readRest(bytes) {
   return {header: payload.header, arrays: Object.fromEntries(arrays)};
 }
 
+/** How high the column is on a narrow screen. @param {Rest | null} rest  null while it is awaited */
+export function restHeight(rest) {
+  if (!rest || rest.header.note) return rest ? 90 : 360;
+  const {strips, end} = rest.header;
+  const blocks = strips.filter(([, kind]) => MLPS.has(kind)).length;
+  const ends = {"next words": 130, words: 114, sentence: 84, token: 84, none: 40};
+  return strips.length * STRIP_LINE + blocks * BLOCK_LINE + 44 + ends[end.kind];
+}
+
 /** A row of an array. @param {Rest} rest @param {string} name @param {number} row */
 function restRow({arrays}, name, row) {
   const {numbers, columns} = arrays[name];
@@ -78,7 +87,7 @@ function drawStream(scene, rest, row, {rest: {x, top, width}, joined, narrow}) {
     }
     const adds = at > 0 && kind !== "sum" && kind !== "normed";
     const sign = adds ? "+ " : kind === "sum" ? "= " : "";
-    const own = kind === "attention";
+    const own = kind === "attention" || kind === "mixer";
     const box = {x, y: tidy(y + 15), width, height: REST_STRIP};
     const size = written(restRow(rest, "lengths", row)[at], 2);
     const role = own ? "av-v" : "";
@@ -120,9 +129,11 @@ function restHit(rest, row, at) {
   }
   const told = /** @type {Said[]} */ ([`${name}: ${width} numbers, length `, [length, "av-strong"]]);
   if (kind === "normed") return {...hit, tags: [`rest-${at - 1}`, `rest-${at}`], told, from: "sum", to: next};
-  const own = kind === "attention" ? ["joined", "heads"] : MLPS.has(kind) ? ["mlp"] : [];
+  const ofHeads = kind === "attention" || kind === "mixer";
+  const own = ofHeads ? ["joined", "heads"] : MLPS.has(kind) ? ["mlp"] : [];
   const from = at === 0 ? "earlier layers" : kind === "attention" ? "all heads" : kind;
-  return {...hit, tags: [...hit.tags, ...own], told, from, to: at === 0 ? "attention, sum" : "sum"};
+  const mixing = strips.some(([, one]) => one === "mixer") ? "mixer" : "attention";
+  return {...hit, tags: [...hit.tags, ...own], told, from, to: at === 0 ? `${mixing}, sum` : "sum"};
 }
 
 /** A sum at the dimension with the largest addition. @param {Float32Array} most @param {number} number
@@ -194,7 +205,7 @@ function drawWords(scene, words, {x, y, width}) {
     const middle = y + (at + 0.5) * BAR_LINE;
     const tags = `rest end end-${at}`;
     const number = weightText(share);
-    const inside = share * (width - wide) > 40;
+    const inside = share * (width - wide) > 30;
     const end = inside ? x + wide + share * (width - wide) - 4 : x + wide + share * (width - wide) + 4;
     scene.add(
       tags,

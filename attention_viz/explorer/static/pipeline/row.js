@@ -2,9 +2,9 @@
 
 import {bar, cut, flow, label, tidy, widthOf} from "./scene.js";
 import {svg} from "../parts/element.js";
-import {written} from "./numbers.js";
+import {stageText, written} from "./numbers.js";
 import {weightText} from "../data/scale.js";
-import {entryTold, exponentials, weightTold} from "./told.js";
+import {entryTold, exponentials, rowSum, weightTold} from "./told.js";
 
 /** @import {Places} from "./geometry.js"
  * @import {Lane, Opened, Pair} from "./numbers.js"
@@ -13,6 +13,7 @@ import {entryTold, exponentials, weightTold} from "./told.js";
 // What the title of the weights and its button take.
 const TITLE = 86;
 
+/** @typedef {{zero: number, unit: number}} BarScale */
 /** @typedef {{words: number, scores: number, soft: number, weights: number, wide: number, full: number, room: number}} RowSpans */
 
 const GAP = 34;
@@ -26,45 +27,74 @@ const ENTRY_FONT = "650 11.5px system-ui, sans-serif";
 export function drawRow(scene, opened, pair, places, score) {
   const {row, lane} = places;
   const {lanes} = pair;
-  const spans = spansOf(places, lanes);
+  const spans = spansOf(places, pair);
   const height = lane * lanes.length;
   scene.title("", "The row", spans.scores, row.top - 24, {below: rowWords(opened)});
-  const total = opened.header.sink === null ? "sum 1" : "sum 1 with the sink";
+  const total = pair.isSigned ? rowSum(pair) : opened.header.sink === null ? "sum 1" : "sum 1 with the sink";
   scene.title("weights", "Weights", spans.weights, row.top - 24, {
-    below: pair.weights.some((one) => one > 0) ? total : "nothing allowed: all 0",
+    below: pair.weights.some((one) => one !== 0) ? total : "nothing allowed: all 0",
   });
-  drawSoftmax(scene, pair, row.top, height, spans);
+  if (pair.isSigned) drawMemory(scene, opened, row.top, height, spans);
+  else drawSoftmax(scene, pair, row.top, height, spans);
   if (!places.narrow) drawArrival(scene, pair, places, score);
-  const scale = scaleOf(lanes, spans);
-  scene.add("", svg("path", {d: `M${tidy(scale.zero)} ${row.top}v${tidy(height)}`, class: "av-axis"}));
-  for (const [at, one] of lanes.entries())
-    drawLane(scene, opened, pair, one, {y: row.top + (at + 0.5) * lane, lane, x: row.x, spans, scale});
+  const entries = lanes.flatMap(({kind, entry}) => (kind === "others" || !Number.isFinite(entry) ? [] : [entry]));
+  const scale = scaleOf(pair, entries, spans.scores, spans.full);
+  const weights = pair.isSigned ? lanes.map(({weight}) => weight) : [0];
+  const shares = scaleOf(pair, weights, spans.weights, spans.room);
+  for (const {zero} of pair.isSigned ? [scale, shares] : [scale])
+    scene.add("", svg("path", {d: `M${tidy(zero)} ${row.top}v${tidy(height)}`, class: "av-axis"}));
+  for (const [at, one] of lanes.entries()) {
+    const place = {y: row.top + (at + 0.5) * lane, lane, x: row.x, spans, scale, shares};
+    drawLane(scene, opened, pair, one, place);
+  }
 }
 
 /** @param {Opened} opened */
 function rowWords({header}) {
+  if (header.mixer) return header.mixer.stages[0][1].toLowerCase();
   const names = header.steps.map(([name]) => name);
   const changed = names.includes("biased") ? "biased" : names.includes("softcapped") ? "soft-capped" : "scaled";
   return header.scale === 1 && changed === "scaled" ? "scores" : changed;
 }
 
-/** @param {Places} places @param {Lane[]} lanes @returns {RowSpans} */
-function spansOf({row: {x, width}}, lanes) {
+/** @param {Places} places @param {Pair} pair @returns {RowSpans} */
+function spansOf({row: {x, width}}, {lanes, isSigned}) {
   const longest = Math.max(...lanes.map(({name}) => Math.min(12, [...name].length)));
   const wide = Math.max(40, longest * SIGN + 20);
   const scores = x + wide + 6;
   const half = width - wide - GAP - 10;
-  const full = Math.max(half * 0.4, Math.min(half * 0.52, half - TITLE));
+  // Weights with a sign have a column of numbers, too.
+  const full = isSigned ? half * 0.42 : Math.max(half * 0.4, Math.min(half * 0.52, half - TITLE));
   return {words: x, scores, soft: scores + full + GAP / 2, weights: scores + full + GAP, wide, full, room: half - full};
 }
 
-/** @param {Lane[]} lanes @param {RowSpans} spans */
-function scaleOf(lanes, {scores, full}) {
-  const ends = lanes.flatMap(({kind, entry}) => (kind === "others" || !Number.isFinite(entry) ? [] : [entry]));
+/** Where 0 is, and how long 1 is, of bars with a column of numbers at their right.
+ * @param {Pair} pair @param {number[]} ends @param {number} x @param {number} width @returns {BarScale} */
+function scaleOf(pair, ends, x, width) {
   const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
-  const numbers = Math.max(0, ...ends.map((end) => widthOf(written(end), ENTRY_FONT)));
-  const unit = Math.max(12, full - numbers - 6) / (high - low || 1);
-  return {zero: scores - low * unit, unit};
+  const numbers = Math.max(0, ...ends.map((end) => widthOf(stageText(pair, end), ENTRY_FONT)));
+  const unit = Math.max(12, width - numbers - 6) / (high - low || 1);
+  return {zero: x - low * unit, unit};
+}
+
+/** What the layer's memory does between what is read and the weights.
+ * @param {Scene} scene @param {Opened} opened @param {number} top @param {number} height @param {RowSpans} spans */
+function drawMemory(scene, opened, top, height, {soft}) {
+  const stages = opened.header.mixer?.stages.slice(1) ?? [];
+  const names = stages.map(([, name]) => name.toLowerCase());
+  const box = {x: tidy(soft - 9), y: top, width: 18, height: tidy(height)};
+  const turned = `translate(${tidy(soft + 4.5)} ${tidy(top + height / 2)}) rotate(-90)`;
+  const fits = [names.join(", "), "memory", ""].find((one) => widthOf(one, ENTRY_FONT) < height - 12);
+  const words = svg("text", {y: 0, class: "av-below", transform: turned, "text-anchor": "middle"}, fits ?? "");
+  scene.add("softmax", svg("rect", {...box, rx: 9, class: "av-pill"}), words);
+  const told = names.length ? `from ${rowWords(opened)} to weight: ${names.join(", ")}` : "the weights themselves";
+  scene.hit(box, {
+    group: "softmax",
+    tags: ["softmax", "entry", "weight"],
+    told: [told],
+    from: "each key alone",
+    to: "weights",
+  });
 }
 
 /** @param {Scene} scene @param {Pair} pair @param {number} top @param {number} height @param {RowSpans} spans */
@@ -98,14 +128,14 @@ function drawArrival(scene, pair, {row, lane}, score) {
     : `M${tidy(start)} ${tidy(low)}`;
   const path = `${down}H${tidy(middle - bend)}Q${tidy(middle)} ${tidy(low)} ${tidy(middle)} ${tidy(low + way * bend)}V${tidy(target - way * bend)}Q${tidy(middle)} ${tidy(target)} ${tidy(middle + bend)} ${tidy(target)}H${tidy(end - 6)}`;
   scene.add(
-    `chain-allowed chain-scaled entry-${pair.key}`,
+    `chain-allowed chain-scaled chain-last entry-${pair.key}`,
     flow(path, "av-more", 3.5, {x: end, y: target, towards: "right"}),
   );
 }
 
 /** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Lane} one
- * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: {zero: number, unit: number}}} place */
-function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale}) {
+ * @param {{y: number, lane: number, x: number, spans: RowSpans, scale: BarScale, shares: BarScale}} place */
+function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale, shares}) {
   const isChosen = one.kind === "key" && one.key === pair.key;
   const tag = tagOf(one);
   const box = {x: x - 2, y: tidy(y - lane / 2 + 0.5), height: tidy(lane - 1)};
@@ -113,27 +143,35 @@ function drawLane(scene, opened, pair, one, {y, lane, x, spans, scale}) {
   const chooses = one.kind === "key" ? {key: one.key} : {};
   const entry = {
     group: "row",
-    tags: [`entry-${tag}`, `weight-${tag}`, ...(isChosen ? ["chain-allowed", "chain-scaled"] : [])],
+    tags: [`entry-${tag}`, `weight-${tag}`, ...(isChosen ? ["chain-allowed", "chain-scaled", "chain-last"] : [])],
   };
   scene.hit(
     {...box, width: spans.scores + spans.full - x + 4},
-    {...entry, ...chooses, told: entryTold(opened, pair, one), from: "q \u00b7 k", to: "softmax"},
+    {...entry, ...chooses, told: entryTold(opened, pair, one), ...between(opened)},
     one.kind === "key" ? "av-lane" : "",
   );
   drawWord(scene, one, isChosen, {x, y, lane, wide: spans.wide});
-  drawEntry(scene, one, isChosen, {y, lane, spans, scale});
-  drawWeight(scene, one, isChosen, {y, lane, spans});
+  drawEntry(scene, pair, one, isChosen, {y, lane, spans, scale});
+  if (pair.isSigned) drawSigned(scene, one, isChosen, {y, lane, spans, shares});
+  else drawWeight(scene, one, isChosen, {y, lane, spans});
   const weight = {group: "weights", tags: ["softmax", "entry", `weight-${tag}`, `value-${tag}`]};
   scene.hit(
     {...box, x: spans.weights - 4, width: spans.room + 12},
     {
       ...weight,
       ...chooses,
-      told: weightTold(pair, one),
-      from: "the whole row",
+      told: weightTold(opened, pair, one),
+      from: pair.isSigned ? "this key alone" : "the whole row",
       to: one.kind === "sink" ? "nothing" : "value",
     },
   );
+}
+
+/** Where a row's entries come from, and where they go. @param {Opened} opened */
+function between({header: {mixer}}) {
+  if (!mixer) return {from: "q \u00b7 k", to: "softmax"};
+  const [query, key] = mixer.letters;
+  return {from: mixer.stages[0][0] === "read" ? `${query} \u00b7 ${key}` : mixer.kind, to: "weight"};
 }
 
 /** @param {Lane} one */
@@ -157,9 +195,9 @@ function drawWord(scene, one, isChosen, {x, y, lane, wide}) {
   scene.add(tags, label(x + wide - 8, y + 4.5, `${role} ${small} av-lane-word`, cut(one.name, 12), "end"));
 }
 
-/** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
- * @param {{y: number, lane: number, spans: RowSpans, scale: {zero: number, unit: number}}} place */
-function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) {
+/** @param {Scene} scene @param {Pair} pair @param {Lane} one @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans, scale: BarScale}} place */
+function drawEntry(scene, pair, one, isChosen, {y, lane, spans, scale: {zero, unit}}) {
   const tags = `entry entry-${tagOf(one)}`;
   const thick = Math.min(20, lane * 0.62);
   if (one.entry === -Infinity) {
@@ -177,7 +215,23 @@ function drawEntry(scene, one, isChosen, {y, lane, spans, scale: {zero, unit}}) 
   scene.add(tags, bar(zero, y - thick / 2, low, thick, `av-solid ${isChosen ? "av-k" : "av-less av-middling"}`));
   // Numbers stand in a column of their own, so that none crosses a bar or the axis.
   const kind = `av-small ${isChosen ? "av-strong" : ""}`;
-  scene.add(tags, label(spans.scores + spans.full, y + 4, kind, written(one.entry), "end"));
+  scene.add(tags, label(spans.scores + spans.full, y + 4, kind, stageText(pair, one.entry), "end"));
+}
+
+/** A weight with a sign: its bar goes left of 0 where the value is taken away.
+ * @param {Scene} scene @param {Lane} one @param {boolean} isChosen
+ * @param {{y: number, lane: number, spans: RowSpans, shares: BarScale}} place */
+function drawSigned(scene, one, isChosen, {y, lane, spans, shares: {zero, unit}}) {
+  const tags = `weight weight-${tagOf(one)}`;
+  const thick = Math.min(20, lane * 0.62);
+  const role = `${one.weight < 0 ? "av-less" : "av-weight"} ${isChosen ? "" : "av-middling"}`;
+  const kind = `${lane < 18 ? "av-small" : "av-weighed"} ${isChosen ? "av-strong" : ""}`;
+  const blocked = one.entry === -Infinity;
+  scene.add(
+    tags,
+    blocked ? null : bar(zero, y - thick / 2, one.weight * unit, thick, `av-solid av-share ${role}`),
+    label(spans.weights + spans.room, y + 4.5, kind, blocked ? "0" : weightText(one.weight), "end"),
+  );
 }
 
 /** @param {Scene} scene @param {Lane} one @param {boolean} isChosen
@@ -197,7 +251,7 @@ function drawWeight(scene, one, isChosen, {y, lane, spans}) {
         y - thick / 2,
         length,
         thick,
-        `av-solid ${one.kind === "sink" ? "av-less" : "av-weight"} ${isChosen ? "" : "av-middling"}`,
+        `av-solid av-share ${one.kind === "sink" ? "av-less" : "av-weight"} ${isChosen ? "" : "av-middling"}`,
       ),
     );
   const kind = `${lane < 18 ? "av-small" : "av-weighed"} ${isChosen ? "av-strong" : ""} ${inside && isChosen ? "av-on-weight" : ""} ${blocked ? "av-muted" : ""}`;

@@ -2,14 +2,18 @@
 
 import {chainOf, heightsOf, stepTold} from "./chain.js";
 import {termTold} from "./factors.js";
-import {bar, flow, label, tidy} from "./scene.js";
+import {bar, flow, label, tidy, widthOf} from "./scene.js";
 import {svg} from "../parts/element.js";
-import {signed, written} from "./numbers.js";
+import {signed, stageText, stepNamed} from "./numbers.js";
 
 /** @import {Places} from "./geometry.js"
  * @import {ChainStep} from "./chain.js"
- * @import {Opened, Pair} from "./numbers.js"
+ * @import {Opened, Pair, PipelineHeader} from "./numbers.js"
  * @import {Hit, Said, Scene} from "./scene.js" */
+
+const [HOW_FONT, TITLE_FONT, BIG_FONT] = ["12.5px", "650 13.5px", "650 22px"].map(
+  (font) => `${font} system-ui, sans-serif`,
+);
 
 /** A named term, or all others of one sign: `many` says how many it stands for.
  * @typedef {{dimension: number | null, value: number, before: number, many: number}} SumTerm */
@@ -22,9 +26,13 @@ export function drawSum(scene, opened, pair, places, product) {
   const {sum: column, term} = places;
   const chain = chainOf(opened, pair);
   const terms = sumTerms(pair);
-  scene.title("scores", "Scores", column.x, column.top - 24, {below: "q · k, largest first"});
+  const {mixer} = opened.header;
+  const [query, key] = mixer?.letters ?? ["q", "k"];
+  const [first, name] = mixer ? [chain[0].name, chain[0].label] : ["scores", "Scores"];
+  const below = terms.length ? `${query} · ${key}, largest first` : "";
+  scene.title(stepNamed(opened.header, first), name, column.x, column.top - 24, {below});
   drawTerms(scene, pair, places, terms, product);
-  return drawChain(scene, opened, places, chain, column.top + 6 + terms.length * term + 28);
+  return drawChain(scene, opened, pair, places, chain, column.top + 6 + terms.length * term + 28);
 }
 
 /** The terms that are named, all others that add, and all that take away. @param {Pair} pair @returns {SumTerm[]} */
@@ -98,12 +106,12 @@ function drawTerms(scene, pair, {sum: {x, width, top}, narrow, term: step}, term
   }
 }
 
-/** @param {Scene} scene @param {Opened} opened @param {Places} places @param {ChainStep[]} chain
+/** @param {Scene} scene @param {Opened} opened @param {Pair} pair @param {Places} places @param {ChainStep[]} chain
  * @param {number} start */
-function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
+function drawChain(scene, {header}, pair, {sum: {x, width}}, chain, start) {
   const heights = heightsOf(chain);
   const right = x + width;
-  scene.add("", svg("path", {d: `M${x} ${tidy(start - 24)}H${tidy(right)}`, class: "av-rule"}));
+  if (pair.terms.length) scene.add("", svg("path", {d: `M${x} ${tidy(start - 24)}H${tidy(right)}`, class: "av-rule"}));
   let [y, last] = [start, start];
   const tagged = chain.map(({name}) => `chain-${name}`).join(" ");
   for (const [at, step] of chain.entries()) {
@@ -123,32 +131,34 @@ function drawChain(scene, {header}, {sum: {x, width}}, chain, start) {
     const tag = `chain-${step.name}`;
     if (first) scene.add(tag, label(x, y + 4, "av-below", step.how));
     else {
-      scene.title(step.name, step.label, x, y, {});
+      scene.title(stepNamed(header, step.name), step.label, x, y, {});
       scene.add(tag, label(x, y + 18, "av-below", step.how));
     }
-    if (!skipped)
-      scene.add(
-        tag,
-        label(right, y + 5, `av-big ${step.value === -Infinity ? "av-muted" : ""}`, written(step.value), "end"),
-      );
+    if (!skipped) {
+      const text = stageText(pair, step.value);
+      // Beside the title and the button of its matrix.
+      const beside = first ? widthOf(step.how, HOW_FONT) : widthOf(step.label, TITLE_FONT) + 24;
+      const size = beside + 8 + widthOf(text, BIG_FONT) > width ? "av-middle" : "av-big";
+      scene.add(tag, label(right, y + 5, `${size} ${step.value === -Infinity ? "av-muted" : ""}`, text, "end"));
+    }
     const box = skipped
       ? {x, y: y + 5, width, height: 18}
       : {x: x + width * 0.42, y: y - 20, width: width * 0.6, height: 42};
-    scene.hit(box, chainHit(header, chain, at));
+    scene.hit(box, chainHit(header, pair, chain, at));
     if (!skipped) last = y;
   }
   return {x: right, y: last, turned: chain[chain.length - 1].skipped};
 }
 
-/** @param {{softcap: number | null}} header @param {ChainStep[]} chain @param {number} at @returns {Hit} */
-function chainHit(header, chain, at) {
+/** @param {PipelineHeader} header @param {Pair} pair @param {ChainStep[]} chain @param {number} at @returns {Hit} */
+function chainHit(header, pair, chain, at) {
   const step = chain[at];
   const [before, after] = [chain[at - 1], chain[at + 1]];
   const tags = [`chain-${step.name}`, ...(before ? [`chain-${before.name}`] : ["sum", "ribbons", "product"])];
   /** @type {Said[]} */
   const told =
     at === 0
-      ? ["the terms' sum = ", [written(step.value), "av-strong"]]
+      ? [pair.terms.length ? `the terms' ${step.how} = ` : `${step.how}: `, [stageText(pair, step.value), "av-strong"]]
       : step.skipped
         ? [step.how]
         : [stepTold(step, header)];
@@ -157,6 +167,6 @@ function chainHit(header, chain, at) {
     tags,
     told,
     from: before?.label.toLowerCase() ?? "q \u00d7 k",
-    to: after?.label.toLowerCase() ?? "softmax",
+    to: after?.label.toLowerCase() ?? (header.mixer ? "weight" : "softmax"),
   };
 }

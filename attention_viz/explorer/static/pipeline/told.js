@@ -1,7 +1,9 @@
 // What the lanes of the row say when pointed at: how an entry and a weight come about.
 
-import {reasonOf} from "./chain.js";
-import {share, written} from "./numbers.js";
+import {reasonOf, stagesTold} from "./chain.js";
+import {stageText, written} from "./numbers.js";
+import {partOfSize} from "../data/mixing.js";
+import {weightText} from "../data/scale.js";
 
 /** @import {Lane, Opened, Pair} from "./numbers.js"
  * @import {Said} from "./scene.js" */
@@ -25,6 +27,10 @@ export function exponentials(lanes) {
 export function entryTold(opened, pair, one) {
   if (one.kind === "sink")
     return ["sink: one extra, learned entry, ", [written(one.entry), "av-strong"], "; its share goes to no token"];
+  if (one.kind === "key" && pair.isSigned && one.entry !== -Infinity) {
+    const [, name] = opened.header.mixer?.stages[0] ?? ["", ""];
+    return [[one.name, "av-k"], `: ${name.toLowerCase()} `, [stageText(pair, one.entry), "av-strong"]];
+  }
   if (one.kind === "others")
     return [`${one.name}: entries from `, [written(one.entry), "av-strong"], " to ", [written(one.most), "av-strong"]];
   if (one.entry === -Infinity)
@@ -36,14 +42,26 @@ export function entryTold(opened, pair, one) {
   return [[one.name, "av-k"], ": enters the softmax as ", [written(one.entry), "av-strong"]];
 }
 
-/** @param {Pair} pair @param {Lane} one @returns {Said[]} */
-export function weightTold({lanes}, one) {
+/** What the weights of a row without a softmax sum to, and their sizes. @param {Pair} pair */
+export function rowSum({weights}) {
+  const [sum, size] = weights.reduce(([all, sizes], one) => [all + one, sizes + Math.abs(one)], [0, 0]);
+  return `\u03a3 ${weightText(sum)}, \u03a3|\u00b7| ${weightText(size)}`;
+}
+
+/** @param {Opened} opened @param {Pair} pair @param {Lane} one @returns {Said[]} */
+export function weightTold(opened, pair, one) {
   if (one.entry === -Infinity) return [`${one.name}: blocked, so its weight is `, ["0", "av-strong"]];
-  if (one.kind === "others") return [`${one.name} together: `, [share(one.weight), "av-strong"]];
+  if (pair.isSigned) {
+    const made = one.kind === "key" ? stagesTold(opened, pair, one.key) : "together";
+    const part = `, ${partOfSize(one.share)}`;
+    return [`${one.name}: ${made}: weight `, [weightText(one.weight), "av-strong"], part];
+  }
+  if (one.kind === "others") return [`${one.name} together: `, [weightText(one.weight), "av-strong"]];
+  const {lanes} = pair;
   const {largest, sum} = exponentials(lanes);
   const power = Math.exp(one.entry - largest);
   return [
     `e^(${written(one.entry)} \u2212 ${written(largest)}) \u00f7 \u03a3 = ${written(power, 3)} \u00f7 ${written(sum, 3)} = `,
-    [share(one.weight), "av-strong"],
+    [weightText(one.weight), "av-strong"],
   ];
 }

@@ -2,10 +2,10 @@
 
 import {element, focusOne, focused, placeByKey, svg} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
-import {subscript} from "../data/tokens.js";
+import {MARKS} from "../data/spelling.js";
 import {tidy} from "./scene.js";
 
-/** @import {Opened, Pair} from "./numbers.js"
+/** @import {Opened, PackedMixer, Pair} from "./numbers.js"
  * @import {Axis} from "../data/tokens.js" */
 
 // Of a very long text so many words stand on each side of the chosen one.
@@ -18,11 +18,23 @@ const FAR = 80;
 /** The words that are folded, from the first to the last. @typedef {[from: number, to: number]} Fold */
 
 /** What the pair says, in a sentence. @param {Opened} opened @param {Pair} pair @returns {(Node | string)[]} */
-export function claimOf({queries, keys}, {query, key, weight, isBlocked}) {
+export function claimOf({header, queries, keys}, {query, key, weight, isBlocked}) {
   const [from, to] = [wordAt(queries, query, "av-query"), wordAt(keys, key, "av-keys")];
+  const looks = weight < 0 ? "av-claim-number av-taken" : "av-claim-number";
+  const number = element("span", {class: looks}, weightText(Math.abs(weight)));
+  if (header.mixer) return mixedClaim(header.mixer, [from, to], number, query === key, {weight, isBlocked});
   if (isBlocked) return [from, " may not look at ", to, "."];
-  const number = element("span", {class: "av-claim-number"}, weightText(weight));
   return [from, " takes ", number, " of its weighted average from ", to, "."];
+}
+
+/** The same without a softmax, as Explore says it. @param {PackedMixer} mixer
+ * @param {[from: HTMLElement, to: HTMLElement]} words @param {HTMLElement} number @param {boolean} isOwn
+ * @param {Pick<Pair, "weight" | "isBlocked">} pair @returns {(Node | string)[]} */
+function mixedClaim({kind}, [from, to], number, isOwn, {weight, isBlocked}) {
+  const rule = element("small", {class: "av-claim-rule"}, `${kind}, no softmax`);
+  if (isBlocked) return ["Nothing of ", to, " can arrive at ", from, ". ", rule];
+  if (weight < 0) return [from, " has ", number, " of ", to, " taken away. ", rule];
+  return [to, " carries ", number, " to ", isOwn ? "itself" : from, ". ", rule];
 }
 
 /** A word in its role's colour, told apart from its repeats. @param {Axis} axis @param {number} at @param {string} role */
@@ -133,7 +145,7 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
     .filter((at) => !fold || at < fold[0] || at > fold[1])
     .map((at) => {
       const blocked = pair?.row[at] === -Infinity;
-      const {mark, text} = axis.spellings[at];
+      const {mark} = axis.spellings[at];
       const spoken = `${side} ${axis.spoken[at]}${blocked ? ", blocked" : ""}`;
       const looks = {
         class: `${blocked ? "av-off" : ""} ${axis.dimmed[at] ? "av-added" : ""}`,
@@ -143,8 +155,8 @@ function wordRow(side, axis, chosen, pair, fold, choose) {
       const node = element(
         "button",
         {type: "button", ...looks, "data-at": at, "data-word": `${side}-${at}`, tabindex: at === chosen ? 0 : -1},
-        mark ? element("s", {}, mark) : null,
-        text + (axis.occurrences[at] ? subscript(axis.occurrences[at]) : ""),
+        mark === MARKS.space ? element("s", {}, mark) : null,
+        element("bdi", {}, axis.names[at]),
       );
       node.setAttribute("aria-pressed", String(at === chosen));
       node.onclick = () => choose(at);
@@ -178,7 +190,7 @@ function walk(event, buttons) {
 }
 
 /** @param {SVGElement} lines @param {HTMLElement} above @param {HTMLElement} under @param {Pair} pair */
-function drawBetween(lines, above, under, {query, key, weights, row}) {
+function drawBetween(lines, above, under, {query, key, weights, shares, row}) {
   lines.replaceChildren();
   lines.setAttribute("width", String(Math.max(above.scrollWidth, under.scrollWidth)));
   const from = /** @type {HTMLElement | null} */ (above.querySelector(`[data-at="${query}"]`));
@@ -186,10 +198,10 @@ function drawBetween(lines, above, under, {query, key, weights, row}) {
   const start = tidy(middleOf(from));
   for (const node of /** @type {NodeListOf<HTMLElement>} */ (under.querySelectorAll("[data-at]"))) {
     const at = Number(node.dataset["at"]);
-    if (row[at] === -Infinity || (weights[at] < 0.01 && at !== key && weights.length > 60)) continue;
+    if (row[at] === -Infinity || (shares[at] < 0.01 && at !== key && weights.length > 60)) continue;
     const end = tidy(middleOf(node));
-    const width = tidy(Math.max(0.5, weights[at] * 9));
-    const kind = at === key ? "av-link av-told" : "av-link";
+    const width = tidy(Math.max(0.5, shares[at] * 9));
+    const kind = `av-link ${at === key ? "av-told" : ""} ${weights[at] < 0 ? "av-less" : ""}`;
     lines.append(svg("path", {d: `M${start} 1C${start} 16 ${end} 14 ${end} 29`, class: kind, "stroke-width": width}));
   }
 }

@@ -79,9 +79,12 @@ export function walkPatches(view, patches, event) {
   const step = arrowStep(event.key);
   if (!step) return;
   event.preventDefault();
-  const [toRow, toColumn] = [row + step[0], column + step[1]];
-  if (toRow >= 0 && toRow < down && toColumn >= 0 && toColumn < across)
-    view.point(pointing(positions[toRow * across + toColumn], joint));
+  let [toRow, toColumn] = [row + step[0], column + step[1]];
+  const isInside = () => toRow >= 0 && toRow < down && toColumn >= 0 && toColumn < across;
+  // Between two frames there is a gap.
+  while (isInside() && positions[toRow * across + toColumn] < 0)
+    [toRow, toColumn] = [toRow + step[0], toColumn + step[1]];
+  if (isInside()) view.point(pointing(positions[toRow * across + toColumn], joint));
 }
 
 /** What the explorer's sentence says of a picture.

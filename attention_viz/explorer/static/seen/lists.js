@@ -65,8 +65,7 @@ export function createPictureLists(view, patches) {
  * @param {number} whole  what the row sums to: hundreds of weights that are each rounded don't add up to it
  * @returns {Line[]} */
 function parts({now}, {line, regions, chosen}, patches, whole) {
-  const even = (/** @type {Region[]} */ some) =>
-    some.reduce((sum, one) => sum + one.patches.length, 0) / patches.positions.length;
+  const even = (/** @type {Region[]} */ some) => some.reduce((sum, one) => sum + one.patches.length, 0) / patches.count;
   const share = regions.reduce((sum, one) => sum + one.share, 0);
   const rest = patches.others.reduce((left, position) => left - line[position], whole - share);
   const many = regions.length > MOST_PARTS;

@@ -6,7 +6,7 @@ import {lookedAt} from "./chosen.js";
 import {tellPatch} from "./telling.js";
 
 /** @import {StageView} from "./chosen.js"
- * @import {Patches} from "./patches.js" */
+ * @import {Direction, Patches, Region} from "./patches.js" */
 
 // The part of the picture beside an edge that a label needs.
 const AT_EDGE = 0.09;
@@ -17,12 +17,21 @@ export function placeMarks(view, place, patches) {
   const {head, stream} = view.now;
   const {position: chosen, direction} = lookedAt(view, patches);
   const looks = direction === "from" || !patches.joint;
-  const marks = looks ? blockedOf(view, patches, chosen) : [];
-  const number = patches.numbers[chosen];
   const regions = head === null || !looks ? [] : tellPatch(head, chosen, direction, patches, stream.keys).regions;
-  for (const {patches: all, share} of regions) marks.push(markOf(all, patches, "av-region-mark", weightText(share)));
-  if (number >= 0) marks.push(markOf([number], patches, direction === "to" ? "av-marks-key" : "av-marks-query", ""));
-  place.replaceChildren(...marks);
+  place.replaceChildren(
+    ...(looks ? blockedOf(view, patches, chosen) : []),
+    ...marksOf(regions, patches.numbers[chosen], direction, patches),
+  );
+}
+
+/** @param {Region[]} regions @param {number} number  of the chosen patch, -1 for what is none
+ * @param {Direction} direction @param {{down: number, across: number}} patches */
+export function marksOf(regions, number, direction, patches) {
+  const role = direction === "to" ? "av-marks-key" : "av-marks-query";
+  return [
+    ...regions.map(({patches: all, share}) => markOf(all, patches, "av-region-mark", weightText(share))),
+    ...(number >= 0 ? [markOf([number], patches, role, "")] : []),
+  ];
 }
 
 /** The patches that the chosen position may not look at, hatched.
@@ -34,7 +43,7 @@ function blockedOf({now: {head}}, patches, chosen) {
     .map((at) => markOf([at], patches, "av-patch-blocked", ""));
 }
 
-/** @param {number[]} numbers @param {Patches} patches @param {string} role @param {string} label */
+/** @param {number[]} numbers @param {{down: number, across: number}} patches @param {string} role @param {string} label */
 function markOf(numbers, {down, across}, role, label) {
   const [rows, columns] = [numbers.map((at) => Math.floor(at / across)), numbers.map((at) => at % across)];
   const [top, left] = [Math.min(...rows), Math.min(...columns)];

@@ -44,10 +44,19 @@ function contextOf(canvas) {
   return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 }
 
-/** Draw the picture, dark where the weights aren't, and the contour.
+/** Draw the chosen patch's weights over the picture.
  * @param {StageView} view @param {HTMLCanvasElement} canvas @param {Sheets} sheets @param {Patches} patches
  * @param {number} side */
-export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
+export function paintOverlay(view, canvas, sheets, patches, side) {
+  const weights = view.now.head === null ? null : lightLine(view, patches);
+  const {smooth, strength} = view.store.state;
+  paintLit(canvas, sheets, weights, patches, {side, smooth, strength});
+}
+
+/** Draw the picture, dark where the weights aren't, and the contour; without weights as it is.
+ * @param {HTMLCanvasElement} canvas @param {Sheets} sheets @param {Float32Array | null} weights  of the patches, row by row
+ * @param {{down: number, across: number}} patches @param {{side: number, smooth?: boolean, strength?: number}} look */
+export function paintLit(canvas, {dots, sized, veil}, weights, patches, {side, smooth = true, strength = 100}) {
   const ratio = Math.min(2, window.devicePixelRatio || 1);
   const size = Math.round(side * ratio);
   const high = Math.round((size * dots.lit.height) / dots.lit.width);
@@ -55,12 +64,10 @@ export function paintOverlay(view, canvas, {dots, sized, veil}, patches, side) {
   if (sized.lit.width !== size || sized.lit.height !== high) enlarge(dots, sized, size, high);
   const context = contextOf(canvas);
   Object.assign(context, {globalCompositeOperation: "copy", globalAlpha: 1});
-  if (view.now.head === null) {
+  if (weights === null) {
     context.drawImage(sized.lit, 0, 0);
     return;
   }
-  const {smooth, strength} = view.store.state;
-  const weights = lightLine(view, patches);
   paintVeil(veil, weights, patches, smooth);
   // The veil, then the dark picture where it is, then the lit one beneath both.
   Object.assign(context, {globalAlpha: strength / 100, imageSmoothingEnabled: smooth});
@@ -89,7 +96,8 @@ function enlarge(dots, sized, width, height) {
   }
 }
 
-/** @param {HTMLCanvasElement} veil @param {Float32Array} weights @param {Patches} patches @param {boolean} smooth */
+/** @param {HTMLCanvasElement} veil @param {Float32Array} weights @param {{down: number, across: number}} patches
+ * @param {boolean} smooth */
 function paintVeil(veil, weights, patches, smooth) {
   const size = smooth ? SMOOTH : Math.max(patches.down, patches.across);
   if (veil.width !== size) Object.assign(veil, {width: size, height: size});

@@ -1,6 +1,7 @@
 // A picture's patches: where each stands, what one of them looks at or is looked at by, and which lie together.
 
 /** @import {Axis} from "../data/tokens.js"
+ * @import {Film} from "../data/payload.js"
  * @import {State} from "../parts/view.js" */
 
 /** How the positions of a picture stand in it.
@@ -10,7 +11,9 @@
  * @property {Int32Array} positions  of each patch, row by row
  * @property {Int32Array} numbers  of each position: which patch it is, from 0, or -1
  * @property {number[]} others  positions that are no patch, such as the class token
- * @property {boolean} joint  whether words stand beside the picture */
+ * @property {boolean} joint  whether words stand beside the picture
+ * @property {number} count  of places that are patches: between the frames of a film there are none
+ * @property {Film | null} film  how frames stand on it, where it is one */
 
 /** Whether a chosen patch looks, or is looked at. @typedef {"from" | "to"} Direction */
 
@@ -22,8 +25,8 @@
 export const TOGETHER = 0.5;
 
 /** The patches along an axis; null where none of its positions has a row and a column.
- * @param {Pick<Axis, "place" | "count" | "dimmed">} axis @returns {Patches | null} */
-export function patchesOf({place, count, dimmed}) {
+ * @param {Pick<Axis, "place" | "count" | "dimmed">} axis @param {Film | null} [film] @returns {Patches | null} */
+export function patchesOf({place, count, dimmed}, film = null) {
   const seen = (place ?? []).flatMap((one, position) =>
     one && one.length === 2 ? [{position, row: one[0], column: one[1]}] : [],
   );
@@ -36,7 +39,8 @@ export function patchesOf({place, count, dimmed}) {
     numbers[position] = row * across + column;
   }
   const others = Array.from(numbers.keys()).filter((position) => numbers[position] < 0);
-  return {down, across, positions, numbers, others, joint: others.some((position) => !dimmed[position])};
+  const joint = others.some((position) => !dimmed[position]);
+  return {down, across, positions, numbers, others, joint, count: seen.length, film};
 }
 
 /** What decides which row of which head is shown, and whether it is there. @type {(keyof State)[]} */

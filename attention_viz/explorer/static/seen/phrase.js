@@ -1,5 +1,6 @@
 // The words beside a picture in a line, with the picture as one of them; arcs say what the chosen one attends to.
 
+import {calledWhole} from "./telling.js";
 import {drawArcs, drawNumbers} from "../parts/arcs.js";
 import {element, fitCanvas, focusOne, isPointing, placeByKey, within} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
@@ -15,8 +16,6 @@ import {SHOWN_ROW, overPatches} from "./patches.js";
 /** A word, or with no position the picture.
  * @typedef {{position: number | null, node: HTMLElement}} Chip */
 
-const BESIDE_HINT =
-  "Point at a word to light the patches that it attends to. Point at the picture to see the words that attend there.";
 const FAINTEST_BESIDE = 0.005;
 
 /** The line, with arcs above it. @param {StageView} view @param {Patches} patches @returns {Part} */
@@ -30,8 +29,12 @@ export function createPhrase(view, patches) {
   );
   const scroller = element("div", {class: "av-scroll"}, line);
   const canvas = element("canvas", {class: "av-arcs", "aria-hidden": "true"});
-  const hint = element("p", {class: "av-hint"}, BESIDE_HINT);
-  const attributes = {class: "av-strip av-phrase", "data-testid": "explorer-arcs", "aria-label": "Words and picture"};
+  const hint = element("p", {class: "av-hint"}, hintOf(calledWhole(patches)));
+  const attributes = {
+    class: "av-strip av-phrase",
+    "data-testid": "explorer-arcs",
+    "aria-label": `Words and ${calledWhole(patches)}`,
+  };
   const node = element("section", attributes, scroller, canvas, hint);
   scroller.onscroll = () => drawPhrase(view, patches, chips, scroller, canvas);
   listenToPhrase(view, patches, line, words);
@@ -43,6 +46,11 @@ export function createPhrase(view, patches) {
       drawPhrase(view, patches, chips, scroller, canvas);
     },
   };
+}
+
+/** @param {string} whole */
+function hintOf(whole) {
+  return `Point at a word to light the patches that it attends to. Point at the ${whole} to see the words that attend there.`;
 }
 
 /** @param {StageView} view @param {Patches} patches @returns {Chip[]} */
@@ -62,7 +70,11 @@ function chipsOf({now: {stream}}, patches) {
   });
   words.find(({position}) => !dimmed[position])?.node.setAttribute("tabindex", "0");
   const count = patches.positions.filter((position) => position >= 0).length;
-  const picture = element("div", {class: "av-token av-picture-chip", title: `${count} patches as one`}, "picture");
+  const picture = element(
+    "div",
+    {class: "av-token av-picture-chip", title: `${count} patches as one`},
+    calledWhole(patches),
+  );
   const at = words.filter(({position}) => position < first).length;
   return [...words.slice(0, at), {position: null, node: picture}, ...words.slice(at)];
 }

@@ -5,6 +5,7 @@ import {createFindings} from "../claim/findings.js";
 import {createGrid} from "../heads/grid.js";
 import {readPlane} from "../data/payload.js";
 import {element, fitCanvas} from "../parts/element.js";
+import {streamSwitch} from "../parts/controls.js";
 import {createNotes} from "../parts/legend.js";
 import {createTable} from "../parts/table.js";
 import {createPictureLists} from "./lists.js";
@@ -23,7 +24,7 @@ import {DARK} from "./veil.js";
  * @param {OwnView} view @returns {{first: Part[], later: Part[]} | null} */
 export function pictureParts(view) {
   const packed = view.recording.header.seen?.picture;
-  const patches = packed ? patchesOf(view.now.stream.keys) : null;
+  const patches = packed ? patchesOf(view.now.stream.keys, packed.film) : null;
   if (!packed || !patches || !view.now.stream.own) return null;
   view.told = () => saidOfPicture(view, patches);
   /** @type {Photo | null} */
@@ -69,7 +70,8 @@ export function pictureParts(view) {
   const beside = element("div", {class: "av-picture-beside"}, grid.node, lists.node);
   const main = element("div", {class: "av-picture-main"}, stage.node, beside);
   const phrase = patches.joint ? createPhrase(view, patches) : null;
-  view.root.append(top, ...(phrase ? [phrase.node] : []), main, notes.node, table.node, view.live);
+  const switching = streamSwitch(view);
+  view.root.append(top, ...switching, ...(phrase ? [phrase.node] : []), main, notes.node, table.node, view.live);
   return {first: [stage, ...(phrase ? [phrase] : []), claim, findings], later: [grid, lists, notes, table]};
 }
 

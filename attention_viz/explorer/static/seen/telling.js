@@ -6,6 +6,7 @@ import {weightText} from "../data/scale.js";
 import {halfOn, lineOf, overPatches, regionsOf} from "./patches.js";
 
 /** @import {Axis} from "../data/tokens.js"
+ * @import {Film} from "../data/payload.js"
  * @import {Direction, Patches, Region, Weights} from "./patches.js" */
 
 /** @typedef {[text: string, role: "" | "query" | "key" | "number"]} Said */
@@ -34,9 +35,17 @@ const WHERE = [
 ];
 const COUNTS = ["no", "one", "two", "three"];
 
-/** Where some patches are, in words: the middle of them.
- * @param {number[]} numbers @param {Pick<Patches, "down" | "across">} patches */
-export function whereInImage(numbers, {down, across}) {
+/** Where some patches are, in words: the middle of them; of a film, in their frame.
+ * @param {number[]} numbers @param {Pick<Patches, "down" | "across"> & Partial<Pick<Patches, "film">>} patches
+ * @returns {string} */
+export function whereInImage(numbers, {down, across, film}) {
+  if (film) {
+    const frame = frameOf(numbers[0], across, film);
+    const inside = numbers.map(
+      (at) => (Math.floor(at / across) % (film.down + 1)) * film.across + ((at % across) % (film.across + 1)),
+    );
+    return `at ${timeOf(film, frame)}, ${whereInImage(inside, {down: film.down, across: film.across})}`;
+  }
   const third = (/** @type {number[]} */ places, /** @type {number} */ count) => {
     const middle = places.reduce((sum, one) => sum + one + 0.5, 0) / (numbers.length * count);
     return Math.min(2, Math.floor(3 * middle));
@@ -51,6 +60,22 @@ export function whereInImage(numbers, {down, across}) {
       across,
     )
   ];
+}
+
+/** What all patches together are. @param {Pick<Patches, "film">} patches */
+export function calledWhole({film}) {
+  return film ? "video" : "picture";
+}
+
+/** The number of a patch's frame on a film. @param {number} at @param {number} across @param {Film} film */
+function frameOf(at, across, film) {
+  const row = Math.floor(Math.floor(at / across) / (film.down + 1));
+  return row * film.perRow + Math.floor((at % across) / (film.across + 1));
+}
+
+/** The time of a film's frame. @param {Film} film @param {number} frame */
+export function timeOf({times}, frame) {
+  return `${times[frame][0].toFixed(2)} s`;
 }
 
 const BESIDE_IT = [
@@ -116,17 +141,17 @@ export function tellPatch(head, chosen, direction, patches, axis) {
   const regions = regionsOf(weights, patches);
   const share = regions.reduce((sum, one) => sum + one.share, 0);
   const count = regions.reduce((sum, one) => sum + one.patches.length, 0);
-  if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / weights.length) {
+  if (regions.length > MOST_TOLD || share < LEAST || share < (TIMES * count) / patches.count) {
     const half = /** @type {Said} */ ([String(halfOn(weights)), "number"]);
     const all = weights.reduce((sum, weight) => sum + weight, 0);
     const widely = patches.joint
-      ? said`${named} gives the picture ${[weightText(all), "number"]}, half of that on ${half} of ${weights.length} patches`
-      : said`${named} looks broadly: half on ${half} of ${weights.length} patches`;
+      ? said`${named} gives the ${calledWhole(patches)} ${[weightText(all), "number"]}, half of that on ${half} of ${patches.count} patches`
+      : said`${named} looks broadly: half on ${half} of ${patches.count} patches`;
     return {said: widely, regions: []};
   }
   const where = calledRegions(regions, patches.numbers[chosen], patches);
-  const times = Math.round((share * weights.length) / count);
-  const area = patches.joint ? `, ${times} times its area` : "";
+  const times = Math.round((share * patches.count) / count);
+  const area = patches.joint && count > 2 ? `, ${times} times its area` : "";
   return {said: said`${named} ${looks} ${[where, "key"]}: ${[weightText(share), "number"]}${area}`, regions};
 }
 
@@ -135,12 +160,13 @@ export function tellPatch(head, chosen, direction, patches, axis) {
 export function tellLookers(line, patches, axis) {
   const most = [...patches.others].sort((one, other) => line[other] - line[one]).slice(0, MOST_TOLD);
   const told = most.filter((word) => line[word] >= A_TENTH);
-  if (!told.length) return said`No word gives ${["this part of the picture", "key"]} a tenth of its weight`;
+  const part = /** @type {Said} */ ([`this part of the ${calledWhole(patches)}`, "key"]);
+  if (!told.length) return said`No word gives ${part} a tenth of its weight`;
   const parts = told.flatMap((word, at) => [
     ...(at > 0 ? said`, ` : []),
     ...said`${[nameOfPatch(patches, axis, word), "query"]} ${[weightText(line[word]), "number"]}`,
   ]);
-  return [...said`Words that attend to ${["this part of the picture", "key"]}: `, .../** @type {Said[]} */ (parts)];
+  return [...said`Words that attend to ${part}: `, .../** @type {Said[]} */ (parts)];
 }
 
 /** What attends most to a position: of its column, which doesn't add up to 1, the largest weight.

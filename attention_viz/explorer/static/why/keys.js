@@ -4,7 +4,6 @@ import {plainNumber, signed, wordAt} from "./reading.js";
 import {comparedWith, partName, sumInWords} from "./verdict.js";
 import {element} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
-import {subscript} from "../data/tokens.js";
 
 /** @import {WhyHeader} from "./reading.js"
  * @import {SplitView} from "./split.js"
@@ -104,13 +103,9 @@ function legendOf(header, names) {
   return element("span", {class: "av-split-legend"}, ...names.map(entry));
 }
 
-/** A key's word, numbered where it repeats. @param {WhyHeader} header @param {number} at */
+/** A key's word. @param {WhyHeader} header @param {number} at */
 function keyName({keys}, at) {
-  const first = keys.indexOf(keys[at]);
-  const repeats = first < at || keys.includes(keys[at], at + 1);
-  const before = repeats ? keys.slice(first, at).filter((word) => word === keys[at]).length : 0;
-  const below = repeats ? subscript(before + 1) : "";
-  return element("bdi", {class: "av-split-name", title: keys[at]}, keys[at] + below);
+  return element("bdi", {class: "av-split-name", title: keys[at]}, keys[at]);
 }
 
 /** The bar of a key: what adds to the right of 0, what takes away to its left.

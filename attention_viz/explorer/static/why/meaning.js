@@ -1,5 +1,6 @@
 // The chosen head: the text with where it looks and what it writes from each word, and what that means.
 
+import {weightText} from "../data/scale.js";
 import {headInFull, isMixer, meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {setApart} from "../data/spelling.js";
@@ -8,52 +9,46 @@ import {element} from "../parts/element.js";
 /** @import {Place, WhyView} from "./map.js"
  * @import {WhyHeader} from "./reading.js" */
 
-/** The text with where the chosen head looks, and what it wrote from each word.
+// Neither weight nor contribution.
+/** @type {[number, number]} */
+const UNREAD = [0, 0];
+
+/** The text with where the chosen head looks, and what it wrote from each word; all that is read of images is one.
  * @param {WhyHeader} header @param {Place} place */
 export function drawWords(header, place) {
-  const sources = new Map((header.sources[place.join(" ")] ?? []).map(([at, ...two]) => [at, two]));
-  const [size, isSigned] = [header.sizes?.[place.join(" ")] ?? 1, isMixer(header, place)];
-  const full = Math.max(...[...sources.values()].map(([, number]) => Math.abs(number)), 1e-9);
-  const words = header.keys.map((word, at) => {
-    const [weight, number] = sources.get(at) ?? [0, 0];
-    const height = (Math.abs(number) / full) * 18;
-    const top = number < 0 ? 19 : 19 - height;
-    return element(
-      "li",
-      {"data-at": at},
-      element("span", {class: "av-share"}, Math.abs(weight) >= 0.1 * size ? plainNumber(weight) : ""),
-      element(
-        "span",
-        {
-          class: weight < 0 ? "av-heard av-away" : "av-heard",
-          style: `--av-weight: ${Math.round((Math.abs(weight) / size) * 100)}%`,
-          "data-looks": header.own && at === header.at ? (header.side === "key" ? "key" : "query") : null,
-        },
-        word,
-      ),
-      element(
-        "span",
-        {class: "av-wrote"},
-        element("i", {
-          class: number < 0 ? "av-less" : "av-more",
-          style: `top: ${top}px; height: ${Math.max(height, number ? 1 : 0)}px`,
-        }),
-      ),
-      element(
-        "span",
-        {class: "av-share"},
-        Math.abs(number) >= 0.1 && Math.abs(number) > full / 20 ? amount(number) : "",
-      ),
-    );
+  const name = place.join(" ");
+  /** @type {Map<number, [number, number]>} */
+  const sources = new Map((header.sources[name] ?? []).map(([at, ...two]) => [at, two]));
+  const [boxes, ofImages] = [header.seen?.boxes ?? {}, header.seen?.over[name] ?? UNREAD];
+  const full = Math.max(...[...sources.values(), ofImages].map(([, number]) => Math.abs(number)), 1e-9);
+  const sizes = {size: header.sizes?.[name] ?? 1, full};
+  const first = header.keys.findIndex((_, at) => boxes[at]);
+  const words = header.keys.flatMap((word, at) => {
+    if (at === first) return [drawWord("image", "image", ofImages, sizes, null)];
+    const frame = header.own && at === header.at ? (header.side === "key" ? "key" : "query") : null;
+    return boxes[at] ? [] : [drawWord(word, at, sources.get(at) ?? UNREAD, sizes, frame)];
   });
+  const holds = isMixer(header, place) ? "signed weight" : "attention";
+  const label = `The head’s ${holds} and contribution per word`;
+  return element("ol", {class: "av-sentence", "aria-label": label, tabindex: "0"}, ...words);
+}
+
+/** @param {string} word @param {number | string} at @param {[number, number]} told  its weight, and what came of it
+ * @param {{size: number, full: number}} sizes  the whole row, and the largest contribution
+ * @param {string | null} frame */
+function drawWord(word, at, [weight, number], {size, full}, frame) {
+  const height = (Math.abs(number) / full) * 18;
+  const bar = `top: ${number < 0 ? 19 : 19 - height}px; height: ${Math.max(height, number ? 1 : 0)}px`;
+  const heard = weight < 0 ? "av-heard av-away" : "av-heard";
+  const fill = `--av-weight: ${Math.round((Math.abs(weight) / size) * 100)}%`;
+  const isLarge = Math.abs(number) >= 0.1 && Math.abs(number) > full / 20;
   return element(
-    "ol",
-    {
-      class: "av-sentence",
-      "aria-label": `The head’s ${isSigned ? "signed weight" : "attention"} and contribution per word`,
-      tabindex: "0",
-    },
-    ...words,
+    "li",
+    {"data-at": at},
+    element("span", {class: "av-share"}, Math.abs(weight) >= 0.1 * size ? weightText(weight) : ""),
+    element("span", {class: heard, style: fill, "data-looks": frame}, word),
+    element("span", {class: "av-wrote"}, element("i", {class: number < 0 ? "av-less" : "av-more", style: bar})),
+    element("span", {class: "av-share"}, isLarge ? amount(number) : ""),
   );
 }
 
@@ -94,9 +89,9 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
  * @param {[number, number, number]} source */
 function actionOf(header, place, [at, weight]) {
   const word = wordAt(header, "key", at);
-  if (!isMixer(header, place)) return `attends to ${word} (${weight.toFixed(2)})`;
-  if (header.channels?.includes(place[0])) return `carries ${word} (${weight.toFixed(2)} of what arrives)`;
-  return `carries ${word} (weight ${plainNumber(weight)})`;
+  if (!isMixer(header, place)) return `attends to ${word} (${weightText(weight)})`;
+  if (header.channels?.includes(place[0])) return `carries ${word} (${weightText(weight)} of what arrives)`;
+  return `carries ${word} (weight ${weightText(weight)})`;
 }
 
 /** The words that a head's output promotes and suppresses, of all that the model knows.

@@ -1,9 +1,9 @@
 // What the Why page is told, and its numbers in words. No element is made here.
 
-import {whichOf} from "../claim/ordinal.js";
-import {setApart} from "../data/spelling.js";
+import {weightText} from "../data/scale.js";
 
-/** @import {SplitHeader} from "./verdict.js" */
+/** @import {SeenBeside} from "./photo.js"
+ * @import {SplitHeader} from "./verdict.js" */
 
 /** A line of the sum: what wrote it, and how much; `head` where it is one.
  * @typedef {{label: string, number: number, head: [number, number] | null}} SumLine */
@@ -37,7 +37,8 @@ import {setApart} from "../data/spelling.js";
  * @property {Record<string, [number, number, number][]>} sources
  * @property {Record<string, number>} [sizes]  the Σ|·| of each signed row: its head has no softmax
  * @property {[number, number][]} listed
- * @property {SplitHeader | null} [split]  of a score that no head wrote */
+ * @property {SplitHeader | null} [split]  of a score that no head wrote
+ * @property {SeenBeside | null} [seen]  the images beside the text */
 
 // Below this a number is told as next to nothing; within this share two numbers are told as the same.
 const [NOTHING, ALIKE] = [0.1, 0.25];
@@ -95,14 +96,13 @@ export function tiny(number) {
   return `${digit}×10${raised}`;
 }
 
-/** What stands at a place: a special token as it is, a word in quotes, told apart where it stands in the text several times; a patch or a frame.
+/** What stands at a place: a special token as it is, a word in quotes; a patch or a frame.
  * @param {Pick<WhyHeader, "queries" | "keys" | "units" | "specials">} header
  * @param {"query" | "key"} side  whether it looks or is looked at
  * @param {number} at */
 export function wordAt({queries, keys, units, specials}, side, at) {
   const words = side === "key" ? keys : queries;
-  if (units[side] !== "word" || specials?.[side].includes(at)) return whichOf(words, at) + words[at];
-  return `${whichOf(words, at)}“${setApart(words[at])}”`;
+  return units[side] !== "word" || specials?.[side].includes(at) ? words[at] : `“${words[at]}”`;
 }
 
 /** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.
@@ -137,7 +137,7 @@ export function looksAt(header, sources, size = 1) {
   const best = [...sources].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 2);
   return best
     .filter(([, weight]) => Math.abs(weight) >= 0.05 * size)
-    .map(([at, weight]) => `${wordAt(header, "key", at).replace(/^the /, "")} ${plainNumber(weight)}`)
+    .map(([at, weight]) => `${wordAt(header, "key", at)} ${weightText(weight)}`)
     .join(" · ");
 }
 
@@ -174,7 +174,7 @@ export function doesWith(header, place, isSeveral = false) {
   const [at, weight] = mainSource(header, place) ?? [0, 0];
   const word = wordAt(header, "key", at);
   if (!isMixer(header, place)) return `${isSeveral ? "attend" : "attends"} to ${word}`;
-  const below = weight < 0 && !isSeveral ? ` with weight ${plainNumber(weight)}` : "";
+  const below = weight < 0 && !isSeveral ? ` with weight ${weightText(weight)}` : "";
   return `${isSeveral ? "carry" : "carries"} ${word}${below}`;
 }
 

@@ -97,7 +97,7 @@ function drawMeets(header, split, mine, other) {
   const label = (/** @type {"query" | "key"} */ side, /** @type {number} */ part) => {
     // A difference has both keys in its heading.
     const places = side === "query" ? [split.query] : other ? [mine.at, other.at] : [mine.at];
-    const words = places.map((at) => wordAt(header, side, at).replace(/^the /, "")).join(" − ");
+    const words = places.map((at) => wordAt(header, side, at)).join(" − ");
     if (names[part] === "word") return header.units[side] === "word" ? `word ${words}` : words;
     return names[part] === "place" ? `place ${places.join(" − ")}` : partName(names[part], header.units[side]);
   };

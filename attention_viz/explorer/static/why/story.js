@@ -70,7 +70,10 @@ function ofPair(header, largest) {
   const side = header.side === "query" ? "query" : "key";
   const other = side === "key" ? "query" : "key";
   const looked = lookedAt(header, top);
-  const before = header.own && header.unit === "word" && looked === header.at - 1 ? ", the previous word" : "";
+  const before =
+    header.own && header.unit === "word" && !header.seen?.boxes[looked] && looked === header.at - 1
+      ? ", the previous word"
+      : "";
   const against = wrote * header.total < 0 ? ", against the score" : "";
   const main = mainPart(header);
   const whole = main && main.kind !== "Heads" ? "Of the heads, " : "Head ";
@@ -93,7 +96,7 @@ function writes(header, place) {
   const sources = header.sources[place.join(" ")] ?? [];
   const [most] = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
   if (most && most[0] !== looked) return `, and the largest part comes from ${wordAt(header, "key", most[0])}`;
-  const word = wordAt(header, "key", looked).replace(/^the \S+ /, "");
+  const word = wordAt(header, "key", looked).replace(/[\u2080-\u2089]+/gu, "");
   if (word !== header.more && word !== header.less) return "";
   return ` and ${(word === header.more) === header.map[place[0]][place[1]] > 0 ? "promotes" : "suppresses"} it`;
 }

@@ -106,11 +106,7 @@ function wordRows(header, open, toggle) {
     element(
       "div",
       {class: "av-sumline"},
-      element(
-        "span",
-        {class: "av-named"},
-        at === null ? `${count} others` : wordAt(header, "key", at).replace(/^the /, ""),
-      ),
+      element("span", {class: "av-named"}, at === null ? `${count} others` : wordAt(header, "key", at)),
       smallBar(number, header.words),
       amount(number),
     ),

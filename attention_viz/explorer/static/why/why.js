@@ -6,6 +6,7 @@ import {drawList} from "./heads.js";
 import {drawMap} from "./map.js";
 import {drawMeaning, drawWords, drawWordsLegend} from "./meaning.js";
 import {drawSplit} from "./split.js";
+import {drawPhotos} from "./photo.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
 import {begun, mainPart, plainNumber, signed, timesAsLikely, wordAt, writtenByHeads} from "./reading.js";
@@ -118,9 +119,18 @@ function drawWhy(why) {
     : `${writtenByHeads(header)}.`;
   root.replaceChildren(
     element("h1", {class: "av-question"}, ...title, " ", element("small", {}, told)),
-    drawWords(header, place),
-    drawWordsLegend(header, place),
-    ...drawStory(header, silenced, (press) => pressStep(why, press)),
+    element(
+      "div",
+      {class: "av-why-read"},
+      ...drawPhotos(header, place),
+      element(
+        "div",
+        {},
+        drawWords(header, place),
+        drawWordsLegend(header, place),
+        ...drawStory(header, silenced, (press) => pressStep(why, press)),
+      ),
+    ),
     element(
       "div",
       {class: "av-three"},
@@ -184,7 +194,8 @@ function showLooked(root, {sources}, place) {
   };
   line.onscroll = fade;
   const most = [...(sources[place.join(" ")] ?? [])].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]))[0];
-  const word = /** @type {HTMLElement | undefined} */ (line.children[most?.[0] ?? 0]);
+  const found = line.querySelector(`[data-at="${most?.[0] ?? 0}"]`) ?? line.querySelector('[data-at="image"]');
+  const word = /** @type {HTMLElement | null} */ (found);
   if (word) line.scrollLeft = word.offsetLeft - line.offsetLeft - line.clientWidth / 2;
   fade();
 }

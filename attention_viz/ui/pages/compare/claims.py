@@ -59,7 +59,7 @@ class RowClaims:
         return self.comparison.one, self.comparison.other
 
     @cached_property
-    def _with(self) -> str:
+    def second_side(self) -> str:
         """Begin the sentence about the second side."""
         second = sides(self.choice, self.state)[1]
         match self.choice.what:
@@ -126,7 +126,7 @@ class RowClaims:
         elif query in self.comparison.queries.substituted:
             phrase += self._swapped(query, partner)
         else:
-            phrase += [(f". {self._with}: ", ""), self._number(second)]
+            phrase += [(f". {self.second_side}: ", ""), self._number(second)]
         return RowClaim(begun(phrase), (key, partner))
 
     def row(self, query: int) -> RowClaim:
@@ -160,7 +160,7 @@ class RowClaims:
         if first != second and change[second] >= TELLING:
             key = self._key(second, 1)
             # A word is named once in a sentence.
-            where = "In the second text" if self._with == f"With {key[-1][0]}" else self._with
+            where = "In the second text" if self.second_side == f"With {key[-1][0]}" else self.second_side
             stays = abs(_or_0(other[first])) > abs(other[second])
             turns = " also at " if stays and not self._mixes else self._turns
             if self.choice.what == "sentences" and _words(key) == _words(self._key(first, 0)):
@@ -172,7 +172,7 @@ class RowClaims:
         if abs(change[first]) < TELLING <= abs(change[most]):
             if math.isnan(one[most]):
                 also = " also receives " if self._mixes else " also at "
-                end = [(f". {self._with}{also}", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
+                end = [(f". {self.second_side}{also}", ""), *self._key(most, 1), (": ", ""), self._number(other[most])]
                 return [*start, *end], (first, most)
             first, start = most, self._start(query, most, one[most])
         if first in self.comparison.keys.substituted and first in (second, most):
@@ -182,7 +182,7 @@ class RowClaims:
             return [*start, *end], (first, second)
         if abs(change[first]) >= TELLING:
             more = "more" if abs(other[first]) > abs(one[first]) else "less"
-            return [*start, (f". {self._with} {more}: ", ""), self._number(other[first])], (first, first)
+            return [*start, (f". {self.second_side} {more}: ", ""), self._number(other[first])], (first, first)
         return self._alike(query, first), (first, first)
 
     def _alike(self, query: int, key: int) -> Phrase:
@@ -234,7 +234,7 @@ class RowClaims:
             at = (axis.one, axis.other)[which][place] or 0
         tokens = _tokens(self._sides[which], role)
         if tokens.special[at] or tokens.padding[at]:
-            return [(tokens.said[at], role)]
+            return [(tokens.names[at], role)]
         return list(named(tokens, at, role))
 
     def _number(self, weight: float) -> tuple[str, str]:

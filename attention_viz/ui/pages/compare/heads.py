@@ -1,13 +1,14 @@
 """How far all heads are apart, and the head that the page opens on."""
 
 import weakref
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.errors import AttentionVizError
 from attention_viz.trace.trace import Trace
@@ -49,10 +50,46 @@ def _apart_of(comparison: Comparison, fixed: tuple[int, int] | None = None) -> _
     return found
 
 
+def rows_of_heads(
+    choice: CompareChoice, comparison: Comparison, query: int
+) -> tuple[Float[Tensor, "head key"], Float[Tensor, "head key"]] | None:
+    """Return one query's row in every pair of heads that the map has, on the common axes; NaN for a missing token.
+
+    None if the query isn't in both texts, or a layer has no softmax.
+    """
+    one, other = comparison.one, comparison.other
+    at = comparison.queries.one[query], comparison.queries.other[query]
+    if at[0] is None or at[1] is None or one.mixes or other.mixes:
+        return None
+    second = _rows(other, at[1], comparison.keys.other)
+    if choice.what in ("models", "heads"):
+        return comparison.weights[query].expand_as(second), second
+    return _rows(one, at[0], comparison.keys.one), second
+
+
+def _rows(side: Side, query: int, keys: Sequence[int | None]) -> Float[Tensor, "head key"]:
+    layers = side.trace.layer_numbers(side.stream)
+    calls = (side.trace.attention(layer, side.stream).rows([query]) for layer in layers)
+    rows = torch.cat([call.weights[:, 0].detach().cpu().double() for call in calls])
+    found = torch.full((len(rows), len(keys)), torch.nan, dtype=torch.float64)
+    here = [place for place, key in enumerate(keys) if key is not None]
+    found[:, here] = rows[:, [key for key in keys if key is not None]]
+    return found
+
+
 def seeks_head(choice: CompareChoice, selection: Selection) -> bool:
-    """Return whether two sentences wait for the head that differs most: no person or link chose one."""
+    """Return whether two sentences wait for the head that differs most: no person or link chose one.
+
+    Two images have nothing in common at one position, so they keep the head of the other pages.
+    """
     state = selection.shared
-    return choice.what == "sentences" and selection.head_is_free and state.query is None and is_raw(state)
+    return (
+        not state.shown
+        and choice.what == "sentences"
+        and selection.head_is_free
+        and state.query is None
+        and is_raw(state)
+    )
 
 
 def follow_difference(selection: Selection, choice: CompareChoice, first: ShownSide, second: ShownSide) -> Selection:

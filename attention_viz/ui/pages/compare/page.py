@@ -10,11 +10,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import title_of
+from attention_viz.serving.uploads import shows_of, title_of
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -110,7 +109,7 @@ def _second_picture(choice: CompareChoice) -> None:
         "Second image",
         "other_picture",
         names,
-        lambda name: SAMPLES[name].shows if name in SAMPLES else title_of(name),
+        lambda name: shows_of(name) or title_of(name),
     )
     ask_another(
         "Upload second image",

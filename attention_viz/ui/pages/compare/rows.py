@@ -7,20 +7,21 @@ from weakref import ref
 
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.texts import text_changes
+from attention_viz.analysis.places import patches_beside_words
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import compare_source
-from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, pack_compare, rows_sent
+from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, head_rows, pack_compare, rows_sent
 from attention_viz.serving.runs import candidates, reads_on
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.controls.thing import thing_label
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.claims import Phrase, RowClaims
-from attention_viz.ui.pages.compare.heads import distances
+from attention_viz.ui.pages.compare.heads import distances, rows_of_heads
 from attention_viz.ui.pages.compare.page import take_head
 from attention_viz.ui.pages.compare.sides import ShownSide, can_choose, pair_at, places_of_pair
 from attention_viz.ui.pages.compare.words import rank_words, side_words
 from attention_viz.ui.parts.explorer import show_channel
-from attention_viz.ui.parts.selection import take_pair
+from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.wording import weight_text
 
 _KEY = "compare-rows"
@@ -49,17 +50,20 @@ def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, s
     """Show the component, with its chosen head and query."""
     claims = RowClaims(choice, first.state, comparison)
     pair = places_of_pair(comparison, first)
-    query = claims.opening() if pair is None else pair[0]
+    pictured = _shows_patches(comparison)
+    query = _opening(claims, first, pictured=pictured) if pair is None else pair[0]
     rows = rows_sent(comparison, [query])
     sent = visit.memory(_Sent)
     of = _heads_of(comparison), choice, tuple(rows), _sides(choice, first, second)
     if sent.of != of:
-        said = {place: claims.row(place) for place in rows}
+        # Of an image the browser writes the sentences, as the explorer does.
+        said = {} if pictured else {place: claims.row(place) for place in rows}
         sent.packed = pack_compare(
             comparison,
             rows,
             {place: (one.phrase, one.keys) for place, one in said.items()},
             _sides(choice, first, second),
+            where=claims.second_side,
             predicts=_predicts(first) or _predicts(second),
             distances=_distances(choice, comparison),
         )
@@ -69,6 +73,28 @@ def show_rows(choice: CompareChoice, comparison: Comparison, first: ShownSide, s
     shown = claims.row(query) if pair is None else claims.pair(*pair)
     phrase = [(_SAME, "")] if _is_same_text(choice, first, second) else shown.phrase
     show_channel(_KEY, **_message(choice, comparison, second, query, phrase, shown.keys))
+    heads = rows_of_heads(choice, comparison, query)
+    peek = {"about": "peek", "query": query, "bytes": "" if heads is None else head_rows(*heads)}
+    show_channel(_KEY, "peek", layer=comparison.other.layer, head=comparison.other.head, **peek)
+
+
+def _shows_patches(comparison: Comparison) -> bool:
+    """Return whether the sides are images without words beside them."""
+    keys = comparison.one.trace.key_tokens(comparison.one.stream)
+    pictured = comparison.one.trace.seen.picture is not None and bool(keys.patches)
+    return (
+        pictured and keys == comparison.one.trace.query_tokens(comparison.one.stream) and not patches_beside_words(keys)
+    )
+
+
+def _opening(claims: RowClaims, first: ShownSide, *, pictured: bool) -> int:
+    """Return the query to open on: of an image the one that shows the head, as on the other pages."""
+    comparison = claims.comparison
+    if not pictured:
+        return claims.opening()
+    query, _ = pair_of(first.shown, first.state)
+    places = comparison.queries.one
+    return places.index(query) if query in places else claims.opening()
 
 
 def _is_same_text(choice: CompareChoice, first: ShownSide, second: ShownSide) -> bool:

@@ -13,6 +13,7 @@ from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.edits import begin_edits, begin_with_change, show_edit_controls, show_edit_list
+from attention_viz.ui.controls.reading import is_raw
 from attention_viz.ui.controls.sight import in_sight
 from attention_viz.ui.pages.compare.choice import COMPARE_CHOICES, CompareChoice, sides
 from attention_viz.ui.pages.compare.claims import RowClaims
@@ -103,7 +104,7 @@ def view(study: CompareStudy, selection: Selection) -> Parts:
     if first is None or second is None or not isinstance(comparison, Comparison):
         return Parts(parts, runs=_badged(first, second))
     parts.append(Part("below", functools.partial(show_all_rows, choice, first, second, in_shares(comparison))))
-    if not (comparison.one.mixes or comparison.other.mixes):
+    if not (is_raw(state) or comparison.one.mixes or comparison.other.mixes):
         parts.append(Part("below", functools.partial(show_reading, second.shown, state)))
     parts.append(Part("next", functools.partial(show_next_words, comparison, first, second)))
     return Parts(

@@ -165,7 +165,7 @@ def rank_words(
         way, number = ("nearest to", nearest) if nearest < rank else ("farthest from", rank)
         place = f"{way} {beside}" if number == 1 else f"the {_counted(number)} {way} {beside}"
     largest = max(found, key=lambda head: -1.0 if math.isnan(found[head]) else found[head])
-    sentence = f"{name}, {place} of {len(known)}: {bits} bits (0 same, 1 nothing in common)"
+    sentence = f"{name}, {place} of {len(known)}: {bits} (0 same, 1 nothing in common)"
     return sentence, None if rank == 1 else largest
 
 

@@ -51,7 +51,7 @@ def _step_words(trace: Trace, position: int) -> str:
     tokens = _words(trace)
     if position + 1 >= len(tokens):
         return ""
-    last, following = map(set_apart, tokens.written[position : position + 2])
+    last, following = map(set_apart, tokens.names[position : position + 2])
     return f"After “{last}”, the model generated “{following}”."
 
 
@@ -164,7 +164,7 @@ def show_candidates(
     )
     with frame:
         for position, likely in list(found.items())[:_MOST_MASKS]:
-            mask = _words(trace).written[position]
+            mask = _words(trace).names[position]
             title = CANDIDATES_TITLE if decoder else f"Prediction at {mask}"
             st.markdown(f"**{plain(title)}**")
             if decoder:
@@ -191,7 +191,7 @@ def show_candidates(
 def _show_row(trace: Trace, place: tuple[int, int], position: int) -> None:
     """Show the head's largest weights of the row that the prediction comes from."""
     (layer, head), stream = place, word_stream(trace)
-    last = set_apart(trace.query_tokens(stream).written[position])
+    last = set_apart(trace.query_tokens(stream).names[position])
     row = trace.attention(layer, stream).head(head).rows([position]).weights[0].detach().float().cpu()
     heaviest = [int(key) for key in row.topk(min(_COUNT, len(row))).indices if row[key] > 0]
     names = drawn_names(trace.key_tokens(stream))
@@ -217,7 +217,7 @@ def _sentence(trace: Trace, position: int, likely: pandas.DataFrame, *, decoder:
     best = set_apart(_words(trace).write(likely.token[0]))
     if not decoder:
         return f"Likeliest at position {position}, from all heads together: “{best}”."
-    last = set_apart(_words(trace).written[-1])
+    last = set_apart(_words(trace).names[-1])
     if words := _step_words(trace, position):
         return words
     return f"Likeliest after the last row, “{last}”, from all heads together: “{best}”."

@@ -156,11 +156,12 @@ def _likelier(before: Run, after: Run, state: State, place: int) -> tuple[str, f
 def _phrase(before: Run, state: State, query: int, blocked: int, count: int, share: float) -> str:
     old, had = _looked_at(before, state, query)
     tokens = before.trace.query_tokens()
+    was, now = weight_text(had), weight_text(share)
     name = "the class token" if tokens.labels[query] == "[CLS]" else called(tokens, query)
     return (
         f"{blocked} {'patch is' if blocked == 1 else 'patches are'} blocked for all positions, layers and "
         "heads. "
-        f"In this head, {name} gave {had:.2f} to {len(old)} adjacent patches; now it gives {share:.2f} to {count}."
+        f"In this head, {name} gave {was} to {len(old)} adjacent patches; now it gives {now} to {count}."
     )
 
 

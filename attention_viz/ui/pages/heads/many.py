@@ -21,6 +21,7 @@ from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, He
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import here_words, over_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
+from attention_viz.views.style.wording import weight_text
 
 # Strongest examples shown without a click.
 _SHOWN = 3
@@ -136,9 +137,8 @@ def _one(one: Example, address: Mapping[str, str]) -> str:
     pair = {"query": f"{one.query}", "key": f"{one.key}"} if one.tokens else {}
     opened = urlencode({**address, "text": one.said, **pair})
     tenth = f"tenth {one.tenth}, " if one.tenth else ""
-    phrase = (
-        f'<span class="heads-told">{tenth}{one.weight:.2f} <a href="?{escape(opened)}" target="_self">Open</a></span>'
-    )
+    weight = escape(weight_text(one.weight))
+    phrase = f'<span class="heads-told">{tenth}{weight} <a href="?{escape(opened)}" target="_self">Open</a></span>'
     return f"{_tokens(one)} {phrase}"
 
 

@@ -1,7 +1,6 @@
 """The chosen head's matrix: what a click keeps, and what a pen marks."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy
 import plotly.graph_objects as go
@@ -11,7 +10,7 @@ from attention_viz import views
 from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.signed import has_channels, mixer_of
-from attention_viz.explorer.chart_payload import Grid
+from attention_viz.explorer.chart_payload import Grid, Scale
 from attention_viz.serving.runs import Run
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -107,7 +106,7 @@ def _mixer_blocks(trace: Trace, stream: str, state: State, *, arrived: bool) -> 
     return call_blocks(mixer.head(state.head))
 
 
-def _scale(*, arrived: bool, mixes: bool, signed: bool) -> Literal["weight", "size", "signed", "mixed"]:
+def _scale(*, arrived: bool, mixes: bool, signed: bool) -> Scale:
     if mixes:
         return "size" if arrived else "mixed"
     return "signed" if signed else "weight"

@@ -35,6 +35,7 @@ from attention_viz.ui.parts.predictions import hold_writes, show_writes
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.captions import layer_name
 from attention_viz.views.style.theme import ThemeName
+from attention_viz.views.style.wording import weight_text
 
 _LISTED = 5
 
@@ -131,7 +132,7 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
     pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
     head, pair = (state.layer, state.head), pair_of(run, state)
     role, score = ("mixed", float("nan")) if head not in atlas.jobs.index else atlas.jobs.loc[head, ["role", "score"]]
-    st.markdown(plain(role_words(atlas.trace, atlas.stream, head, (str(role), float(score)), *pair)))
+    st.markdown(plain(role_words(atlas.trace, atlas.stream, head, (str(role), float(score)), *pair, run.findings)))
 
 
 def _head_title(atlas: Atlas, state: State) -> str:
@@ -191,8 +192,9 @@ def _show_linking(atlas: Atlas, state: State) -> None:
             for stream, (layer, head), weight in linking_heads(atlas, state):
                 here = (stream, layer, head) == (atlas.stream, state.layer, state.head)
                 own = "" if stream in atlas.trace.attention_streams else f"-{stream}"
+                name = f"~~{layer}·{head}~~" if here and silent else f"{layer}·{head}"
                 st.button(
-                    f"~~{layer}·{head}~~  {weight:.2f}" if here and silent else f"{layer}·{head}  {weight:.2f}",
+                    f"{name}  {weight_text(weight)}",
                     key=f"heads-link-{layer}-{head}{own}",
                     type="primary" if here else "secondary",
                     on_click=take_head,
@@ -252,8 +254,9 @@ def sink_words(row: Mapping[str, float], first: str) -> str:
     """Describe a head's attention sink; empty if it has none."""
     if not row["weight"] >= ROLES["first"].threshold or not row["others"] > 0:
         return ""
+    weight = weight_text(float(row["weight"]))
     return (
-        f"On average, this head gives {row['weight']:.2f} of its weight to {first}, the first token. The value vector "
+        f"On average, this head gives {weight} of its weight to {first}, the first token. The value vector "
         f"there has {row['length'] / row['others']:.2f} times the norm of the others, and adds {row['fetched']:.2f} of "
         "the total (norm × weight)."
     )

@@ -5,6 +5,7 @@ import html
 import streamlit as st
 
 from attention_viz.analysis.places import patch_grid, patches_beside_words
+from attention_viz.analysis.words import token_named
 from attention_viz.serving.runs import Run
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
@@ -28,7 +29,7 @@ def show_photo(shown: Run, state: State, stream: str) -> None:
     row = trace.attention(state.layer, stream).head(readings.head(state)).rows([query]).weights[0]
     grid = over_patches(row.detach().double().cpu().numpy(), tokens)
     place = tokens.patches.get(query)
-    summary = f"“{tokens.written[query]}”" if patches_beside_words(tokens) else "the class token, a summary slot"
+    summary = token_named(tokens, query) if patches_beside_words(tokens) else "the class token, a summary slot"
     who = summary if place is None else "the framed patch"
     words = f"Light: what {who} attends to. Fully lit: {weight_text(float(grid.max()))}."
     frame = "" if place is None else _frame(place, *patch_grid(tokens).shape)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas
 
+from attention_viz.analysis.findings.finding import Finding
 from attention_viz.analysis.head_table import few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.places import beside_words, patch_words
@@ -13,17 +14,16 @@ from attention_viz.analysis.roles import ROLES, SHARES
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.analysis.search import Detector
 from attention_viz.analysis.signed import mixer_of
+from attention_viz.analysis.words import token_named
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.words import listed
 from attention_viz.explorer.atlas_payload import HeadTables
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
 from attention_viz.trace.kind import Unit
-from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.signed import precise
 from attention_viz.views.style.wording import shortened, weight_text
 
 # A top rank isn't worth naming if its value is about 0.
@@ -63,9 +63,12 @@ def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key
         weight, share = float(mixer.weights[0, key]), float(mixer.shares[0, key])
         how = "arrives at" if mixer.per == "channel" else "is taken away from" if weight < 0 else "is carried to"
         where = " in all channels" if mixer.per == "channel" else ""
-        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {precise(weight)}, share of size {share:.2f}"
+        numbers = f"{weight_text(weight)}, share of size {weight_text(share)}"
+        return f"{gives[:1].upper()}{gives[1:]} {how} {asks}{where}: {numbers}"
     weight = float(trace.attention(head[0], stream).tile(head[1], [query], [key]).nan_to_num(0).reshape(-1)[0])
-    return f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight:.2f}{_aside(trace, stream, head, query, key)}"
+    return (
+        f"{asks[:1].upper()}{asks[1:]} looks at {gives}: {weight_text(weight)}{_aside(trace, stream, head, query, key)}"
+    )
 
 
 def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:
@@ -75,13 +78,25 @@ def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: in
     most = int(row.argmax())
     if most == key or not keys.special[most] or float(row[most]) <= _MOST_OF_ROW or float(row[key]) >= _LITTLE_OF_ROW:
         return ""
-    return f"; most, {float(row[most]):.2f}, goes to {keys.written[most]}"
+    return f"; most, {weight_text(float(row[most]))}, goes to {keys.names[most]}"
 
 
-def role_words(trace: Trace, stream: str, head: tuple[int, int], role: tuple[str, float], query: int, key: int) -> str:
-    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong."""
+def role_words(
+    trace: Trace,
+    stream: str,
+    head: tuple[int, int],
+    role: tuple[str, float],
+    query: int,
+    key: int,
+    findings: Sequence[Finding] = (),
+) -> str:
+    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong.
+
+    A patch that looks at several regions is described as in its finding.
+    """
     name, score = role
-    seen = seen_words(trace, stream, head, query, key)
+    of_patch = {(one.stream, one.layer, one.head, one.query): one.text for one in findings if one.kind == "regions"}
+    seen = of_patch.get((stream, *head, query)) or seen_words(trace, stream, head, query, key)
     label, _ = ROLES[name].wording("mixer" if stream in trace.mixers else trace.query_tokens(stream).unit)
     share = "" if score != score or name == "mixed" else f" ({weight_text(score)})"
     on_average = f"{label} on average{share}"
@@ -123,12 +138,11 @@ def _named_pair(trace: Trace, stream: str, query: int, key: int) -> tuple[str, s
 
 def named(tokens: Tokens, position: int) -> str:
     """Format a token for a sentence; patches by where they are in the image, frames by their time."""
-    written = tokens.written[position]
     if where := patch_words(tokens, position):
         return f"the patch {where}"
-    if tokens.patches and written == "[CLS]":
+    if tokens.patches and tokens.written[position] == "[CLS]":
         return "the class token"
-    return tokens.placed_at(position) or f"“{set_apart(shortened(written.strip('· ') or written, 40))}”"
+    return token_named(tokens, position)
 
 
 def metric_words(name: str, *, formula: bool = False, mixes: bool = False) -> str:
@@ -178,18 +192,16 @@ def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:
     """Describe a search's heaviest head."""
     top = found.iloc[0]
     queries, keys = trace.query_tokens(stream), trace.key_tokens(stream)
-    query, key = (
-        tokens.placed_at(int(top[axis])) or f"“{set_apart(tokens.written[int(top[axis])])}”"
-        for axis, tokens in (("query", queries), ("key", keys))
-    )
+    query, key = (token_named(tokens, int(top[axis])) for axis, tokens in (("query", queries), ("key", keys)))
     if stream in trace.mixers:
         return (
             f"{key} (position {int(top['key'])}) has its largest share for {query} (position {int(top['query'])}) in "
-            f"{_where(top)}: {top['share']:.3f} of the row’s size, weight {precise(float(top['weight']))}."
+            f"{_where(top)}: {weight_text(float(top['share']))} of the row’s size, weight "
+            f"{weight_text(float(top['weight']))}."
         )
     return (
         f"{query} (position {int(top['query'])}) attends most to {key} (position {int(top['key'])}) in "
-        f"{_where(top)}: {top['weight']:.3f}."
+        f"{_where(top)}: {weight_text(float(top['weight']))}."
     )
 
 
@@ -236,9 +248,9 @@ def over_words(row: Mapping[str, Any], texts: int, corpus: str) -> str:
     label = ROLES[role].label
     over = f"Over {texts:,} texts of {corpus}, this head’s role is “{label}”"
     if role not in SHARES:
-        most = "" if isnan(row["score"]) else f"; the largest share is {row['score']:.2f}"
+        most = "" if isnan(row["score"]) else f"; the largest share is {weight_text(float(row['score']))}"
         return f"{over}: no share reaches its threshold{most}."
-    return f"{over} (share {row['score']:.2f}), which holds in {_often(row, role)}."
+    return f"{over} (share {weight_text(float(row['score']))}), which holds in {_often(row, role)}."
 
 
 def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
@@ -246,7 +258,7 @@ def here_words(row: Mapping[str, Any], role: str, score: float) -> str:
     if role not in SHARES:
         return f"In this sentence its role is “{ROLES[role].label}”."
     same = "the same" if role == row["role"] else f"“{ROLES[role].label}”"
-    return f"In this sentence its role is {same} ({score:.2f}), as in {_often(row, role)}."
+    return f"In this sentence its role is {same} ({weight_text(score)}), as in {_often(row, role)}."
 
 
 def _often(row: Mapping[str, Any], role: str) -> str:

@@ -177,14 +177,13 @@ def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
 def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     """Add invisible numbered points, which Plotly reports clicks on."""
     # Beside others, a trace without a name would be listed as "trace 0".
-    parts: list[Any] = [one for one in figure.data if not one.name]
-    for part in parts:
-        part.showlegend = False
+    found: list[Any] = list(figure.select_traces())
+    for unnamed in [one for one in found if not one.name]:
+        unnamed.showlegend = False
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}
-    found: list[Any] = list(figure.select_traces({"mode": "markers+text"}))
-    for words in found:
+    for words in [one for one in found if one.mode == "markers+text"]:
         if (words.xaxis or "x")[1:] in axes:
             words.update(hoverinfo="skip", hovertemplate=None)
     for axis in dict.fromkeys(spot.axis for spot in spots):

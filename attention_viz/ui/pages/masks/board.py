@@ -182,5 +182,5 @@ def _choose_others(run: Run, key: int, state: State) -> None:
         for at, place in enumerate(tokens.place):
             if place is None and not tokens.padding[at]:
                 st.button(
-                    plain(f"From {tokens.written[at]}"), key=f"masked-from-{at}", on_click=take_pair, args=(at, key)
+                    plain(f"From {tokens.names[at]}"), key=f"masked-from-{at}", on_click=take_pair, args=(at, key)
                 )

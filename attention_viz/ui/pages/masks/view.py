@@ -197,7 +197,7 @@ def _show_tables(study: MasksStudy, stream: str) -> None:
             "unchanged, 1 is everything elsewhere. Later layers change even without blocked cells, because their input "
             "changed."
         )
-        labels = before.query_tokens(before.streams[-1]).written
+        labels = before.query_tokens(before.streams[-1]).names
         outputs = pandas.DataFrame({"token": labels, "output moved": effect.outputs})
         left, right = st.columns([1, 2])
         left.dataframe(outputs, key="outputs-table")

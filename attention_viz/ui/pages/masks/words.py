@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from attention_viz.analysis.signed import mixer_of, open_cells
+from attention_viz.analysis.words import token_named
 from attention_viz.operation.masks import recognise
 from attention_viz.trace.kept import KeptLayers, layers_in_words
-from attention_viz.trace.spelling import set_apart
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.masks.page import MASKS, MaskChoice, takes_no_mask, window_words
@@ -148,7 +148,7 @@ def silent_rows_words(trace: Trace, layer: int, head: int, stream: str | None = 
         return ""
     tokens = trace.query_tokens(stream)
     named = ", ".join(
-        tokens.placed_at(position) or f"“{set_apart(tokens.written[position])}” (row {position})"
+        tokens.placed_at(position) or f"{token_named(tokens, position)} (row {position})"
         for position in blind[:_MOST_NAMED]
     )
     more = f" and {len(blind) - _MOST_NAMED} more" if len(blind) > _MOST_NAMED else ""

@@ -1,6 +1,5 @@
 """The Step by step page's pickers."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -14,7 +13,6 @@ from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.steps.page import MOST_TERMS, PIPELINE, STEP_CHOICES, is_pipeline
-from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import take_pair
 from attention_viz.ui.selection import SHARED
 from attention_viz.views.style.wording import shortened
@@ -158,7 +156,7 @@ def show_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
             f"{axis.capitalize()} token" if axis != "token" else "Token",
             of=STEP_CHOICES,
             name=_NAMES[axis],
-            options={at: f"{at} · {shortened(tokens.said[at])}" for at in range(count)},
+            options={at: f"{at} · {shortened(tokens.names[at])}" for at in range(count)},
             width=_TOKEN_WIDTH,
             then=_share_pair,
         )
@@ -166,22 +164,6 @@ def show_picker(axis: str, trace: Trace, stream: str, count: int) -> None:
     if visit.chosen(STEP_CHOICES).dimension >= count:
         visit.fill(STEP_CHOICES, dimension=count - 1)
     widgets.show(st.number_input, "Dimension", 0, count - 1, of=STEP_CHOICES, name="dimension", width=_DIMENSION_WIDTH)
-
-
-def show_keys(trace: Trace, stream: str, weights: Mapping[int, str]) -> None:
-    """Draw a row's keys with their weights as buttons; a press chooses the key."""
-    written = trace.key_tokens(stream).said
-    with st.container(key="steps-keys"):
-        widgets.show(
-            st.segmented_control,
-            "Key token",
-            of=STEP_CHOICES,
-            name="key",
-            options={at: f"{plain(shortened(written[at]))} {weight}" for at, weight in weights.items()},
-            required=True,
-            wrap=True,
-            then=_share_pair,
-        )
 
 
 def take_cell(axes: tuple[str, str], cell: tuple[int, int]) -> None:

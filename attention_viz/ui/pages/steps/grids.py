@@ -10,7 +10,6 @@ from torch import Tensor
 from attention_viz.explorer.chart_payload import Grid
 from attention_viz.steps.head import OpenHead
 from attention_viz.steps.mixing import MixerHead
-from attention_viz.trace.spelling import number_repeats
 from attention_viz.ui.controls.chart import show_grid
 from attention_viz.ui.pages.steps.numbers import label_of
 
@@ -95,14 +94,8 @@ def _is_mixed(opened: OpenHead | MixerHead, numbers: Numbers) -> bool:
 
 
 def axis_labels(opened: OpenHead | MixerHead, axis: str, places: range) -> list[str]:
-    """Return the labels of an axis; repeated tokens are numbered, as in the pipeline."""
-    labels = [label_of(opened, axis, at) for at in places]
-    if axis not in ("token", "query", "key"):
-        return labels
-    tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
-    said = tokens(opened.stream).said
-    numbered = number_repeats(said)
-    return [label + numbered[at].removeprefix(said[at]) for label, at in zip(labels, places, strict=True)]
+    """Return the labels of an axis."""
+    return [label_of(opened, axis, at) for at in places]
 
 
 def _near(place: int, count: int, shape: tuple[int, int]) -> range:

@@ -22,7 +22,7 @@ def label_of(opened: OpenHead | MixerHead, axis: str, place: int) -> str:
     if axis not in ("token", "query", "key"):
         return str(place)
     tokens = opened.trace.key_tokens if axis == "key" else opened.trace.query_tokens
-    return shortened(tokens(opened.stream).said[place])
+    return shortened(tokens(opened.stream).names[place])
 
 
 def in_notation(words: str, step: Step, notation: str) -> str:

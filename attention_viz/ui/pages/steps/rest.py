@@ -1,4 +1,4 @@
-"""The rest of a layer after its attention, sent to the pipeline once it is there."""
+"""The rest of a layer after its attention or mixer, sent to the pipeline once it is there."""
 
 from attention_viz.circuits.layers.ending import ending
 from attention_viz.circuits.layers.layer_flow import layer_flow
@@ -10,6 +10,7 @@ from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES
 from attention_viz.serving.runs import Run
 from attention_viz.steps.head import OpenHead
+from attention_viz.steps.mixing import MixerHead
 from attention_viz.ui import widgets
 
 # What all visitors' packed rests may take together, in bytes.
@@ -19,14 +20,14 @@ _packed = SharedCache[tuple[str, tuple[int, ...]], bytes](_ROOM, len)
 _rest = widgets.component("pipeline_rest", *rest_source())
 
 
-def show_rest(run: Run, opened: OpenHead, query: int) -> None:
+def show_rest(run: Run, opened: OpenHead | MixerHead, query: int) -> None:
     """Send the layer's rest, from the run that made the trace."""
     _rest(key="steps-rest", data=_rest_of(run, opened, query))
 
 
-def _rest_of(run: Run, opened: OpenHead, query: int) -> bytes:
+def _rest_of(run: Run, opened: OpenHead | MixerHead, query: int) -> bytes:
     of, rows = rest_id(opened), rows_shown(opened, query)
-    if opened.switched:
+    if isinstance(opened, OpenHead) and opened.switched:
         return pack_note(of, f"Not computed with {', '.join(opened.switched)}: only this head was computed again.")
     try:
         return _packed.get((of, tuple(rows)), lambda: _pack(run, opened, of, rows))
@@ -37,7 +38,7 @@ def _rest_of(run: Run, opened: OpenHead, query: int) -> bytes:
         return pack_note(of, message[:1].upper() + message[1:])
 
 
-def _pack(run: Run, opened: OpenHead, of: str, rows: list[int]) -> bytes:
+def _pack(run: Run, opened: OpenHead | MixerHead, of: str, rows: list[int]) -> bytes:
     trace, stream = run.trace, opened.stream
     with ANALYSES:
         flow = layer_flow(trace, opened.layer, stream)

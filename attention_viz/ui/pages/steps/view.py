@@ -15,7 +15,8 @@ from attention_viz.serving.own import run_own
 from attention_viz.serving.run import OwnModule
 from attention_viz.serving.runs import Run, projections
 from attention_viz.steps.head import OpenHead, open_head
-from attention_viz.steps.mixer_steps import mixer_steps_of
+from attention_viz.steps.mixer_steps import MIXER_STEPS, mixer_steps_of
+from attention_viz.steps.mixing import MixerHead
 from attention_viz.steps.steps import STEPS, step_tensors, steps_of
 from attention_viz.trace.export import to_safetensors
 from attention_viz.trace.trace import Trace
@@ -35,7 +36,6 @@ from attention_viz.ui.pages.steps.mixing import (
     known_choices,
     mixes,
     show_mixer_exports,
-    show_mixer_pipeline,
     show_mixer_step,
 )
 from attention_viz.ui.pages.steps.page import PIPELINE, STEP_CHOICES, Possible, StepChoice, is_pipeline
@@ -191,12 +191,13 @@ def _view_mixer(study: StepsStudy, state: State, choice: StepChoice) -> Parts:
     parts = [
         Part("notes", functools.partial(show_notes, study.run, state)),
         Part("below", functools.partial(show_step_list, steps)),
-        Part("pipeline", functools.partial(show_mixer_pipeline, opened, choice)),
+        Part("pipeline", functools.partial(_show_pipeline, opened, choice)),
     ]
     if not is_pipeline(choice):
         parts.append(
             Part("drawer", functools.partial(show_drawer, steps, functools.partial(show_mixer_step, opened, choice)))
         )
+    parts.append(Part("rest", functools.partial(show_rest, study.run, opened, choice.query)))
     slides = functools.partial(present_mixer_steps, opened, choice.query, choice.key)
     return Parts(parts, exports=functools.partial(show_mixer_exports, opened), slides=slides, runs=[("", study.run)])
 
@@ -211,7 +212,7 @@ def _show_notes(opened: OpenHead, choice: StepChoice, state: State) -> None:
         tell(f"This variant has only head {opened.head}, so the Head picker has no effect.")
 
 
-def _show_pipeline(opened: OpenHead, choice: StepChoice) -> None:
+def _show_pipeline(opened: OpenHead | MixerHead, choice: StepChoice) -> None:
     pair = choice.query, choice.key
     packed = pack_pipeline(opened, *pair)
     _pipeline(key=_KEY, data=packed, height="content", on_choice_change=_take_pipeline_pair, on_open_change=_open_step)
@@ -229,7 +230,7 @@ def _take_pipeline_pair() -> None:
 def _open_step() -> None:
     step = widgets.sent(_KEY, "open")
     # A browser may send anything.
-    if isinstance(step, str) and step in (PIPELINE, *STEPS):
+    if isinstance(step, str) and step in (PIPELINE, *STEPS, *MIXER_STEPS):
         visit.pick(STEP_CHOICES, step=step, all="no")
 
 

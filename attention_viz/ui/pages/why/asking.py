@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from attention_viz.analysis.words import quoted
+from attention_viz.analysis.words import token_named
 from attention_viz.circuits.asked import Logit, Score
 from attention_viz.circuits.next_word import rival_of
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableText
@@ -141,7 +141,7 @@ def _pick_row(run: Run, state: State, row: int) -> None:
         st.selectbox(
             "Generated word",
             range(len(said)),
-            format_func=lambda one: f"{one} · {plain_word(said.written[one]) or said.written[one]}",
+            format_func=lambda one: f"{one} · {said.names[one]}",
             key=_ROW,
             on_change=take,
             width=126,
@@ -179,10 +179,7 @@ def _line(name: str) -> DeltaGenerator:
 
 def _in_quotes(tokens: Tokens, position: int) -> str:
     """Quote a token; a special one is unquoted, and a patch or frame named by position."""
-    written = tokens.written[position]
-    if tokens.special[position]:
-        return written
-    return tokens.placed_at(position) or quoted(shortened(plain_word(written) or written))
+    return tokens.names[position] if tokens.special[position] else token_named(tokens, position)
 
 
 def plain_word(written: str) -> str:

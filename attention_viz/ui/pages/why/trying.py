@@ -127,10 +127,10 @@ def silence_largest(one: Silenced, largest: Sequence[Head]) -> None:
     tell_silenced(one.name, one.place, {**known_silenced(request, one.of, one.heads, one.stream), **found}, "largest")
 
 
-def pick_ranked(is_word: bool) -> None:
-    """Draw the picker of the heads' order; patching is for a next word."""
+def pick_ranked(can_patch: bool) -> None:
+    """Draw the picker of the heads' order; patching is for a next word without an image."""
     ranked = visit.chosen(WHY_CHOICES).ranked
-    shown = {name: label for name, label in RANKED.items() if is_word or name in ("wrote", "silenced", ranked)}
+    shown = {name: label for name, label in RANKED.items() if can_patch or name in ("wrote", "silenced", ranked)}
     pickers.switch("Rank heads by", shown, WHY_CHOICES, "ranked")
 
 

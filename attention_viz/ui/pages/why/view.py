@@ -244,7 +244,7 @@ def view(study: WhyStudy, selection: Selection) -> Parts:
     parts.append(Part("asked", functools.partial(_show_pickers, study, state)))
     first = isinstance(study.number, ShownNumber) and study.number.is_first
     if not first:
-        parts.append(Part("ranked", functools.partial(pick_ranked, study.words is not None)))
+        parts.append(Part("ranked", functools.partial(pick_ranked, study.words is not None and not run.beside)))
         parts += [Part("other", ask_other)] if choice.ranked == "put" else []
     if isinstance(study.number, ShownNumber):
         number, wrote = study.number, _wrote(study, state)

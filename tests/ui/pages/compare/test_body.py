@@ -1,5 +1,6 @@
 """What the Compare page decides: its numbers are the library's, for every kind of comparison."""
 
+import base64
 import re
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -14,7 +15,7 @@ from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
 from tests.ui.screens import Screen
 
-RIVER = "The bank of the river was flooded"
+RIVER, CITY = "The bank of the river was flooded", "The bank of the city was flooded"
 BANK = "model=all-MiniLM-L6-v2&text=The+bank+of+the+river+was+flooded"
 
 
@@ -159,7 +160,7 @@ def test_a_models_example_opens_on_the_head_that_differs_most_and_a_chosen_one_k
     apart = av.head_divergences(model.trace(RIVER), model.trace("The bank of the city was flooded"))
     opened = Screen().open("/compare")
     assert (int(opened.address["layer"]), int(opened.address["head"])) == apart.index[0]
-    assert opened.channel("compare-rows")["aside"].startswith("layer 5, head 2, differs most of 72: 0.14 bits")
+    assert opened.channel("compare-rows")["aside"].startswith("layer 5, head 2, differs most of 72: 0.14 (")
     chosen = Screen().open(f"/compare?{BANK}&layer=0&head=4").channel("compare-rows")
     rank = list(apart.index).index((0, 4)) + 1
     assert f", the {rank}th most different of 72: " in chosen["aside"] and chosen["largest"] == [5, 2]
@@ -205,5 +206,19 @@ def test_slides_of_layers_without_a_softmax_speak_of_shares_of_size() -> None:
     address = f"/compare?model=recall&stream=mixer&layer=0&head=1&query=7&key=4&text={quote(text)}"
     slide = Screen().open(f"{address}&other=anna+red+,+ben+green+.+ben+%3F").slides[0]
     told = "".join(part for part, _ in slide["ask"])
-    assert f"“ben” receives the first “ben”, share of size {share}. And in the second sentence?" in told
+    assert f"“ben” receives “ben₁”, share of size {share}. And in the second sentence?" in told
     assert slide["picture"]["unit"] == "share of size"
+
+
+def test_a_preview_has_every_heads_row_of_the_chosen_query(screen: Screen) -> None:
+    texts = urlencode({"text": RIVER, "other": CITY})
+    screen.back_to(f"/compare?model=all-MiniLM-L6-v2&{texts}&layer=0&head=4&query=2&key=6&what=sentences")
+    peek = screen.channel("compare-rows", "peek")
+    model = av.load("all-MiniLM-L6-v2")
+    one, other = model.trace(RIVER), model.trace(CITY)
+    rows = numpy.frombuffer(base64.b64decode(peek["bytes"]), "<f4").reshape(2, 72, -1)
+    assert peek["query"] == 2
+    for at, (layer, head) in enumerate((layer, head) for layer in range(6) for head in range(12)):
+        found = av.compare(one, other, layer, head)
+        for side, matrix in enumerate((found.weights, found.other_weights)):
+            assert rows[side, at] == pytest.approx(matrix[2].float().numpy(), abs=1e-6, nan_ok=True)

@@ -71,8 +71,7 @@ def test_a_decoder_opens_on_its_last_word_and_says_which_rows_cant_differ() -> N
     assert claims.opening() == len(found.queries) - 1
     weights = [shipped(SMOLLM2).trace(text).weights(24, 4)[-1] for text in (one, other)]
     assert words(claims.row(claims.opening())) == (
-        f"The second “to” looks at “Mary”: {weights[0][1]:.2f}. "
-        f"With “Mary” for “John” it turns to “John”: {weights[1][3]:.2f}"
+        f"“to₂” looks at “Mary”: {weights[0][1]:.2f}. With “Mary” for “John” it turns to “John”: {weights[1][3]:.2f}"
     )
     assert words(claims.row(1)).endswith("It can’t differ: both texts begin alike")
 
@@ -128,10 +127,10 @@ def test_the_changed_word_is_named_if_it_is_the_only_one() -> None:
 def test_the_heads_rank_is_said_with_the_way_to_the_largest() -> None:
     apart = torch.tensor([[0.1, 0.5], [torch.nan, 0.3]], dtype=torch.float64)
     said, largest = rank_words(apart, (3, 1), (1, 3))
-    assert said == "layer 3, head 1, the 2nd most different of 3: 0.30 bits (0 same, 1 nothing in common)"
+    assert said == "layer 3, head 1, the 2nd most different of 3: 0.30 (0 same, 1 nothing in common)"
     assert largest == (1, 1)
     assert rank_words(apart, (1, 1), (1, 3)) == (
-        "layer 1, head 1, differs most of 3: 0.50 bits (0 same, 1 nothing in common)",
+        "layer 1, head 1, differs most of 3: 0.50 (0 same, 1 nothing in common)",
         None,
     )
     # From one head, the nearer half is counted from the nearest.

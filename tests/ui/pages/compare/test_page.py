@@ -10,6 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
+from attention_viz.analysis.findings.regions import connected
+from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.claims import RowClaims
@@ -87,6 +89,54 @@ def test_a_word_that_is_pointed_at_or_pressed_asks_at_once_and_a_head_of_the_map
     idle(page)
     expect_row(page, av.compare(one, other, 5, 6), 6)
     assert not page.locator(".stPlotlyChart").count()
+
+
+def test_a_head_that_is_pointed_at_on_the_map_shows_its_row_until_the_pointer_leaves(open_page: OpenPage) -> None:
+    page = open_page(f"/compare?model=all-MiniLM-L6-v2&text={RIVER.replace(' ', '+')}&layer=0&head=4&query=2&key=6")
+    model = av.load("all-MiniLM-L6-v2")
+    one, other = model.trace(RIVER), model.trace(CITY)
+    kept = claim_in(page).text_content() or ""
+    expect_row(page, av.compare(one, other, 0, 4), 2)
+    cells = page.get_by_test_id("compare").locator(".av-distances .av-cell")
+    cells.and_(page.locator("[data-layer='5'][data-head='2']")).hover()
+    found = av.compare(one, other, 5, 2)
+    expect_row(page, found, 2)
+    strongest = [weight_text(float(matrix[2].nan_to_num().max())) for matrix in (found.weights, found.other_weights)]
+    expect(claim_in(page)).to_have_text(f"bank → [CLS]: {strongest[0]}. With “city” → [CLS]: {strongest[1]}")
+    assert parameters(page)["layer"] == "0", "nothing is chosen yet"
+    page.locator(".av-texts").hover()
+    expect(claim_in(page)).to_have_text(kept)
+    # A number is written only where it says something: from a tenth of the largest on.
+    bits = av.head_divergences(one, other)["divergence"]
+    written = [text for text in cells.locator("span").all_text_contents() if text]
+    assert sorted(written) == sorted(weight_text(one) for one in bits if one >= bits.max() / 10)
+
+
+def test_two_images_are_lit_and_told_of_in_words_patch_by_patch(open_page: OpenPage) -> None:
+    page = open_page("/compare?model=dinov2-small")
+    assert (parameters(page)["layer"], parameters(page)["head"]) == ("10", "4"), "the head of the other pages"
+    expect(claim_in(page)).to_have_text(re.compile(r"^The patch .*\. In the second image it "))
+    assert not re.search(r"\d, \d", claim_in(page).text_content() or ""), "a place in words, no row and column"
+    expect(page.get_by_test_id("compare-row")).to_be_hidden()
+    photos = page.get_by_test_id("compare-pictures").locator("figure")
+    expect(photos).to_have_count(2)
+    expect(photos.locator(".av-marks-query")).to_have_count(2)
+    # The left photo's numbers are the sums over what its contours enclose.
+    model = av.load("dinov2-small")
+    trace = model.trace(av.Picture(SAMPLES["chelsea"].path))
+    photos.first.locator("canvas").press("Enter")
+    page.wait_for_url(re.compile("query="))
+    row = trace.weights(10, 4)[int(parameters(page)["query"]), 1:].reshape(16, 16)
+    inside = row >= row.max() / 2
+    sums = [float(sum(row[at] for at in region)) for region in connected(inside)]
+    expect(photos.first.locator(".av-region-mark")).to_have_count(len(sums))
+    shown = photos.first.locator(".av-region-mark").all_text_contents()
+    assert len(sums) == 2 and sorted(shown) == sorted(map(weight_text, sums))
+    # An arrow key shows the next patch in both.
+    place = (int(parameters(page)["query"]) - 1) % 16
+    photos.first.locator("canvas").press("ArrowRight")
+    for mark in photos.locator(".av-marks-query").all():
+        expect(mark).to_have_attribute("style", re.compile(rf"left: {100 * (place + 1) / 16:g}%"))
 
 
 def test_the_matrices_unfold_and_what_is_wrong_with_a_side_is_told(open_page: OpenPage, idle: Idle) -> None:

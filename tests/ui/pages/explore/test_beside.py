@@ -83,6 +83,32 @@ def test_a_placeholder_too_many_is_told_and_what_was_typed_stays() -> None:
     assert screen.address["text"].startswith("<image><image> what")
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"no picture", "broken or in an unknown format"), (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "an SVG file")],
+)
+def test_a_broken_image_is_refused_and_text_and_image_stay(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "theirs.png"
+    path.write_bytes(content)
+    screen = Screen().open(OPENED).upload("Upload image", path)
+    assert any(words in one for one in screen.alerts)
+    assert (screen.address["text"], screen.address["picture"]) == (QUESTION, "shapes-two")
+
+
+def test_an_image_that_says_it_is_huge_is_refused_and_the_question_stays(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.png"
+    Image.new("1", (20_000, 20_000)).save(path)
+    screen = Screen().open(OPENED).upload("Upload image", path)
+    assert any("use at most 50,000,000" in one or "far more pixels" in one for one in screen.alerts)
+    assert (screen.address["text"], screen.address["picture"]) == (QUESTION, "shapes-two")
+
+
+def test_a_text_of_nothing_is_refused_by_name_and_the_image_stays() -> None:
+    screen = Screen().open(OPENED.partition("&text=")[0] + "&text=+")
+    assert any("type at least one word" in one for one in screen.alerts)
+    assert screen.address["picture"] == "shapes-two"
+
+
 def test_the_model_goes_on_word_by_word_with_its_image(shapes: av.AttentionModel) -> None:
     screen = Screen().open(f"{OPENED}&more=2")
     *_, last = shapes.generate(QUESTION, 2, picture=av.Picture(SAMPLES["shapes-two"].path))
@@ -136,4 +162,4 @@ def test_words_and_picture_light_each_other(open_page: OpenPage, idle: Callable[
     expect(page.get_by_test_id("explorer-sentence")).to_contain_text("this part of the picture")
     given = float(trace.weights(1, 0, "decoder")[67, 64])
     shown = line.locator('[data-place="67"]').get_attribute("data-weight")
-    assert shown is not None and (shown == f"{given:.2f}" or (given < 0.005 and shown in ("<0.01", "0.00")))
+    assert shown is not None and (shown == f"{given:.2f}" or (given < 0.005 and shown in ("<0.01", "0")))

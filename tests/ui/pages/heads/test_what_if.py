@@ -12,6 +12,7 @@ from attention_viz.edits.effects import likelier, moved_output, moved_weight
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.pages.heads import what_if
+from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 from tests.ui.screens import Screen
 
@@ -63,7 +64,7 @@ def test_two_changes_at_once_are_what_the_model_does_with_both(screen: Screen) -
     assert effects(screen) == pytest.approx(alone, abs=1e-6)
     assert max(alone) == alone[1]
     for _, old, new in likelier(before, both, len(before.output) - 1):
-        assert f"| {old:.3f} | {new:.3f} |" in screen.words
+        assert f"| {weight_text(old)} | {weight_text(new)} |" in screen.words
     screen.press("Remove")
     assert "1. Layer 1, head 1 is zero-ablated" in screen.words
     assert screen.address["edits"] == "zero@1.1"

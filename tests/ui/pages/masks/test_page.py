@@ -128,7 +128,7 @@ def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(boa
     board.mouse.down()
     board.mouse.move(*over(board, 3, 3), steps=2)
     # In the middle of a stroke nothing is told of the run before it.
-    expect(board.locator(".av-tooltip")).to_contain_text("0.00, blocked")
+    expect(board.locator(".av-tooltip")).to_contain_text("0, blocked")
     expect(claim(board)).to_contain_text("running the model")
     # What this head hands out is known without the model: of the row that is being blocked, and not grey.
     expect(board.get_by_role("heading", name="This head’s output moved by")).to_be_visible()

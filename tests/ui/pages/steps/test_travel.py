@@ -61,6 +61,20 @@ def test_the_number_travels_from_its_cell_to_its_place(open_page: OpenPage, idle
     expect(page.get_by_test_id("travelling-number")).to_have_count(0)
 
 
+def test_a_signed_number_travels_too(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/?model=recall-mamba&layer=0&head=0&query=5&key=2", height=860)
+    how = page.get_by_test_id("explorer-how")
+    expect(how).to_have_text("How was 0.60 computed?")
+    page.evaluate(WATCH)
+    how.click()
+    expect(page.get_by_test_id("pipeline-claim")).to_contain_text("carries 0.60")
+    idle(page)
+    travels = page.evaluate("travels")
+    assert [one["text"] for one in travels] == ["0.60"]
+    weight = page.locator(".av-flowchart text.av-strong", has_text=re.compile(r"^0\.60$"))
+    assert near(travels[0]["to"], middle(weight)), travels
+
+
 def test_nothing_travels_if_the_system_asks_for_less_motion(open_page: OpenPage, idle: Idle) -> None:
     page = open_page("/?layer=0&head=4&query=2&key=5")
     page.emulate_media(reduced_motion="reduce")

@@ -231,9 +231,7 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     assert told["rows"][0]["layer"] == 23 and told["rows"][0]["head"] == 3
     slide = screen.slides[0]
     assert "".join(text for text, _ in slide["ask"]).startswith("“Mary” over “John” is 6.12")
-    assert "".join(text for text, _ in slide["tell"]).startswith(
-        "Layer 23, head 3 contributes +2.86: from the second “to” it"
-    )
+    assert "".join(text for text, _ in slide["tell"]).startswith("Layer 23, head 3 contributes +2.86: from “to₂” it")
 
 
 def test_heads_of_another_text_are_put_into_this_one_and_each_is_what_the_library_says() -> None:
@@ -362,9 +360,9 @@ def test_a_pair_from_right_to_left_is_asked_about_with_who_looks_first() -> None
     screen = Screen().open(
         f"/why?model=all-MiniLM-L6-v2&text={text.replace(' ', '+')}&why=pair&layer=0&head=4&query=4&key=2"
     )
-    written = shipped("all-MiniLM-L6-v2").trace(text).query_tokens().written
+    names = shipped("all-MiniLM-L6-v2").trace(text).query_tokens().names
     # Each set apart: else a browser would put the one that is looked at first.
-    looking, seen = (f"“\u2068{written[at].strip('·‿')}\u2069”" for at in (4, 2))
+    looking, seen = (f"“\u2068{names[at]}\u2069”" for at in (4, 2))
     (board,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-why-board")]
     assert read_packet(board)[0]["more"] == f"{looking} → {seen}"
 

@@ -1,0 +1,135 @@
+"""Proves that the rows of a batch are an image's tiles or a text's images, and names their positions."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.outputs.breaking import SEEN
+from attention_viz.recording.recorder import Call, Recorder, RunEnded
+from attention_viz.trace.tokens import Region, Tokens
+
+if TYPE_CHECKING:
+    from attention_viz.recording.runner import Pass, Runner
+
+# The axes of one tile, or of one window of a sound.
+_AXES = {"pixel_values": 3, "pixel_values_videos": 3, "input_features": 2, "input_values": 1}
+# A row that moves less than this share of the largest move doesn't depend on what was changed.
+_STILL = 1e-4
+
+
+@dataclass(eq=False)
+class _RowQueries(Recorder):
+    """Keeps the queries of calls in rows, (row, number) each."""
+
+    found: list[Tensor] = field(default_factory=list[Tensor])
+
+    def hear(self, call: Call) -> Tensor:
+        """Keep the queries, and go on."""
+        if len(call.attention.query) > 1:
+            self.found.append(call.attention.query.detach().flatten(1).double())
+        return super().hear(call)
+
+
+def check_rows(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> None:
+    """Refuse calls in rows of a batch, unless the rows are the tiles or images that the model reads, in their order.
+
+    Each tile is changed by the bits of its number. In every call, the rows of the changed tiles must move, and no other
+    row. Windows of one image, or rows in another order, fail.
+    """
+    numbers = [number for number, rows in enumerate(recorded.rows) if rows > 1]
+    if not numbers:
+        return
+    name, counts = type(recorded.modules[numbers[0]]).__name__, {recorded.rows[number]: None for number in numbers}
+    rows = next(iter(counts))
+    if not SEEN & inputs.keys():
+        raise UnsupportedModel(f"{name} splits one text into {rows} rows; use a model that keeps a text in one row")
+    main = next(one for one in _AXES if one in inputs)
+    tiles = _tiles(main, inputs[main])
+    if len(counts) > 1 or rows > len(tiles):
+        raise UnsupportedModel(
+            f"{name} attends in {' and '.join(map(str, counts))} rows, as over windows, but the parts of {main} are "
+            f"{len(tiles)}; use a model whose rows are tiles or images"
+        )
+    order = _order(runner, inputs, main, numbers[-1])
+    if order is None or len(order) != rows or any(one >= other for one, other in pairwise(order)):
+        raise UnsupportedModel(
+            f"{name} attends in {rows} rows, but these aren't the {len(tiles)} parts of {main} in their order, as "
+            "changing them shows; use a model whose rows are tiles or images"
+        )
+
+
+def _order(runner: "Runner", inputs: Mapping[str, Tensor], main: str, last: int) -> list[int] | None:
+    """Return which tile each row reads; None if calls differ, or if a row reads none."""
+    tiles = _tiles(main, inputs[main])
+    before = _queries(runner, inputs, last)
+    found = torch.zeros(len(before[0]), dtype=torch.long)
+    for bit in range(len(tiles).bit_length()):
+        several = tiles.clone()
+        for number, tile in enumerate(several, 1):
+            if number >> bit & 1 and bool(tile.any()):  # one of zeros fills up a batch
+                tile += 1 + tile.abs()
+        after = _queries(runner, {**inputs, main: several.reshape(inputs[main].shape)}, last)
+        moved = [_moved(one, other) for one, other in zip(before, after, strict=True)]
+        if any(not torch.equal(one, moved[0]) for one in moved):
+            return None
+        found += moved[0].long() << bit
+    return None if bool((found == 0).any()) else (found - 1).tolist()
+
+
+def _queries(runner: "Runner", inputs: Mapping[str, Tensor], last: int) -> list[Tensor]:
+    recorder = _RowQueries(keep=frozenset(), last=last)
+    with contextlib.suppress(RunEnded), runner.hearing(recorder):
+        runner.model(**(runner.settings | dict(inputs)))
+    return recorder.found
+
+
+def _moved(one: Tensor, other: Tensor) -> Tensor:
+    """Return which rows differ."""
+    if one.shape != other.shape:
+        raise UnsupportedModel("it attends over other rows once tiles of its image change")
+    moves = (one - other).square().sum(dim=1).sqrt()
+    return (moves > _STILL * moves.max()).cpu()
+
+
+def _tiles(main: str, values: Tensor) -> Tensor:
+    """Return the tiles one after the other."""
+    return values.reshape(-1, *values.shape[-_AXES[main] :]) if values.ndim > _AXES[main] else values[None]
+
+
+def tile_names(regions: Sequence[Region | None], rows: int, images: int) -> list[str]:
+    """Return each row's name, such as "tile 2 of 4", "thumbnail" or "image 2, tile 1 of 4".
+
+    Args:
+        regions: the rectangle of each position, row after row; empty if unknown.
+        images: the number of images read.
+    """
+    each = len(regions) // rows
+    own = [[one for one in regions[at * each : (at + 1) * each] if one is not None] for at in range(rows)]
+    if rows == images:
+        return [f"image {number} of {rows}" for number in range(1, rows + 1)]
+    if not all(own):
+        return [f"tile {number} of {rows}" for number in range(1, rows + 1)]
+    reduced = [all(one.thumbnail for one in several) for several in own]
+    image = [several[0].picture for several in own]
+    names = list[str]()
+    for at in range(rows):
+        before = f"image {image[at] + 1}, " if images > 1 else ""
+        alike = [other for other in range(rows) if image[other] == image[at] and not reduced[other]]
+        names.append(before + ("thumbnail" if reduced[at] else f"tile {alike.index(at) + 1} of {len(alike)}"))
+    return names
+
+
+def in_tiles(one: Tokens, names: Sequence[str], regions: Sequence[Region | None]) -> Tokens:
+    """Return the tokens of several tiles: those of one, with each tile's name and their rectangles."""
+    labels = tuple(f"{name}, {said}" for name in names for said in one.names)
+    count = len(names)
+    return Tokens(
+        labels, None, special=one.special * count, spelling=("text",) * len(labels),
+        regions=tuple(regions) if len(regions) == len(labels) else (),
+    )  # fmt: skip
