@@ -15,7 +15,8 @@ import attention_viz as av
 from attention_viz.models import load
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
-from attention_viz.views.style.wording import share_text, weight_text
+from attention_viz.trace.spelling import weight_text
+from attention_viz.views.style.wording import share_text
 from tests.conftest import OpenPage, Server
 from tests.inputs.test_text import byte_tokenizer
 from tests.recording.mixers.hybrids import build
