@@ -107,7 +107,7 @@ ROLES: Mapping[str, Role] = {
             Unit.FRAME: ("Previous frame", "Each frame attends to the one before it."),
             _MIXER: (
                 "Previous token",
-                "Each token takes a quarter or more of its row's size from the one before it.",
+                "Each token takes a quarter or more of its row’s size from the one before it.",
             ),
         },
     ),
@@ -118,7 +118,7 @@ ROLES: Mapping[str, Role] = {
         otherwise={
             Unit.PATCH: ("Right patch", "Each patch attends to the one to its right."),
             Unit.FRAME: ("Next frame", "Each frame attends to the one after it."),
-            _MIXER: ("Next token", "Each token takes a quarter or more of its row's size from the one after it."),
+            _MIXER: ("Next token", "Each token takes a quarter or more of its row’s size from the one after it."),
         },
     ),
     "above": Role(
@@ -133,7 +133,7 @@ ROLES: Mapping[str, Role] = {
         "Each token attends to itself.",
         0.25,
         otherwise={
-            _MIXER: ("Self", "Each token keeps much of its own: a quarter or more of its row's size, skip included.")
+            _MIXER: ("Self", "Each token keeps much of its own: a quarter or more of its row’s size, skip included.")
         },
     ),
     "same token": Role(
@@ -142,7 +142,7 @@ ROLES: Mapping[str, Role] = {
         0.15,
         of=Unit.WORD,
         otherwise={
-            _MIXER: ("Duplicate token", "Repeated tokens take more from earlier ones: 0.15 more of their row's size.")
+            _MIXER: ("Duplicate token", "Repeated tokens take more from earlier ones: 0.15 more of their row’s size.")
         },
     ),
     "induction": Role(
@@ -165,7 +165,7 @@ ROLES: Mapping[str, Role] = {
         "Tokens attend to special ones or, in a decoder, to the first.",
         0.4,
         job=False,
-        otherwise={_MIXER: ("First token", "Tokens take 0.40 or more of their row's size from special or first ones.")},
+        otherwise={_MIXER: ("First token", "Tokens take 0.40 or more of their row’s size from special or first ones.")},
     ),
     "broad": Role(
         "Broad",

@@ -122,6 +122,8 @@ const PATTERNS = 560;
 // Of a model with more rows than these the atlas grows by them, and the cards fold to their names.
 const MOST_ROWS = 28;
 const ROW = 9;
+// Of so few layers and heads, cells have a pattern each, which is as large as can be.
+const FEW_ROWS = 4;
 const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / FULL_LEVEL);
 
 /** Build a cell for each head into the atlas's grid.
@@ -181,6 +183,7 @@ export function foldsCards(layers) {
 /** How high the atlas of roles is, in pixels, with the cards below it. @param {{heads: number}[]} layers */
 export function rolesRoom(layers) {
   const heads = mostHeads(layers);
+  if (heads <= FEW_ROWS && layers.length <= FEW_ROWS) return MOST_ROLES;
   return foldsCards(layers) ? ROW * heads + 20 : Math.min(MOST_ROLES, Math.max(ROLES, LINE * heads + 16));
 }
 

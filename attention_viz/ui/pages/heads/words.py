@@ -187,7 +187,7 @@ def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
     best, *others = sorted(most, key=lambda name: float(ranks[name]))
     rank, label = int(ranks[best]), metric_in(table, best).label
     place = "Highest" if rank == 1 else f"Number {rank}"
-    more = f", and high by {len(others)} more" if others else ""
+    more = f"; among the highest by {len(others)} more" if others else ""
     return f"{place} of {len(table)} heads by {label[:1].lower()}{label[1:]}{more}"
 
 
