@@ -21,6 +21,9 @@ export function readMatrices(payload) {
  * @param {AtlasCell} cell */
 export function drawPreview(node, header, cell) {
   createNumberGrid(node, () => {}).show(matrixOf(header, cell));
+  // A picture of the head that nobody walks through: a click chooses it.
+  Object.assign(node, {role: "img", ariaLabel: "Pattern: queries down, keys across"});
+  node.querySelector(".av-stage")?.removeAttribute("tabindex");
 }
 
 /** @param {AtlasHeader} header @param {AtlasCell} cell @returns {GridNumbers} */

@@ -136,8 +136,9 @@ def _show_title(atlas: Atlas, run: Run, state: State) -> None:
         visit.fill(HEADS_CHOICES, plot=offered[0])
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="heads-one-row"):
         pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
-        for label, page in _LINKS.items():
-            st.page_link(page, label=label, query_params=pickers.address())
+        with st.container(horizontal=True, gap="small", width="content", key="heads-one-links"):
+            for label, page in _LINKS.items():
+                st.page_link(page, label=label, query_params=pickers.address())
     st.markdown(f"{plain(pair_words(atlas.trace, atlas.stream, head, str(role), pair, run.findings))}.")
 
 

@@ -153,29 +153,54 @@ def test_a_role_lets_its_heads_stand_out_and_its_best_head_is_chosen_by_a_press(
     assert chosen(page) == (layer, head)
 
 
-def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
-    stay: OpenPage, idle: Idle, table: pandas.DataFrame
+def test_a_rows_token_chooses_its_strongest_key(stay: OpenPage, idle: Idle, bank: Trace) -> None:
+    page = stay(plain_but(layer="0", head="4"))
+    stage = page.locator(".st-key-heads-one .av-stage")
+    box = stage.bounding_box()
+    assert box is not None
+    tokens = bank.query_tokens().labels
+    # The lowest row is that of [SEP], and "flooded" is above it.
+    low = box["y"] + box["height"] - 4 - 1.5 * (box["height"] - 68) / len(tokens)
+    page.mouse.click(box["x"] + 20, low)
+    idle(page)
+    query = len(tokens) - 2
+    assert parameters(page)["query"] == str(query)
+    assert parameters(page)["key"] == str(int(bank.weights(0, 4)[query].argmax()))
+
+
+def test_a_head_that_is_pointed_at_is_drawn_as_the_chosen_one_and_opens(
+    stay: OpenPage, idle: Idle, bank: Trace
 ) -> None:
     page = stay(plain_but())
     cell(page, 3, 7).hover()
     card = page.get_by_role("group", name="Layer 3, head 7")
-    expect(card.get_by_role("img", name="Pattern: queries down")).to_be_visible()
-    for word in ("bank", "river", "[CLS]"):
-        expect(card.get_by_text(word, exact=True)).to_have_count(2)
+    matrix = card.get_by_role("img", name="Pattern: queries down")
+    expect(matrix).to_be_visible()
+    expect(card).to_contain_text("Queries ↓ Keys →")
+    # Where the chosen head's matrix is, and as large: a click moves nothing.
+    boxes = [
+        one.bounding_box() for one in (matrix.locator("canvas").first, page.locator(".st-key-heads-one canvas").first)
+    ]
+    assert boxes[0] is not None and boxes[1] is not None
+    assert all(abs(boxes[0][side] - boxes[1][side]) < 2 for side in ("x", "y", "width", "height"))
+    own = page.locator(".heads-metrics")
+    own.locator("summary").click()
+    rows = av.head_table(bank).loc[(0, 4)]
     for name in metrics_in("softmax"):
         metric = av.METRICS[name]
-        value = table.loc[(3, 7), name]
-        row = card.get_by_role("row", name=re.compile(f"^{metric.label}"))
+        value = rows[name]
+        row = own.get_by_role("row", name=re.compile(f"^{re.escape(metric.label)}"))
         expect(row).to_have_count(0 if numpy.isnan(value) else 1)
         if not numpy.isnan(value):
-            expect(row).to_contain_text(f"{value:.3f}")
+            expect(row).to_contain_text(f"{value:.2f}".replace("-", "−"))
+    cell(page, 3, 7).hover()
     # It stands in the place of the chosen head, and covers nothing else; the pointer leaves, and that comes back.
     told, place = (one.bounding_box() for one in (card, page.locator(".st-key-heads-one-head")))
     assert told is not None and place is not None
     assert abs(told["x"] - place["x"]) < 1 and abs(told["width"] - place["width"]) < 1
     page.get_by_role("heading", level=3).first.hover()
     expect(card).to_be_hidden()
-    address = page.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
+    address = page.get_by_role("link", name="In Explore").get_attribute("href") or ""
     assert {"layer": ["0"], "head": ["4"], "text": [BANK]}.items() <= parse_qs(urlsplit(address).query).items()
     assert urlsplit(address).path in ("", "/")
     cell(page, 3, 7).click()
