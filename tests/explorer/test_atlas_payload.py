@@ -54,7 +54,7 @@ def test_of_a_short_text_the_numbers_are_sent_as_they_ran_and_of_a_longer_one_no
     trace = shipped("induction").trace("moon cheese frog moon cheese frog")
     header, body = read_packet(pack_atlas(trace, "decoder", head_table(trace), roles(trace)))
     start, size = header["values"]
-    values = numpy.frombuffer(body[start : start + size], "<f4").reshape(8, 6, 6)
+    values = numpy.frombuffer(body[start : start + size], "<f4").reshape(8, *trace.weights(0, 0).shape)
     own = [trace.weights(layer, head).numpy() for layer in range(2) for head in range(4)]
     assert numpy.array_equal(values, numpy.stack(own))
     mixed = shipped("recall-mamba").trace("hugo pink , ida gold . ida ?")

@@ -100,7 +100,8 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {(cell: AtlasCell) => void} open  in Explore
  */
 
-export const [BLOCKED, FULL_LEVEL] = [255, 254];
+export const BLOCKED = 255;
+export const FULL_LEVEL = 254;
 // What nothing is where sizes have signs.
 const MIDDLE = 127;
 const WRITTEN_FROM = 24;

@@ -5,7 +5,7 @@ import {levelsOf} from "../chart/levels.js";
 import {numbersAt} from "../data/payload.js";
 import {BLOCKED, FULL_LEVEL} from "./grid.js";
 
-/** @import {GridHeader, GridNumbers} from "../chart/grid.js"
+/** @import {GridNumbers} from "../chart/grid.js"
  * @import {Payload} from "../data/payload.js"
  * @import {AtlasCell, AtlasHeader} from "./grid.js" */
 
@@ -23,7 +23,7 @@ export function drawPreview(node, header, cell) {
   createNumberGrid(node, () => {}).show(matrixOf(header, cell));
   // A picture of the head that nobody walks through: a click chooses it.
   Object.assign(node, {role: "img", ariaLabel: "Pattern: queries down, keys across"});
-  node.querySelector(".av-stage")?.removeAttribute("tabindex");
+  for (const name of ["tabindex", "role"]) node.querySelector(".av-stage")?.removeAttribute(name);
 }
 
 /** @param {AtlasHeader} header @param {AtlasCell} cell @returns {GridNumbers} */
@@ -39,11 +39,10 @@ export function matrixOf({queries, keys, matrices}, {place, pattern, full, of}) 
   const coarse = () =>
     Uint16Array.from(bytes, (byte) => (byte === BLOCKED ? SHUT_LEVEL : Math.round((MOST_LEVEL * byte) / FULL_LEVEL)));
   const levels = matrices ? levelsOf(values, blocked, scale, full) : coarse();
-  const header = /** @type {GridHeader} */ (
-    /** @type {unknown} */ ({
-      ...{kind: "grid", rows: queries, columns: keys, titles: ["Queries", "Keys"], colours: true, scale, digits: 2},
-      ...{largest: full, chosen: null, marked: [[], []], words: "A head’s pattern.", clicks: false},
-    })
-  );
+  /** @type {any} */
+  const header = {
+    ...{kind: "grid", rows: queries, columns: keys, titles: ["Queries", "Keys"], colours: true, scale, digits: 2},
+    ...{largest: full, chosen: null, marked: [[], []], words: "A head\u2019s pattern.", clicks: false},
+  };
   return {header, values, blocked, levels};
 }
