@@ -295,7 +295,7 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
 
 
 def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
-    stay: OpenPage, minilm: AttentionModel
+    stay: OpenPage, idle: Idle, minilm: AttentionModel
 ) -> None:
     texts = ["A river bank.", "Nothing of the kind here."]
     page = stay(plain_but(texts="\n".join(texts)))
