@@ -4,8 +4,7 @@ The one plane has thumbnails head by head, key by key, a byte per cell: the larg
 deepest colour; 255 if all blocked. Without a softmax, a byte is a place on a logarithmic scale from the head's largest
 size down to a ten-thousandth of it: of signed weights around 127, of what arrives in all channels from 0.
 
-Of a short text a second plane has the numbers themselves in 32 bits, head by head, query by query: cells are large
-enough to be labelled with them.
+If a text is short, its cells have room for numbers: a second plane has them in 32 bits, head by head, query by query.
 """
 
 import math

@@ -97,7 +97,7 @@ def pair_words(
     pair: tuple[int, int],
     findings: Sequence[Finding] = (),
 ) -> str:
-    """Describe a head's pair; of a role that is no job, how many strong rows there are: a role is a mean.
+    """Describe a head's pair; if its role names no target, count strong rows, because a role is a mean.
 
     A patch that looks at several regions is described as in its finding.
     """
