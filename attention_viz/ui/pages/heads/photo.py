@@ -6,12 +6,12 @@ from attention_viz.analysis.places import patches_beside_words
 from attention_viz.analysis.words import token_named
 from attention_viz.explorer.chart_payload import LitPhoto
 from attention_viz.serving.runs import Run
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.controls.chart import show_lit
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.figures.seen import over_patches
-from attention_viz.views.style.wording import weight_text
 
 
 def shows_photo(shown: Run, stream: str) -> bool:
