@@ -5,7 +5,8 @@ import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {lightLine, lookedAt, pinPatch, pointing, saidOfPicture, walkPatches} from "./chosen.js";
 import {placeMarks} from "./marks.js";
-import {paintOverlay, sheetsOf} from "./overlay.js";
+import {sheetsOf} from "./lit.js";
+import {paintOverlay} from "./overlay.js";
 import {SHOWN_ROW} from "./patches.js";
 import {timeOf} from "./telling.js";
 import {createTools} from "./tools.js";
@@ -13,7 +14,7 @@ import {createTools} from "./tools.js";
 /** @import {Part} from "../parts/view.js"
  * @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
- * @import {Sheets} from "./overlay.js"
+ * @import {Sheets} from "./lit.js"
  * @import {Patches} from "./patches.js" */
 
 const SLOT = "The class token is a summary slot without a place in the image.";
