@@ -132,4 +132,5 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,
         why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
+        reads_several=isinstance(reader, BesideReader) and reader.reads_several,
     )

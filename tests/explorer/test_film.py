@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 import attention_viz as av
 from attention_viz.explorer import pack
 from attention_viz.explorer.packet import read_packet
-from attention_viz.explorer.seen import sheet_of, on_sheet
+from attention_viz.explorer.seen import on_sheet, sheet_of
 from tests.conftest import OpenPage
 from tests.models.video_families import FRAMES, wrapped
 
