@@ -13,6 +13,7 @@ from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
 from attention_viz.serving.uploads import names_of, upload_of
+from attention_viz.ui.parts.markdown import plain
 from tests.models.picture_families import publish
 from tests.ui.screens import Screen
 
@@ -53,25 +54,30 @@ def test_two_images_run_in_their_order(address: Callable[..., str], folder: Path
     assert "patch 0, 0 in image 2" in axis["named"] and "2 images · a cat" in screen.words
 
 
-@pytest.mark.parametrize("page", ["heads", "steps", "masks", "why", "compare"])
+@pytest.mark.parametrize("page", ["heads", "steps", "masks", "compare"])
 def test_other_pages_read_them(page: str, address: Callable[..., str]) -> None:
     screen = Screen().open(address(page, **({"text": "what is this ?"} if page == "compare" else {})))
     assert not screen.alerts and any("[Verified" in one for one in screen.menus)
     assert ("one image per side" in screen.words) is (page == "compare")
 
 
+def test_a_tower_that_reads_them_in_one_turn_is_refused_by_name(address: Callable[..., str]) -> None:
+    screen = Screen().open(address("why"))
+    assert any("several images or tiles in one call; trace one image" in one for one in screen.alerts)
+
+
 def test_an_image_is_added_and_removed(address: Callable[..., str], tmp_path: Path) -> None:
     file = tmp_path / "mine.png"
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 40, 3), dtype=np.uint8)).save(file)
     screen = Screen().open(address(text="what is this ?", picture="chelsea"))
-    [one for one in screen.app.toggle if one.label == "Add image"][0].set_value(True)
+    next(one for one in screen.app.toggle if one.label == "Add image").set_value(True)
     screen.run().upload("Upload image", file)
     shown = screen.app.session_state["visit"].selection.shared.shown
     first, own = names_of(shown)
     assert first == "chelsea" and upload_of(own) is not None and "picture" not in screen.address
     assert not screen.alerts and "2 images · chelsea.jpg, mine.png" in screen.words
     assert [one.value for one in screen.app.toggle if one.label == "Add image"] == [False]
-    screen.press("Remove image 2 · mine.png")
+    screen.press(plain("Remove image 2 · mine.png"))
     assert screen.address["picture"] == "chelsea" and "sheet" not in screen.packed()["seen"]["picture"]
     assert not screen.app.session_state["visit"].brought
 
