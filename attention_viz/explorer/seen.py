@@ -5,6 +5,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,8 +125,8 @@ class Panel:
     Attributes:
         picture: the number of its image or frame.
         thumbnail: whether its positions read a reduced copy of the image.
-        row: the sheet's row of patches on which it begins.
-        column: the column.
+        row: its first row of patches on the sheet.
+        column: its first column.
         down: its rows of patches.
         across: its columns of patches.
         name: what its corner says.
@@ -208,7 +209,7 @@ def sheet_of(trace: "Trace") -> Sheet | None:
         return None
     grids = dict[tuple[int, bool], tuple[int, int]]()
     for key in sorted({(one.picture, one.thumbnail) for one in regions}):
-        if (grid := _grid([one for one in regions if (one.picture, one.thumbnail) == key])) is None:
+        if (grid := _grid(tuple(one for one in regions if (one.picture, one.thumbnail) == key))) is None:
             return None
         grids[key] = grid
     if any(number >= len(trace.seen.pictures) for number, _ in grids):
@@ -233,7 +234,7 @@ def on_sheet(trace: "Trace", tokens: "Tokens") -> "Tokens":
     if (sheet := sheet_of(trace)) is None:
         return tokens
     regions = [one for one in tokens.regions if one is not None]
-    cells = [(one, _grid([region for region in regions if one.of(region)])) for one in sheet.panels]
+    cells = [(one, _grid(tuple(region for region in regions if one.of(region)))) for one in sheet.panels]
     fits = bool(regions) and all(grid == (one.down, one.across) for one, grid in cells)
     place = tuple(sheet.place(one) if one is not None and fits else None for one in tokens.regions)
     return replace(tokens, place=place)
@@ -249,8 +250,9 @@ def _name_of(picture: int, thumbnail: bool, times: Mapping[int, tuple[float, flo
     return image, f"in {image if many else 'the image'}"
 
 
-def _grid(regions: "Sequence[Region]") -> tuple[int, int] | None:
-    """Return the rows and columns for which each region's middle is in a cell of its own; None if there are none."""
+@lru_cache(maxsize=64)
+def _grid(regions: "tuple[Region, ...]") -> tuple[int, int] | None:
+    """Return the rows and columns that put each region's middle into its own cell; None if there are none."""
     count = len(regions)
     for down in range(1, count + 1):
         if count % down == 0 and len({_cell(one, down, count // down) for one in regions}) == count:

@@ -239,7 +239,7 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> None:
-    """Show a sample or a drawing, with its model if named; free what is no longer shown."""
+    """Show a sample or a drawing, with its model if named; free uploads that are no longer shown."""
     visit.memory(_MediaRefusal).reason = ""
     _show(kind, [*_stay(), name] if model is None else [name], **({} if model is None else {"model": model}))
 
@@ -277,9 +277,9 @@ def _add_key() -> str:
 
 
 def _stay() -> list[str]:
-    """Return the images to which the next one is added; none if it replaces them."""
+    """Return the images that stay when another one is chosen; none if it replaces them."""
     names = names_of(visit.shared().shown)
-    return names if st.session_state.get(_add_key()) is True and len(names) < MOST_IMAGES else []
+    return names if widgets.content(_add_key()) is True and len(names) < MOST_IMAGES else []
 
 
 def _is_video(name: str) -> bool:

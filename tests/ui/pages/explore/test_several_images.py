@@ -52,6 +52,7 @@ def test_two_images_run_in_their_order(address: Callable[..., str], folder: Path
     assert [one["name"] for one in packed["seen"]["picture"]["sheet"]["panels"]] == ["image 1", "image 2"]
     axis = packed["axes"][packed["streams"][-1]["keys"]]
     assert "patch 0, 0 in image 2" in axis["named"] and "2 images · a cat" in screen.words
+    assert "“Changes the answer” blocks a region of one image" in screen.words
 
 
 @pytest.mark.parametrize("page", ["heads", "steps", "masks", "compare"])
