@@ -23,6 +23,7 @@ from attention_viz.analysis.signed import (
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import between, first
 from attention_viz.operation.reach import is_causal
+from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 
@@ -97,8 +98,11 @@ def continues_text(trace: Trace) -> bool:
 
 
 def word_stream(trace: Trace) -> str:
-    """Return the stream whose positions are a text's words: the first, or the decoder's after an image's tower."""
-    return "decoder" if continues_text(trace) and "decoder" in trace.attention_streams else trace.streams[0]
+    """Return the stream whose positions are a text's words: the first, or the one after an image's or audio's tower."""
+    streams = trace.attention_streams
+    if len(streams) == 2 and streams[0] in MEDIA:
+        return streams[1]
+    return "decoder" if continues_text(trace) and "decoder" in streams else trace.streams[0]
 
 
 def _joined(parts: Sequence[RowWeights]) -> RowWeights:

@@ -167,10 +167,6 @@ class Worker:
             }
             yield from (found[number] for number in sorted(found))
 
-    def batches_of(self, texts: Sequence[str]) -> list[list[str]]:
-        """Yield batches of texts, without empty ones."""
-        return [[one.text for one in batch] for batch in self._batches(self.read_all(0, texts)[0])]
-
     def _batches(self, texts: "Sequence[_Read]") -> Iterator[list[_Read]]:
         """Batch by length, against padding."""
         batch = list[_Read]()

@@ -9,7 +9,7 @@ from jaxtyping import Num
 
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.packet import Packet
-from attention_viz.views.style.wording import weight_text
+from attention_viz.trace.spelling import weight_text
 
 # How a matrix's numbers become colours.
 Scale = Literal["weight", "size", "signed", "mixed"]

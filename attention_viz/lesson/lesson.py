@@ -15,8 +15,8 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import InputKind
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.wording import weight_text
 
 __all__ = [
     "Ask",

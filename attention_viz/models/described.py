@@ -58,7 +58,7 @@ class DescribedModel(Model):
 
     @property
     def why_alone(self) -> str:
-        """Why it can't read an image beside the text; empty if nothing prevents it."""
+        """Why it can't read an image or audio beside the text; empty if nothing prevents it."""
         return self.facts.why_alone
 
     @property

@@ -171,10 +171,10 @@ def _read(parts: ModelParts, thing: Thing) -> InputField:
     if isinstance(thing, Beside) and thing.video is not None:
         check_reads_video(parts)
     if isinstance(thing, Beside) and thing.sound is not None and not isinstance(parts.reader, BesideReader):
-        raise UnusableSound(
-            f"{parts.name} reads no text with audio here; wrap a model that reads both with its processor, which takes "
-            "text= and audio= and has an audio_token"
+        why = parts.facts.why_alone or (
+            "wrap a model that reads both with its processor, which takes text= and audio= and has an audio_token"
         )
+        raise UnusableSound(f"{parts.name} reads no text with audio here; {why}")
     if parts.reader is not None:
         return parts.reader.read(thing)
     if isinstance(thing, Beside):

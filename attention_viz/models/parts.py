@@ -67,7 +67,7 @@ class ModelParts:
             Tracer(provenance.model, runner, anatomy, tokenizer),
             Inputs(provenance.model, hf_model, limit),
             anatomy.described(provenance),
-            _facts_of(anatomy, tokenizer, reader),
+            _facts_of(hf_model, anatomy, tokenizer, reader),
             reader,
             laid_out,
         )
@@ -119,7 +119,12 @@ def _has_template(tokenizer: "PreTrainedTokenizerBase | None") -> bool:
     return tokenizer is not None and bool(tokenizer.chat_template)
 
 
-def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", reader: Reader | None) -> ModelFacts:
+def _facts_of(
+    hf_model: "PreTrainedModel",
+    anatomy: Anatomy,
+    tokenizer: "PreTrainedTokenizerBase | None",
+    reader: Reader | None,
+) -> ModelFacts:
     return ModelFacts(
         anatomy.heads_by_stream,
         predicts=not anatomy.no_words,
@@ -131,6 +136,7 @@ def _facts_of(anatomy: Anatomy, tokenizer: "PreTrainedTokenizerBase | None", rea
         without={stream: numbers for stream, numbers in anatomy.without.items() if numbers},
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,
+        generates=hf_model.can_generate(),
         why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
         reads_several=isinstance(reader, BesideReader) and reader.reads_several,
     )

@@ -28,10 +28,11 @@ class ModelFacts:
         reads: its input: "text", "picture", "sound", or "tensors" with names of its own.
         mixers: for each stream of layers without a softmax, the heads of each layer; their numbers are in `numbers`.
         channels: the stream and number of each of these layers that has a matrix per channel, not per head.
-        why_alone: why it can't read an image beside the text; empty if nothing prevents it.
+        why_alone: why it can't read an image or audio beside the text; empty if nothing prevents it.
         why_no_video: why it can't read a video beside a text, though it takes frames; empty if it can; None if it
             takes none.
         reads_several: whether it reads several images with one text.
+        generates: whether Transformers can generate with it.
     """
 
     heads: Mapping[str, tuple[int, ...]]
@@ -48,6 +49,7 @@ class ModelFacts:
     why_alone: str = ""
     why_no_video: str | None = None
     reads_several: bool = False
+    generates: bool = False
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -67,7 +69,9 @@ class ModelFacts:
     @property
     def continues_text(self) -> bool:
         """Whether it can continue a text."""
-        return self.streams in (("decoder",), ("picture", "decoder")) and self.predicts
+        # Patches that attend to later ones make an "encoder" of a decoder's words.
+        beside = self.generates and self.streams == ("picture", "encoder")
+        return self.predicts and (beside or self.streams in (("decoder",), ("picture", "decoder")))
 
     def layer_count(self, stream: str | None) -> int:
         """Return a stream's number of layers, by default the first's; `UNKNOWN_COUNT` before the model is loaded."""

@@ -18,10 +18,13 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
 
 if TYPE_CHECKING:
+    from attention_viz.models.model import AttentionModel
     from attention_viz.protocol.model import Model
     from attention_viz.sources import Plan
 
 _known = {name: entry.facts for name, entry in CATALOGUE.items()}
+# Why a model that reads text with audio has no audio on the pages.
+_WHY_NO_SOUND = "the pages don't show audio beside a text yet; in Python, use model.trace(text, sound=av.Sound(path))"
 # Numbers are read in float32, whatever a file holds.
 _BYTES_A_NUMBER = 4
 
@@ -128,7 +131,17 @@ def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: Fa
     model = load_folder(
         source.folder, source.name, revision=source.revision, largest=largest, cancelled=cancelled, alone=False
     )
-    return model.behind(FORWARDS)
+    return _shown(model).behind(FORWARDS)
+
+
+def _shown(model: "AttentionModel") -> "AttentionModel":
+    """Return a model as pages show it: without audio beside its text."""
+    from attention_viz.inputs.media.beside_sound import BesideSoundReader
+    from attention_viz.models.model import AttentionModel
+
+    if not isinstance(model.reader, BesideSoundReader):
+        return model
+    return AttentionModel.of(model.hf_model, model.tokenizer, model.origin, why_alone=_WHY_NO_SOUND)
 
 
 def check_room(name: str, needed: int) -> None:

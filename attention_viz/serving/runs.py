@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from attention_viz.edits.edit import Edit
     from attention_viz.edits.eviction import Evict
     from attention_viz.operation.modules import Projection
+    from attention_viz.protocol.facts import ModelFacts
     from attention_viz.protocol.model import Model
     from attention_viz.serving.run import Request
     from attention_viz.trace.trace import Trace
@@ -246,7 +247,7 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     if not model.facts.predicts or model.facts.is_encoder_decoder:
         return {}
     tokens, mask = trace.query_tokens(word_stream(trace)), model.mask_id
-    if reads_on(trace):
+    if reads_on(trace, model.facts):
         # The shorter text of a batch is followed by padding, after which nothing is predicted.
         places = [at for at, padding in enumerate(tokens.padding) if not padding][-1 - back :][:1]
     else:
@@ -254,11 +255,11 @@ def candidates(request: Request, trace: "Trace", count: int, back: int = 0) -> "
     return {place: model.candidates(trace, place, count) for place in places}
 
 
-def reads_on(trace: "Trace") -> bool:
+def reads_on(trace: "Trace", facts: "ModelFacts") -> bool:
     """Return whether a trace's model reads from left to right, so that a next token can follow."""
     from attention_viz.analysis.measured import continues_text
 
-    return continues_text(trace)
+    return facts.continues_text or continues_text(trace)
 
 
 def is_full(request: Request, trace: "Trace") -> bool:

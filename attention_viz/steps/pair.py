@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from attention_viz.errors import ShapeError
 from attention_viz.operation.token_mixer import TokenMixer
@@ -115,14 +114,10 @@ class PairStep:
     """One step from a key to a query.
 
     Attributes:
-        label: its name on pages.
-        says: one sentence about it.
         applies: whether a pair takes this step.
         opens: its arithmetic.
     """
 
-    label: str
-    says: str
     applies: Callable[[MixerPair], bool]
     opens: Callable[[MixerPair], Arithmetic]
 
@@ -354,41 +349,26 @@ def _reading_name(pair: MixerPair) -> str:
 
 PAIR_STEPS: dict[str, PairStep] = {
     "read": PairStep(
-        "Read",
-        "how well the query reads this key, with nothing between",
         lambda pair: pair.opened.has_vectors,
         _read,
     ),
-    "angle": PairStep("Angle", "between query and key", lambda pair: pair.call.exponent is not None, _angle),
-    "collision": PairStep(
-        "Collision", "the chance that all hashes agree", lambda pair: pair.call.exponent is not None, _collision
-    ),
-    "tap": PairStep("Tap", "the factor for this distance", lambda pair: pair.call.taps is not None, _distance_factor),
-    "wave": PairStep("Wave", "the factor for these positions", lambda pair: pair.call.factor is not None, _fourier),
-    "decay": PairStep("Decay", "the part that the tokens between leave", _one_decay, _decay),
+    "angle": PairStep(lambda pair: pair.call.exponent is not None, _angle),
+    "collision": PairStep(lambda pair: pair.call.exponent is not None, _collision),
+    "tap": PairStep(lambda pair: pair.call.taps is not None, _distance_factor),
+    "wave": PairStep(lambda pair: pair.call.factor is not None, _fourier),
+    "decay": PairStep(_one_decay, _decay),
     "decayed": PairStep(
-        "After decay",
-        "the reading after the decays",
         lambda pair: _decays(pair) and pair.opened.has_vectors,
         _decayed,
     ),
-    "erased": PairStep(
-        "Erased", "what later keys' erasing adds to the reading", lambda pair: pair.call.erases, _erased
-    ),
-    "kept": PairStep("Still read", "after decays and erasing", lambda pair: pair.call.erases, _kept),
-    "write": PairStep("Write", "how strongly the token writes", lambda pair: pair.call.write is not None, _write),
-    "divisor": PairStep("Divisor", "divides the whole row", lambda pair: pair.call.floor is not None, _divisor),
-    "gate": PairStep("Gate", "multiplies the whole row", lambda pair: pair.call.gate is not None, _gate),
+    "erased": PairStep(lambda pair: pair.call.erases, _erased),
+    "kept": PairStep(lambda pair: pair.call.erases, _kept),
+    "write": PairStep(lambda pair: pair.call.write is not None, _write),
+    "divisor": PairStep(lambda pair: pair.call.floor is not None, _divisor),
+    "gate": PairStep(lambda pair: pair.call.gate is not None, _gate),
     "skip": PairStep(
-        "Skip",
-        "the token's way to itself beside the state",
         lambda pair: pair.call.skip is not None and pair.query == pair.key,
         _skip,
     ),
-    "weight": PairStep("Weight", "the cell of the matrix", lambda pair: True, _weight),
+    "weight": PairStep(lambda pair: True, _weight),
 }
-
-
-def arriving(pair: MixerPair) -> Tensor:
-    """Return the vector that arrives: weight · value, in float64."""
-    return pair.weight * pair.call.value[pair.key]

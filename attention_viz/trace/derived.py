@@ -12,6 +12,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.from_weights import attention_of, mixer_of_weights
+from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
 from attention_viz.trace.provenance import MERGED
@@ -154,21 +155,24 @@ def beginning(trace: Trace, count: int) -> Trace:
 
     Gradients come from a run of the whole text.
     """
-    tokens = trace.query_tokens("decoder" if "decoder" in trace.attention_streams else trace.streams[0])
+    streams = trace.attention_streams
+    beside = len(streams) == 2 and streams[0] in MEDIA
+    stream = streams[-1] if beside or "decoder" in streams else trace.streams[0]
+    tokens = trace.query_tokens(stream)
     trace.check_attends()
     if not 1 <= count <= len(tokens):
         raise TraceError(f"the first tokens must be 1 to {len(tokens)}; got {count}")
-    if trace.attention_streams not in (("decoder",), ("picture", "decoder")) or any(
-        _looks_ahead(layer.attention, count) for layer in trace.layers["decoder"]
+    if not (beside or streams == ("decoder",)) or any(
+        _looks_ahead(layer.attention, count) for layer in trace.layers[stream]
     ):
         raise TraceError(
             f"can't take the first {count} tokens: tokens of this trace attend to later ones. Use the whole trace"
         )
     if count == len(tokens):
         return trace
-    cut, output = {"decoder": _first(tokens, count)}, by_row(trace)
+    cut, output = {stream: _first(tokens, count)}, by_row(trace)
     found = trace.derived(
-        layers={**trace.layers, "decoder": tuple(_layer(layer, count) for layer in trace.layers["decoder"])},
+        layers={**trace.layers, stream: tuple(_layer(layer, count) for layer in trace.layers[stream])},
         queries={**trace.queries, **cut},
         keys={**trace.keys, **cut},
         output=first_rows(output, count) if len(output) == len(tokens) else output,

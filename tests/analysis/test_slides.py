@@ -122,8 +122,8 @@ def test_a_row_of_another_text_is_told_by_the_word_that_comes_next() -> None:
     trace = shipped("translation").trace("the tired girl finds the red key")
     weight = trace.weights(0, 2, "cross")[0, 0]
     slide = link_slide(trace, "cross", 0, 2, 0, 0)
-    assert said(slide.ask) == "Before the first “la”, how much does the model attend to the first “the”?"
-    assert said(slide.tell) == f"Before the first “la” it attends to the first “the”: {weight:.2f}"
+    assert said(slide.ask) == "Before “la₁”, how much does the model attend to “the₁”?"
+    assert said(slide.tell) == f"Before “la₁” it attends to “the₁”: {weight:.2f}"
 
 
 def test_a_question_that_comes_again_says_of_which_head() -> None:

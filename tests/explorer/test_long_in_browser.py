@@ -8,9 +8,9 @@ import torch
 from playwright.sync_api import Locator, Page, expect
 
 from attention_viz.explorer import page as page_module
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.views.style.wording import weight_text
 from tests.explorer.long_texts import QUERIES, long_trace
 from tests.explorer.test_in_browser import INK, part
 

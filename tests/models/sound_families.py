@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,18 @@ def model_of(family: str) -> Any:
 def wrapped(family: str) -> AttentionModel:
     """Return it wrapped with its processor."""
     return wrap(model_of(family), FAMILIES[family][1]())
+
+
+def publish(family: str, folder: Path) -> Any:
+    """Save a family's tiny model as published ones are saved; return its processor.
+
+    Its feature extractor fills audio up to one second, 128 frames: transformers counts samples in whole seconds only.
+    """
+    processor = FAMILIES[family][1]()
+    processor.feature_extractor = _T.WhisperFeatureExtractor(feature_size=16, chunk_length=1, hop_length=RATE // 128)
+    model_of(family).save_pretrained(folder)
+    processor.save_pretrained(folder)
+    return processor
 
 
 def tensors_of(family: str, text: str, samples: Any = SAMPLES) -> dict[str, Tensor]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, UnusableSound, UnusableText, first_line
 from attention_viz.inputs.media.beside import IDS, Beside, BesideReader, mark_of
+from attention_viz.inputs.media.processor_apart import arguments_of
 from attention_viz.inputs.media.readers import SPEECH, InputField, SoundReader
 from attention_viz.inputs.media.remade_sound import RemadeSound
 from attention_viz.inputs.media.sound import Sound
@@ -21,21 +22,21 @@ from attention_viz.trace.seen import Seen
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
 
-__all__ = ["BesideSoundReader", "hears_both"]
+__all__ = ["BesideSoundReader", "hears_both", "takes_sound"]
 
 
 def hears_both(model: "PreTrainedModel", processor: Any) -> bool:
     """Return whether a model's forward takes text and audio, and its processor makes both of one call."""
-    named = inspect.signature(model.forward).parameters
     parts = (getattr(processor, name, None) for name in ("feature_extractor", "tokenizer"))
-    takes = IDS in named and "decoder_input_ids" not in named and any(name in named for name in SPEECH)
-    if not takes or mark_of(model, "audio") is None or any(part is None for part in parts):
+    if not takes_sound(model) or mark_of(model, "audio") is None or any(part is None for part in parts):
         return False
-    return isinstance(getattr(processor, "audio_token", None), str) and "audio" in _arguments(processor)
+    return isinstance(getattr(processor, "audio_token", None), str) and "audio" in arguments_of(processor)
 
 
-def _arguments(processor: Any) -> frozenset[str]:
-    return frozenset(inspect.signature(type(processor).__call__).parameters)
+def takes_sound(model: "PreTrainedModel") -> bool:
+    """Return whether a model's forward takes text and audio, and generates no other text."""
+    named = inspect.signature(model.forward).parameters
+    return IDS in named and "decoder_input_ids" not in named and any(name in named for name in SPEECH)
 
 
 class BesideSoundReader(BesideReader):
@@ -47,6 +48,8 @@ class BesideSoundReader(BesideReader):
         self._mark = mark_of(model, "audio")
         self.main = next(one for one in SPEECH if one in inspect.signature(model.forward).parameters)
         self._sounds = SoundReader(name, processor.feature_extractor, self.main)
+        self.has_chat_template = self._template() is not None
+        self.takes_video = False
         self.why_no_video = f"{name} reads text with audio, not video; pass sound=av.Sound(path)"
 
     @property
@@ -60,7 +63,7 @@ class BesideSoundReader(BesideReader):
             got = "images" if isinstance(thing, Beside) and thing.pictures else "a text alone"
             raise UnusableText(
                 f"{self._name} reads a text with audio, but got {got}. Use trace(text, sound=av.Sound(path)); for text "
-                "alone, wrap its tokenizer"
+                "alone, load it with alone=True or wrap its tokenizer"
             )
         if not thing.written.strip():
             raise UnusableText("the text with the audio is empty: type at least one word")

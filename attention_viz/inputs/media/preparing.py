@@ -1,5 +1,6 @@
 """Prepare images and sounds with a folder's processor, inside a process of its own."""
 
+import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -27,6 +28,9 @@ _ASKED = (
     "n_samples",
     "image_token",
     "video_token",
+    "audio_token",
+    "audio_bos_token",
+    "audio_eos_token",
     "image_start_token",
     "image_end_token",
     "vision_start_token",
@@ -60,7 +64,9 @@ class _Preparing:
         own = self._processor
         parts = {name: _asked(part) for name in _PARTS if (part := getattr(own, name, None)) is not None}
         words = _words(getattr(own, "tokenizer", None))
-        return Message({"kind": type(own).__name__, "own": _asked(own), "parts": parts, "words": words})
+        arguments = sorted(inspect.signature(type(own).__call__).parameters)
+        described = {"kind": type(own).__name__, "arguments": arguments, "own": _asked(own)}
+        return Message({**described, "parts": parts, "words": words})
 
     def _prepare(self, request: Message) -> Message:
         positional, named = _given(request)
@@ -94,11 +100,12 @@ def _words(tokenizer: Any) -> dict[str, Any] | None:
 def _given(request: Message) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the processor's arguments: positional, and by name."""
     values: Mapping[str, Any] = request.values
+    text = {} if values["text"] is None else {"text": values["text"]}
     if values["rate"] is not None:
-        return (np.frombuffer(request.content, "<f4"),), {"sampling_rate": values["rate"]}
+        samples, rate = np.frombuffer(request.content, "<f4"), {"sampling_rate": values["rate"]}
+        return ((), {**text, "audio": samples, **rate}) if text else ((samples,), rate)
     from PIL import Image
 
-    text = {} if values["text"] is None else {"text": values["text"]}
     if values["video"] is not None:
         frames = np.frombuffer(request.content, np.uint8).reshape(values["shapes"][0])
         how = {"video_metadata": [values["video"]], "do_sample_frames": False}

@@ -1,5 +1,6 @@
 """Use an untrusted image or sound processor that runs in a process of its own, through its answers."""
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ class IsolatedProcessor:
         """Keep the process's description; see `load`."""
         self._process, self._described, self._own = process, described, own
         self.kind = str(described["kind"])
+        self.arguments = frozenset(map(str, described["arguments"]))
         words: Mapping[str, Any] | None = described["words"]
         self.tokenizer = None if words is None else SimpleNamespace(**words)
 
@@ -63,13 +65,15 @@ class IsolatedProcessor:
         *,
         images: Any = None,
         text: str | None = None,
+        audio: Any = None,
         sampling_rate: int | None = None,
         videos: Any = None,
         video_metadata: Any = None,
         do_sample_frames: bool = False,
         return_tensors: str = "pt",
     ) -> dict[str, Tensor]:
-        """Prepare images, a sound, or a text beside images or a video, all of whose frames are read."""
+        """Prepare images, a sound, or a text beside images, audio or a video, all of whose frames are read."""
+        samples = audio if samples is None else samples
         sound = samples is not None
         things = [samples] if sound else videos or (images if isinstance(images, list) else [images])
         given = [np.ascontiguousarray(one, "<f4" if sound else np.uint8) for one in things]
@@ -80,6 +84,13 @@ class IsolatedProcessor:
         thing = "sound" if sound else "picture" if video is None else "video"
         answer = self._process.ask("prepare", values, content, what="processor", thing=thing)
         return _tensors(answer.values["tensors"], answer.content)
+
+
+def arguments_of(processor: Any) -> frozenset[str]:
+    """Return the names of a processor's arguments, in this process or in its own."""
+    if isinstance(processor, IsolatedProcessor):
+        return processor.arguments
+    return frozenset(inspect.signature(type(processor).__call__).parameters)
 
 
 def _tensors(metadata: list[tuple[str, str, list[Any]]], content: bytes) -> dict[str, Tensor]:

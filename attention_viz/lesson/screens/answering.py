@@ -6,7 +6,7 @@ from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import signs, texts
-from attention_viz.views.style.wording import weight_text
+from attention_viz.trace.spelling import weight_text
 
 _SAMPLE, _ASKED, _WORDING = "shapes-four", "circle", "what colour is the {} ?"
 # A place without a shape, and larger than the circle's.

@@ -15,9 +15,10 @@ from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Layer, Trace
 from attention_viz.views import alignment, looks
-from attention_viz.views.style.wording import one_line, readable, weight_text
+from attention_viz.views.style.wording import one_line, readable
 
 _LONGEST_SENTENCE = 120
 _MODEL, _STREAM = "translation", "cross"

@@ -11,9 +11,10 @@ from attention_viz.lesson.links import asking_position, strongest_link, trained_
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
 from attention_viz.lesson.words import in_words, quoted, signed, texts, weight_texts
 from attention_viz.operation.shapes import shared_heads
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
-from attention_viz.views.style.wording import escaped, weight_text
+from attention_viz.views.style.wording import escaped
 
 # Each job's label, the metric that finds its head, and what the head does.
 _JOBS = {

@@ -17,9 +17,9 @@ from attention_viz.lesson.words import counted, in_words, offered, quoted, signe
 from attention_viz.operation.attention import attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.variants import run_variant
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views import looks, steps
-from attention_viz.views.style.wording import weight_text
 
 
 def _trace(scene: Scene) -> Trace:

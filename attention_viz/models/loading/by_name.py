@@ -42,7 +42,7 @@ def load(
         device: "cpu", "cuda" …; "auto" uses a GPU if there is one.
         dtype: "float32", "float16" or "bfloat16"; "auto" is float32 on a CPU and the model's own dtype on a GPU.
         cancelled: called repeatedly from this thread; return True to stop. A running download finishes first.
-        alone: make a model that reads text beside an image read text only.
+        alone: make a model that reads text beside an image or audio read text only.
 
     Raises:
         LoadCancelled: `cancelled` returned True.

@@ -16,10 +16,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel
-from attention_viz.inputs.media.beside import takes_both
 from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.text import token_limit
-from attention_viz.models.loading.reading import own_reader, reader_of_both
+from attention_viz.models.loading.reading import may_read_both, own_reader, reader_of_both
 from attention_viz.recording.implementation import IMPLEMENTATION
 from attention_viz.recording.probe import probe_inputs
 from attention_viz.recording.runner import Runner
@@ -35,7 +34,7 @@ from attention_viz.sources.building import (
     refuse_misfits,
     taking_turns,
 )
-from attention_viz.sources.folders import PROCESSOR_FILES, CheckedFolder
+from attention_viz.sources.folders import CheckedFolder
 from attention_viz.sources.huggingface import GenerationConfig, PreTrainedConfig, PreTrainedModel
 from attention_viz.sources.size import check_size, counting, refuse_surplus, size_of
 
@@ -129,7 +128,7 @@ class Verdict:
 
     Attributes:
         size: bytes in float32.
-        why_alone: why a model for text beside an image can't read both; empty if it can.
+        why_alone: why a model for text beside an image or audio can't read both; empty if it can.
     """
 
     kind: str
@@ -237,11 +236,11 @@ def _read_generation_config(folder: CheckedFolder, model: PreTrainedModel) -> No
 
 
 def _prepare_input(folder: CheckedFolder, model: PreTrainedModel) -> tuple[list[Example], str]:
-    """Return the dry run's inputs, and why the model can't read text beside an image."""
+    """Return the dry run's inputs, and why the model can't read text beside an image or audio."""
     reader = own_reader(folder, model)
     if reader is not None:
         return [_example(folder.name, reader)], ""
-    if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
+    if not may_read_both(folder, model):
         return [None], ""
     try:
         return [_example(folder.name, reader_of_both(folder, model)), None], ""

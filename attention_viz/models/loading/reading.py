@@ -1,12 +1,20 @@
-"""Prepare inputs for a folder's model that reads images, sounds, or text beside an image."""
+"""Prepare inputs for a folder's model that reads images, sounds, or text beside an image or audio."""
 
 from collections.abc import Callable
 from typing import cast
 
-from attention_viz.errors import AttentionVizError, ModelNotFound, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.errors import (
+    AttentionVizError,
+    ModelNotFound,
+    UnsupportedModel,
+    UnusablePicture,
+    UnusableSound,
+    UnusableText,
+)
 from attention_viz.inputs.isolated.asking import get_ready
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.media.beside import BesideReader, reads_both, takes_both
+from attention_viz.inputs.media.beside_sound import BesideSoundReader, hears_both, takes_sound
 from attention_viz.inputs.media.processor_apart import IsolatedProcessor
 from attention_viz.inputs.media.readers import Reader, kind_of, main_input, reader_of
 from attention_viz.inputs.text import vocabulary
@@ -51,37 +59,50 @@ def of_both(
     *,
     apart: bool = False,
 ) -> AttentionModel:
-    """Wrap a model for text beside an image; fall back to text alone, and report the reason when an image comes."""
-    if not takes_both(model) or not any((folder.path / name).is_file() for name in PROCESSOR_FILES):
+    """Wrap a model for text beside an image or audio; fall back to text alone, and report the reason when one comes."""
+    if not may_read_both(folder, model):
         return AttentionModel.of(model, tokenizer, provenance)
     if not why:
         try:
             return AttentionModel.of(model, tokenizer, provenance, reader_of_both(folder, model, check, apart=apart))
-        except (UnsupportedModel, UnusablePicture, UnusableText) as error:
+        except (UnsupportedModel, UnusablePicture, UnusableSound, UnusableText) as error:
             why = str(error)
     try:
         return AttentionModel.of(model, tokenizer, provenance, why_alone=why)
     except UnsupportedModel as error:
-        raise UnsupportedModel(f"{error}. Reading text beside an image fails, too: {why}") from error
+        raise UnsupportedModel(f"{error}. Reading text beside {_beside(model)} fails, too: {why}") from error
+
+
+def may_read_both(folder: CheckedFolder, model: PreTrainedModel) -> bool:
+    """Return whether a model takes text beside an image or audio, and its folder has a processor."""
+    has_processor = any((folder.path / name).is_file() for name in PROCESSOR_FILES)
+    return has_processor and (takes_both(model) or takes_sound(model))
+
+
+def _beside(model: PreTrainedModel) -> str:
+    return "an image" if takes_both(model) else "audio"
 
 
 def reader_of_both(
     folder: CheckedFolder, model: PreTrainedModel, check: Callable[[], None] = lambda: None, *, apart: bool = False
 ) -> Reader:
-    """Return the reader of texts and images for a folder's model that reads both."""
+    """Return the reader of texts and images, or of texts and audio, for a folder's model that reads both."""
     try:
         processor = _apart(folder, check, both=True) if apart else read_both(folder.path)
     except AttentionVizError:
         raise
     except Exception as error:  # whatever a processor's own code says, such as which package it lacks
         raise UnsupportedModel(
-            f"can't load the processor of {folder.name} for texts and images: {folder.reason(error)}"
+            f"can't load the processor of {folder.name} for texts and {'images' if takes_both(model) else 'audio'}: "
+            f"{folder.reason(error)}"
         ) from error
-    if not reads_both(model, processor):
-        raise UnsupportedModel(
-            f"the processor of {folder.name}, {kind_of(processor)}, doesn't read both a text and an image"
-        )
-    return BesideReader(folder.name, model, processor)
+    if reads_both(model, processor):
+        return BesideReader(folder.name, model, processor)
+    if hears_both(model, processor):
+        return BesideSoundReader(folder.name, model, processor)
+    raise UnsupportedModel(
+        f"the processor of {folder.name}, {kind_of(processor)}, doesn't read both a text and {_beside(model)}"
+    )
 
 
 def _apart(folder: CheckedFolder, check: Callable[[], None], *, both: bool) -> IsolatedProcessor:

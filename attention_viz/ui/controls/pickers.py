@@ -22,8 +22,8 @@ from attention_viz.ui.controls.thing import (
     is_shown_on,
     reads,
     show_thing,
-    show_why_no_image,
-    why_no_image,
+    show_why_alone,
+    why_alone_of,
 )
 from attention_viz.ui.controls.wording import text_box
 from attention_viz.ui.parts import open_trace as opening
@@ -73,7 +73,7 @@ def choose(
 ) -> ControlRow:
     """Draw sentence, model, layer, head and "Options"; end a page unfit for the model's input."""
     asked, kind = wording_controls.asks_target(visit.shared()), reads(visit.shared())
-    why_alone = why_no_image(visit.shared())
+    why_alone = why_alone_of(visit.shared())
     # The height holds until the page's style has arrived.
     with st.container(key="frame", height=_ROW, border=False):
         unused = (*leave_out, *(() if with_readings else READ))
@@ -89,7 +89,7 @@ def choose(
                     show_thing(visit.shared(), kind)
             elif why_alone:
                 with st.container(key="beside"):
-                    show_why_no_image(why_alone)
+                    show_why_alone(why_alone)
             if other_text is not None and kind == InputKind.TEXT:
                 with st.container(key="other-text"):
                     other_text()
@@ -102,7 +102,7 @@ def choose(
     with st.container():
         model_choice.show_source()
         current = model_choice.prepare(visit.shared(), asked=not visit.here().selection.head_is_free)
-    if (wording_controls.asks_target(current), reads(current), why_no_image(current)) != (asked, kind, why_alone):
+    if (wording_controls.asks_target(current), reads(current), why_alone_of(current)) != (asked, kind, why_alone):
         # The model was loaded only now, and takes other inputs.
         visit.run_again()
     wording_controls.settle_stream(current, stream, mixers=mixers)

@@ -100,14 +100,14 @@ def show_thing(state: State, kind: InputKind) -> None:
         st.caption(KEPT)
 
 
-def why_no_image(state: State) -> str:
-    """Return why the chosen model can't read an image beside the text; empty if nothing prevents it."""
+def why_alone_of(state: State) -> str:
+    """Return why the chosen model can't read an image or audio beside the text; empty if nothing prevents it."""
     return "" if opening.opened() is not None else state.facts.why_alone
 
 
-def show_why_no_image(why: str) -> None:
+def show_why_alone(why: str) -> None:
     """Draw the reason in the field's place."""
-    with st.popover("No image", key="no-image", width="stretch"):
+    with st.popover("Text alone", key="text-alone", width="stretch"):
         st.caption(plain(f"This model’s text part is shown alone. {as_sentence(why)}"))
 
 

@@ -14,7 +14,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.spelling import SPACE
+from attention_viz.trace.spelling import SPACE, weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
@@ -23,7 +23,7 @@ from attention_viz.ui.parts.explorer import asked_page, show_channel
 from attention_viz.ui.parts.markdown import as_sentence
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.wording import share_text, shortened, weight_text
+from attention_viz.views.style.wording import share_text, shortened
 
 # Parts of a sentence, each with its role.
 Parts = list[tuple[str, str]]

@@ -5,17 +5,18 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from attention_viz.analysis.measured import word_stream
 from attention_viz.analysis.words import token_named
 from attention_viz.edits.effects import likelier, moved_output
 from attention_viz.serving.runs import Run, ask, candidates
 from attention_viz.serving.why import effect_written, words_written
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import set_apart, weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.style.wording import shortened, weight_text, with_minus
+from attention_viz.views.style.wording import shortened, with_minus
 
 # The most predictions shown for a text with many masks; Python has the others.
 _MOST_PLACES = 3
@@ -63,7 +64,7 @@ def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple
 
 
 def _tokens(trace: Trace) -> Tokens:
-    return trace.query_tokens("decoder" if "decoder" in trace.attention_streams else None)
+    return trace.query_tokens("decoder" if "decoder" in trace.attention_streams else word_stream(trace))
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:

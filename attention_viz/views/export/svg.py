@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, UInt8
 
 from attention_viz.analysis.blocks import Blocks, call_blocks
 from attention_viz.errors import TraceError
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.export.sheet import Sheet, px, wrapped
@@ -20,7 +21,7 @@ from attention_viz.views.style.marks import svg_path
 from attention_viz.views.style.scale import full_colour, log_places
 from attention_viz.views.style.signed import largest_of, log_bar, short
 from attention_viz.views.style.theme import LIGHT, MONOSPACE, SANS, channels, ink_on, on_ramp
-from attention_viz.views.style.wording import escaped, shortened, spread, weight_text
+from attention_viz.views.style.wording import escaped, shortened, spread
 
 __all__ = ["heatmap_svg", "overlay_svg"]
 

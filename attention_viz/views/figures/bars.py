@@ -11,12 +11,13 @@ from plotly.subplots import make_subplots
 from attention_viz.edits.effects import moved_output
 from attention_viz.steps.arithmetic import ProductTerm, open_cell
 from attention_viz.steps.head import OpenHead, open_head
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, number_axis
 from attention_viz.views.style.blocks import bar_blocks, bar_note, bar_places, spans
 from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import ThemeName, palette
-from attention_viz.views.style.wording import escaped, token_names, weight_text, with_minus
+from attention_viz.views.style.wording import escaped, token_names, with_minus
 
 __all__ = ["changed_outputs", "looks", "shares"]
 

@@ -13,6 +13,7 @@ from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
 from attention_viz.analysis.comparison.shares import in_shares
 from attention_viz.errors import ShapeError
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views.style.axes import FOLDS, arrange, labelled_axis, pair_axes
 from attention_viz.views.style.blocks import block_coordinates, block_note, cells, hover_texts, spans
 from attention_viz.views.style.captions import caption, caption_lines
@@ -20,7 +21,7 @@ from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, lying_bar
 from attention_viz.views.style.signed import largest_of
 from attention_viz.views.style.theme import Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, one_line, readable, weight_text, with_minus
+from attention_viz.views.style.wording import escaped, one_line, readable, with_minus
 
 __all__ = ["PARTS", "compare"]
 

@@ -12,6 +12,7 @@ from attention_viz.analysis.signed import mixer_of
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.mixing import signed_matrix
 from attention_viz.views.style.axes import arrange, label_axes, labelled_axis, pair_axes
@@ -21,7 +22,7 @@ from attention_viz.views.style.marks import LEAST, add_hatch, add_numbers
 from attention_viz.views.style.scale import colour_bar, full_change, full_colour, round_up, weight_bar
 from attention_viz.views.style.signed import carried_texts, largest_of, log_cells, precise
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shortened, spread, token_names, weight_text, with_minus
+from attention_viz.views.style.wording import escaped, readable, shortened, spread, token_names, with_minus
 
 if TYPE_CHECKING:
     import pandas

@@ -11,6 +11,7 @@ from PIL import Image
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.word_times import said_words
 from attention_viz.errors import TraceError
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import arrange, label_axes, number_axis
@@ -18,7 +19,7 @@ from attention_viz.views.style.captions import caption
 from attention_viz.views.style.marks import add_hatch
 from attention_viz.views.style.scale import colour_bar
 from attention_viz.views.style.theme import ThemeName, colour_scale, palette
-from attention_viz.views.style.wording import escaped, readable, weight_text
+from attention_viz.views.style.wording import escaped, readable
 
 __all__ = ["blocked_patches", "called", "laid_over", "over_patches", "overlay", "png_data", "spoken", "touching"]
 

@@ -6,7 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from attention_viz.trace.spelling import number_of, set_apart, visible, xml_text
-from attention_viz.trace.spelling import weight_text as weight_text
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens

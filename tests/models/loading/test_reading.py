@@ -11,11 +11,15 @@ from PIL import Image
 
 import attention_viz as av
 from attention_viz.errors import LoadCancelled
+from attention_viz.inputs.media.processor_apart import IsolatedProcessor
 from attention_viz.models.loading import reading
 from attention_viz.models.model import AttentionModel
 from attention_viz.sources.bounded import process
 from attention_viz.sources.folders import check_folder
+from tests.models import sound_families
 from tests.models.test_text_beside_picture import PICTURE, PLACES, clip, git, llava
+
+SOUND = av.Sound(sound_families.SAMPLES, sound_families.RATE)
 
 
 def saved(make: Any, folder: Path) -> tuple[Any, Any]:
@@ -52,6 +56,37 @@ def test_it_reads_text_alone_where_that_is_asked_for(tmp_path: Path) -> None:
         alone.trace("a cat", picture=PICTURE)
     with pytest.raises(av.UnusableText, match=r"alone=True"):
         opened(tmp_path).trace("a cat")
+
+
+@pytest.mark.parametrize("family", ["qwen2_audio", "glmasr"])
+def test_a_folder_with_a_processor_reads_a_text_beside_audio(family: str, tmp_path: Path) -> None:
+    processor = sound_families.publish(family, tmp_path)
+    model, text = opened(tmp_path), "what is <sound> this ?"
+    assert isinstance(cast("Any", model.reader)._processor, IsolatedProcessor)
+    trace = model.trace(text, sound=SOUND)
+    assert trace.fidelity.ok and trace.streams == ("sound", "decoder")
+    wrapped = av.wrap(sound_families.model_of(family), processor).trace(text, sound=SOUND)
+    assert torch.equal(trace.output, wrapped.output)
+    assert trace.query_tokens("decoder") == wrapped.query_tokens("decoder")
+    # A control: other audio is other numbers.
+    other = model.trace(text, sound=av.Sound(sound_families.SAMPLES[::-1].copy(), sound_families.RATE))
+    assert not torch.equal(other.output, trace.output)
+    alone = opened(tmp_path, alone=True)
+    assert alone.trace("a cat").fidelity.ok
+    with pytest.raises(av.UnusableText, match=r"a text alone.*alone=True"):
+        model.trace("a cat")
+
+
+def test_where_its_audio_cannot_be_prepared_it_reads_text_and_says_so_of_audio(tmp_path: Path) -> None:
+    sound_families.publish("qwen2_audio", tmp_path)
+    path = tmp_path / "processor_config.json"
+    told = json.loads(path.read_text())
+    told["feature_extractor"]["feature_extractor_type"] = "NowhereFeatureExtractor"
+    path.write_text(json.dumps(told))
+    model = opened(tmp_path)
+    assert model.trace("a cat").fidelity.ok
+    with pytest.raises(av.UnusableSound, match=r"no text with audio here; can't load the processor .* and audio: \S"):
+        model.trace("a cat", sound=SOUND)
 
 
 def broken(folder: Path) -> None:

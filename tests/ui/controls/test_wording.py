@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 from attention_viz.explorer.packet import read_packet
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui.controls.wording import read_otherwise
-from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 from tests.shipped import shipped
 from tests.ui.screens import Screen

@@ -15,7 +15,8 @@ import attention_viz as av
 from attention_viz.models import load
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
-from attention_viz.views.style.wording import share_text, weight_text
+from attention_viz.trace.spelling import weight_text
+from attention_viz.views.style.wording import share_text
 from tests.conftest import OpenPage, Server
 from tests.inputs.test_text import byte_tokenizer
 from tests.recording.mixers.hybrids import build
@@ -57,11 +58,11 @@ def test_a_mixers_head_is_carried_silenced_and_measured_by_shares(address: Calla
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     told = screen.channel("heads-effect")
     assert f"The output moves by {share_text(moved)} of its length" in told["note"]
-    row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").written
+    row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").names
     share = float(abs(row[3]) / abs(row).sum())
     verb = "is taken away from" if row[3] < 0 else "is carried to"
     written = weight_text(float(row[3]))
-    assert f"“{names[3]}” {verb} “{names[6]}”: {written}, share of size {share:.2f}" in screen.words
+    assert f"“{names[3]}” {verb} “{names[6]}”: {written}, share of size {weight_text(share)}" in screen.words
     assert "looks at" not in screen.words and "Layer 0 · gated delta, head 1" in screen.words
     assert screen.address["stream"] == "mixer"
 

@@ -7,12 +7,13 @@ import torch
 
 import attention_viz as av
 from attention_viz.errors import TraceError
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import VIEWS, heatmap, heatmap_svg
 from attention_viz.views.style.marks import segments
 from attention_viz.views.style.scale import full_colour, weight_bar
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName, ink_on, on_ramp
-from attention_viz.views.style.wording import escaped, weight_text
+from attention_viz.views.style.wording import escaped
 from tests.views.printed import inks, printed
 
 NASTY = ("</script>", "<b>x</b>", "=cmd()", "\u202eevil", "a&b", '"', "👩‍👩‍👧", "عربي")

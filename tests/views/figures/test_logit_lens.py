@@ -6,8 +6,9 @@ import pytest
 
 import attention_viz as av
 from attention_viz.errors import ShapeError
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views import logit_lens
-from attention_viz.views.style.wording import escaped, weight_text
+from attention_viz.views.style.wording import escaped
 from tests.models.test_continuation import REPEATED
 from tests.shipped import shipped
 from tests.views.printed import printed

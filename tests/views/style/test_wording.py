@@ -7,16 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_viz.trace.spelling import visible
-from attention_viz.views.style.wording import (
-    drawn_names,
-    escaped,
-    one_line,
-    readable,
-    share_text,
-    shortened,
-    weight_text,
-)
+from attention_viz.trace.spelling import visible, weight_text
+from attention_viz.views.style.wording import drawn_names, escaped, one_line, readable, share_text, shortened
 from tests.shipped import shipped
 
 

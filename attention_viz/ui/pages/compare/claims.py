@@ -10,10 +10,10 @@ from attention_viz.analysis.comparison.texts import text_changes
 from attention_viz.analysis.slides.slide import begun, named
 from attention_viz.analysis.words import words_of
 from attention_viz.serving import permissions as allowed
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
-from attention_viz.views.style.wording import weight_text
 
 # A change from which a sentence names it.
 TELLING = 0.05

@@ -12,6 +12,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import compare_source
 from attention_viz.explorer.compare_payload import ComparedSide, HeadDistances, head_rows, pack_compare, rows_sent
 from attention_viz.serving.runs import candidates, reads_on
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.controls.thing import thing_label
 from attention_viz.ui.pages.compare.choice import CompareChoice
@@ -22,7 +23,6 @@ from attention_viz.ui.pages.compare.sides import ShownSide, can_choose, pair_at,
 from attention_viz.ui.pages.compare.words import rank_words, side_words
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.selection import pair_of, take_pair
-from attention_viz.views.style.wording import weight_text
 
 _KEY = "compare-rows"
 _SAME = "Both sentences are the same: type another one, or change a word."
@@ -146,7 +146,7 @@ def _distances(choice: CompareChoice, comparison: Comparison) -> HeadDistances |
 def _predicts(side: ShownSide) -> bool:
     facts = side.state.facts
     can = facts.predicts and not facts.is_encoder_decoder and not side.state.shown
-    return can and not side.from_file and reads_on(side.run.trace)
+    return can and not side.from_file and reads_on(side.run.trace, facts)
 
 
 def show_next_words(comparison: Comparison, first: ShownSide, second: ShownSide) -> None:

@@ -10,11 +10,11 @@ from attention_viz.analysis.blocks import block_size
 from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.serving import permissions as allowed
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import set_apart, weight_text
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.compare.choice import CompareChoice, sides
-from attention_viz.views.style.wording import shortened, weight_text
+from attention_viz.views.style.wording import shortened
 
 # Smaller changes can't be seen.
 _NOTHING = 0.005

@@ -158,7 +158,7 @@ def show_candidates(
     if not found:
         st.empty()
         return None
-    decoder = reads_on(trace)
+    decoder = reads_on(trace, state.facts)
     frame = (
         st.container(gap="small") if goes_on_for_sure(state) else st.container(key="candidates", width=CANDIDATES_WIDTH)
     )

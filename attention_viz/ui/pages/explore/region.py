@@ -12,7 +12,7 @@ from attention_viz.analysis.places import without_patches
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.seen import sheet_of
 from attention_viz.serving.runs import Run, candidates, run_request
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import set_apart, weight_text
 from attention_viz.ui import widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.explore.page import ExploreChoice, block
@@ -22,7 +22,6 @@ from attention_viz.ui.parts.notices import show_notices
 from attention_viz.ui.parts.predictions import likelier_at
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.figures.seen import called, over_patches, touching
-from attention_viz.views.style.wording import weight_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,8 +6,9 @@ import pandas
 from jaxtyping import Float
 from torch import Tensor
 
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.wording import share_text, weight_text, with_minus
+from attention_viz.views.style.wording import share_text, with_minus
 
 # Correlations nearer to 0 show no relation worth a headline.
 _RELATED = 0.3

@@ -13,6 +13,7 @@ from attention_viz.corpus.tables import LEADING, records_of
 from attention_viz.errors import AttentionVizError, HypothesisError
 from attention_viz.serving.run import Run
 from attention_viz.serving.scans import Example, examples_of, known, offered, opened, test_story
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import pickers
@@ -21,7 +22,6 @@ from attention_viz.ui.pages.heads.choice import HEADS_CHOICES, LONGEST_STORY, He
 from attention_viz.ui.pages.heads.search import Atlas
 from attention_viz.ui.pages.heads.words import here_words, over_words
 from attention_viz.ui.parts.markdown import as_sentence, plain
-from attention_viz.views.style.wording import weight_text
 
 # Strongest examples shown without a click.
 _SHOWN = 3

@@ -12,6 +12,7 @@ from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.explorer.chart_payload import Grid, Scale
 from attention_viz.serving.runs import Run
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -30,7 +31,7 @@ from attention_viz.views.style.axes import begin, lower
 from attention_viz.views.style.blocks import block_note, spans
 from attention_viz.views.style.scale import full_colour
 from attention_viz.views.style.theme import ThemeName
-from attention_viz.views.style.wording import drawn_names, readable, weight_text
+from attention_viz.views.style.wording import drawn_names, readable
 
 MATRIX_HEIGHT = 350
 # Up to this many tokens, hovering over a cell of a Plotly matrix names them.

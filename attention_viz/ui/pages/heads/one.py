@@ -16,6 +16,7 @@ from attention_viz.analysis.signed import has_channels, mixer_of
 from attention_viz.analysis.sinks import attention_sinks
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.runs import Run, ask
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
@@ -35,7 +36,6 @@ from attention_viz.ui.parts.predictions import hold_writes, show_writes
 from attention_viz.ui.parts.selection import pair_of, take_pair
 from attention_viz.views.style.captions import layer_name
 from attention_viz.views.style.theme import ThemeName
-from attention_viz.views.style.wording import weight_text
 
 _LISTED = 5
 

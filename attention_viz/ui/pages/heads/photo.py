@@ -7,12 +7,12 @@ import streamlit as st
 from attention_viz.analysis.places import patch_grid, patches_beside_words
 from attention_viz.analysis.words import token_named
 from attention_viz.serving.runs import Run
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
 from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.views.figures.seen import laid_over, over_patches, png_data
-from attention_viz.views.style.wording import weight_text
 
 
 def shows_photo(shown: Run, stream: str) -> bool:

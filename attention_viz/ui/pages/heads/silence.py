@@ -18,7 +18,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import effect_source
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.runs import Run, ask, run_request
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import set_apart, weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -38,7 +38,7 @@ from attention_viz.ui.pages.heads.words import named
 from attention_viz.ui.parts.explorer import show_channel
 from attention_viz.ui.parts.markdown import as_sentence
 from attention_viz.ui.parts.predictions import likelier_at, predicted, title_of
-from attention_viz.views.style.wording import share_text, shortened, weight_text
+from attention_viz.views.style.wording import share_text, shortened
 
 _ZERO = Change("zero")
 _KEY, _GRID = "heads-effect", "heads-grid"

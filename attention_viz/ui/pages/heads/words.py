@@ -21,10 +21,11 @@ from attention_viz.explorer.atlas_payload import HeadTables
 from attention_viz.explorer.atlas_roles import resting_words
 from attention_viz.serving.permissions import display_name
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.wording import shortened, weight_text
+from attention_viz.views.style.wording import shortened
 
 # A top rank isn't worth naming if its value is about 0.
 _NOTHING = 0.005

@@ -8,12 +8,12 @@ import torch
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.shares import in_shares
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.claims import TELLING, RowClaim, RowClaims, changed_words
 from attention_viz.ui.pages.compare.rows import next_words
 from attention_viz.ui.pages.compare.words import rank_words
-from attention_viz.views.style.wording import weight_text
 from tests.shipped import MINILM, SMOLLM2, shipped
 
 RIVER, CITY = "The bank of the river was flooded", "The bank of the city was flooded"

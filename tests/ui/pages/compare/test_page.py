@@ -12,10 +12,10 @@ import attention_viz as av
 from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.findings.regions import connected
 from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.trace.spelling import weight_text
 from attention_viz.ui.address import State
 from attention_viz.ui.pages.compare.choice import CompareChoice
 from attention_viz.ui.pages.compare.claims import RowClaims
-from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 
 Idle = Callable[[Page], None]

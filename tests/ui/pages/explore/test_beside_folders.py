@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlencode
 
 import numpy
@@ -10,9 +11,13 @@ import pytest
 
 import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.models.model import AttentionModel
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from tests.models import sound_families
+from tests.models.loading.test_reading import saved
 from tests.models.picture_families import publish
+from tests.models.test_text_beside_picture import clip, git, wrapped
 from tests.ui.screens import Screen
 
 TEXT = "what is on this picture ?"
@@ -22,8 +27,10 @@ PAGES = ("", "heads", "steps", "masks", "compare", "why")
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("beside")
-    for family in ("qwen2_5_vl", "llava", "idefics3"):
+    for family in ("qwen2_5_vl", "llava", "idefics3", "gemma3", "paligemma"):
         publish(family, place / family)
+    saved(git, place / "git")
+    sound_families.publish("qwen2_audio", place / "qwen2_audio")
     return place
 
 
@@ -55,6 +62,30 @@ def test_it_opens_with_text_and_image_and_shows_its_own_weights(
     assert packed["seen"]["picture"]["rows"] > 0 and sum(one is not None for one in places) >= 16
 
 
+@pytest.mark.parametrize("family", ["gemma3", "paligemma", "git"])
+def test_a_model_whose_patches_attend_to_later_ones_continues_its_text(
+    family: str, address: Callable[..., str], folders: Path
+) -> None:
+    screen = Screen().open(address("", family, stream="encoder", more="2"))
+    assert not screen.alerts
+    model = cast("AttentionModel", av.load(str(folders / family)))
+    assert model.facts.streams == ("picture", "encoder") and model.facts.continues_text
+    *_, last = model.generate(TEXT, 2, picture=av.Picture(SAMPLES["chelsea"].path))
+    words, made = last.query_tokens("encoder"), last.provenance.generated
+    assert made > 0
+    axis = screen.packed()["axes"][-1]
+    assert axis["labels"] == list(words.labels)
+    assert axis["generated"] == list(range(len(words) - made, len(words)))
+    likely = model.candidates(last, len(words) - 1, 1).token[0]
+    assert "Next token" in screen.words and f"“{likely}”" in screen.words
+    assert numpy.abs(screen.weights() - last.weights(1, 2, "encoder").numpy()).max() < 1e-6
+
+
+def test_a_model_that_only_embeds_text_and_image_continues_nothing() -> None:
+    model = wrapped(clip)[0]
+    assert not model.facts.continues_text and not model.facts.generates
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_that_shows_it_has_nothing_amiss(page: str, address: Callable[..., str]) -> None:
     # Another image would be longer than this tiny model reads.
@@ -65,10 +96,18 @@ def test_every_page_that_shows_it_has_nothing_amiss(page: str, address: Callable
 
 def test_where_it_can_not_read_an_image_the_reason_stands_in_its_place(address: Callable[..., str]) -> None:
     screen = Screen().open(address("", "idefics3"))
-    assert "No image" in screen.menus and "picture" not in screen.address
+    assert "Text alone" in screen.menus and "picture" not in screen.address
     assert re.search(r"text part is shown alone.*splits one text into 5 rows", screen.words, re.DOTALL)
     # A control: nobody expects an image of a model of text.
-    assert "No image" not in Screen().open("/?model=induction").menus
+    assert "Text alone" not in Screen().open("/?model=induction").menus
+
+
+@pytest.mark.parametrize("page", ["", "heads"])
+def test_a_model_of_text_with_audio_opens_with_its_text_and_says_why(page: str, address: Callable[..., str]) -> None:
+    screen = Screen().open(address(page, "qwen2_audio"))
+    assert not screen.alerts and "Text alone" in screen.menus
+    assert re.search(r"text part is shown alone.*pages don.t show audio beside a text", screen.words, re.DOTALL)
+    assert not {"sound", "picture"} & {*screen.address}
 
 
 def test_its_chat_template_is_a_switch(address: Callable[..., str], folders: Path) -> None:

@@ -17,10 +17,10 @@ from attention_viz.analysis.metrics import metrics_in
 from attention_viz.analysis.roles import roles_for
 from attention_viz.models.model import AttentionModel
 from attention_viz.trace.kind import Unit
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address.cells import from_code
 from attention_viz.views import head_map
-from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 from tests.pages import exported
 

@@ -176,7 +176,7 @@ def test_queries_and_keys_are_another_view_of_the_head() -> None:
 
 def test_of_audio_the_chosen_pairs_word_is_shown_and_the_silence_after_it_is_not_drawn() -> None:
     screen = Screen().open("/heads?model=whisper-tiny.en&layer=2&head=4&query=4&key=37")
-    assert re.search(r"“the” \(position 4\): “window”, 0\.9\d\.", effect(screen)["was"])
+    assert re.search(r"“the₁” \(position 4\): “window”, 0\.9\d\.", effect(screen)["was"])
     (grid,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-heads-one")]
     keys = read_packet(grid)[0]["columns"]
     assert len(keys) < 200 and keys[0] == "0.00 s"

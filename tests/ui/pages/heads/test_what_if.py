@@ -10,9 +10,9 @@ from playwright.sync_api import Page, expect
 import attention_viz as av
 from attention_viz.edits.effects import likelier, moved_output, moved_weight
 from attention_viz.scratch.model import Scratch
+from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.pages.heads import what_if
-from attention_viz.views.style.wording import weight_text
 from tests.conftest import OpenPage
 from tests.ui.screens import Screen
 

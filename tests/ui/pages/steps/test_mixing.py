@@ -20,7 +20,7 @@ from attention_viz.serving.settings import Settings
 from attention_viz.sources import CATALOGUE
 from attention_viz.steps.mixing import open_mixer
 from attention_viz.steps.pair import erasers, open_pair
-from attention_viz.views.style.wording import weight_text
+from attention_viz.trace.spelling import weight_text
 from tests.conftest import OpenPage
 from tests.explorer.test_pipeline_payload import unpacked
 from tests.ui.screens import Screen
