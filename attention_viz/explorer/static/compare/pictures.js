@@ -129,7 +129,7 @@ function patchesAmong({down, across, places, joint}, count) {
     if (place >= 0) numbers[place] = number;
   });
   const others = [...numbers.keys()].filter((place) => numbers[place] < 0);
-  return {down, across, positions: Int32Array.from(places), numbers, others, joint, count: places.length, film: null};
+  return {down, across, positions: Int32Array.from(places), numbers, others, joint, count: places.length, sheet: null};
 }
 
 /** @param {Float32Array} weights @param {number} query @param {Patches} patches @param {string[]} names */
