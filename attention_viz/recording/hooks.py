@@ -15,7 +15,7 @@ _GIVEN = 3
 def as_function(hook: Callable[..., object]) -> Callable[..., object]:
     """Return a hook as a function, which a copy of its module leaves alone.
 
-    Of a method it would copy the owner with all that it holds, which may be recording in another thread just then.
+    The copy would take a method's owner along, with all that it holds; another thread may be recording in it just then.
     """
     return lambda *given: hook(*given)
 

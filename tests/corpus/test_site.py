@@ -66,7 +66,7 @@ def test_every_head_has_its_page_with_the_weights_of_its_examples(scanned: av.Sc
     row = trace.weights(1, 1)[int(best["query"])]
     shown = re.findall(r"title=([\d.]+)>([^<]*)</i>", html)[: len(row)]
     assert [float(weight) for weight, _ in shown] == pytest.approx(row.tolist(), abs=1e-4)
-    assert [token for _, token in shown[1:]] == list(trace.query_tokens().written[1:])
+    assert [token for _, token in shown[1:]] == list(trace.query_tokens().numbered[1:])
     assert shown[0][1] == "&lt;s&gt;"
     given = pandas.read_csv(tmp_path / "tables" / "heads.csv", encoding="utf-8")
     assert given["induction"].to_numpy() == pytest.approx(scanned.heads["induction"].to_numpy())

@@ -212,7 +212,7 @@ def test_the_browser_takes_the_tokens_for_words_that_python_does() -> None:
     special, padding = (True, *[False] * 6), (*[False] * 5, True, False)
     tokens = Tokens(labels, tuple(range(7)), special=special, padding=padding, spelling=("text",) * 7)
     axes = PackedAxes(0)
-    axis = axes.entries[axes.add(tokens)]
+    axis = axes.entries[axes.add(tokens, "encoder")]
     words = [at for at in range(7) if at not in (*axis["special"], *axis["padding"], *axis["signs"])]
     assert words == words_of(tokens).carrying.nonzero()[:, 0].tolist()
     assert words[:3] == [1, 3, 4]

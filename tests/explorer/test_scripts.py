@@ -76,7 +76,7 @@ def write_names(folder: Path) -> None:
     rows = named_rows()
     found = [
         {
-            "axis": axes.entries[axes.add(tokens)],
+            "axis": axes.entries[axes.add(tokens, "encoder")],
             **{name: list(map(set_apart, getattr(tokens, name))) for name in ("names", "numbered")},
             "occurrences": list(tokens.occurrences),
         }

@@ -113,7 +113,7 @@ def test_two_texts_side_by_side_are_written_so_too() -> None:
 def test_neither_do_the_picture_for_print_nor_the_words_of_a_change() -> None:
     assert "·bank" in heatmap_svg(trace(), 0, 0)
     assert "Ġ" not in heatmap_svg(trace(), 0, 0)
-    assert "“·bank”" in describe(Change("block", 0, 0, None, ((1, 0),)), trace())
+    assert "“bank” may not attend to “the₁”" in describe(Change("block", 0, 0, None, ((1, 0),)), trace())
 
 
 def test_files_have_the_tokenizers_own_tokens() -> None:

@@ -183,7 +183,7 @@ def test_a_processors_own_tensors_give_the_same_weights() -> None:
         for layer in trace.layer_numbers(stream)
     )
     assert not regions(found)
-    assert any("pass the image or video itself" in note for note in found.provenance.notes)
+    assert any("pass the thing itself" in note for note in found.provenance.notes)
 
 
 def test_what_cant_be_read_is_refused_by_name() -> None:

@@ -33,9 +33,9 @@ REFUSED = {
     "convnext": "never called transformers' attention interface",
     "deformable_detr": "learned queries",
     "detr": "learned queries",
-    "donut-swin": "into 64 rows",
+    "donut-swin": "as over windows",
     "segformer": "merges some or uses windows",
-    "swin": "into 64 rows",
+    "swin": "as over windows",
 }
 
 

@@ -172,6 +172,7 @@ class BesideReader(Reader):
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark, self._patch = mark_of(model), _patch_side(model)
         self.has_chat_template = self._template() is not None
+        self.reads_several = self._mark is not None
         self.takes_video = VIDEO in _named(model)
         own_tower = any(path.endswith("video_tower") for path, _ in model.named_modules())
         self.why_no_video = why_no_video(name, _named(model), processor, own_tower=own_tower)

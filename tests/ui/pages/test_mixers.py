@@ -58,11 +58,11 @@ def test_a_mixers_head_is_carried_silenced_and_measured_by_shares(address: Calla
     moved = float(((after.output - before.output).norm(dim=-1) / before.output.norm(dim=-1)).mean())
     told = screen.channel("heads-effect")
     assert f"The output moves by {share_text(moved)} of its length" in told["note"]
-    row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").written
+    row, names = before.weights(0, 1, "mixer")[6], before.query_tokens("mixer").names
     share = float(abs(row[3]) / abs(row).sum())
     verb = "is taken away from" if row[3] < 0 else "is carried to"
     written = weight_text(float(row[3]))
-    assert f"“{names[3]}” {verb} “{names[6]}”: {written}, share of size {share:.2f}" in screen.words
+    assert f"“{names[3]}” {verb} “{names[6]}”: {written}, share of size {weight_text(share)}" in screen.words
     assert "looks at" not in screen.words and "Layer 0 · gated delta, head 1" in screen.words
     assert screen.address["stream"] == "mixer"
 

@@ -24,7 +24,9 @@ const UNKNOWN = ["<unk>", "[UNK]", "<|unk|>"];
 
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
-  const sentence = element("h1", {class: "av-claim", "data-testid": "explorer-sentence"});
+  // On a page with a heading of its own, the sentence comes below that.
+  const level = document.querySelector("h1") ? "h2" : "h1";
+  const sentence = element(level, {class: "av-claim", "data-testid": "explorer-sentence"});
   const aside = element("span", {class: "av-aside", "data-testid": "explorer-aside"});
   const place = element("span", {class: "av-where"});
   const how = element("button", {type: "button", class: "av-how", "data-testid": "explorer-how"});

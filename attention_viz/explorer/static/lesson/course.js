@@ -1,6 +1,6 @@
-// The list of lessons, as links: from the keyboard one is reached by Tab and opened by Enter, never on the way.
+// The list of lessons, as links: Tab stops at one of them, arrows go to the others, and only Enter opens one.
 
-import {element} from "../parts/element.js";
+import {arrowStep, element, within} from "../parts/element.js";
 import {mountComponent} from "../hosts/component.js";
 
 /** @import {Mounted} from "../hosts/component.js"
@@ -32,6 +32,7 @@ function drawCourse(course) {
   const held = focused instanceof HTMLElement ? focused.dataset["lesson"] : undefined;
   const links = list.lessons.map(({name, title, done}) => {
     const link = element("a", {href: addressOf(name), "data-lesson": name}, title);
+    link.tabIndex = name === list.current ? 0 : -1;
     if (name === list.current) link.setAttribute("aria-current", "page");
     if (done) link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, " \u2713"));
     link.addEventListener("click", (event) => {
@@ -41,8 +42,21 @@ function drawCourse(course) {
     });
     return element("li", {}, link);
   });
-  root.replaceChildren(element("nav", {"aria-label": list.label}, element("ol", {}, ...links)));
+  const nav = element("nav", {"aria-label": list.label}, element("ol", {}, ...links));
+  nav.onkeydown = goAlong;
+  root.replaceChildren(nav);
   if (held) /** @type {HTMLElement | null} */ (root.querySelector(`[data-lesson="${held}"]`))?.focus();
+}
+
+/** From link to link, by the arrows. @param {KeyboardEvent} event */
+function goAlong(event) {
+  const [down] = arrowStep(event.key) ?? [0];
+  const item = within(event, "li");
+  const next = down > 0 ? item?.nextElementSibling : item?.previousElementSibling;
+  const link = down ? next?.querySelector("a") : null;
+  if (!link) return;
+  event.preventDefault();
+  link.focus();
 }
 
 /** @param {string} name */

@@ -183,7 +183,8 @@ def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
     unseen = {"marker": {"opacity": 0}}
     # A word drawn at a spot would catch the click instead.
     axes = {spot.axis for spot in spots}
-    for words in [one for one in found if one.mode == "markers+text"]:
+    # A matrix has no mode.
+    for words in [one for one in found if getattr(one, "mode", None) == "markers+text"]:
         if (words.xaxis or "x")[1:] in axes:
             words.update(hoverinfo="skip", hovertemplate=None)
     for axis in dict.fromkeys(spot.axis for spot in spots):

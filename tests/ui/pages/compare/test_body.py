@@ -13,6 +13,7 @@ from attention_viz.analysis.comparison.compare import Comparison
 from attention_viz.analysis.comparison.head_divergences import divergences
 from attention_viz.serving import permissions
 from attention_viz.serving.settings import Settings
+from attention_viz.trace.spelling import weight_text
 from tests.ui.screens import Screen
 
 RIVER, CITY = "The bank of the river was flooded", "The bank of the city was flooded"
@@ -202,11 +203,11 @@ def test_the_first_slide_is_about_the_headlines_words(screen: Screen) -> None:
 def test_slides_of_layers_without_a_softmax_speak_of_shares_of_size() -> None:
     text = "anna red , ben blue . ben ?"
     row = av.load("recall").trace(text).weights(0, 1, "mixer")[7].double()
-    share = f"{float(row[4] / row.abs().sum()):.2f}".replace("-", "−")
+    share = weight_text(float(row[4] / row.abs().sum()))
     address = f"/compare?model=recall&stream=mixer&layer=0&head=1&query=7&key=4&text={quote(text)}"
     slide = Screen().open(f"{address}&other=anna+red+,+ben+green+.+ben+%3F").slides[0]
     told = "".join(part for part, _ in slide["ask"])
-    assert f"“ben” receives “ben₁”, share of size {share}. And in the second sentence?" in told
+    assert f"“ben₂” receives “ben₁”, share of size {share}. And in the second sentence?" in told
     assert slide["picture"]["unit"] == "share of size"
 
 

@@ -101,6 +101,7 @@ def test_each_head_s_choice_for_each_word_is_told_and_shown_when_pointed_at(stay
             expect(cell).to_contain_text(source[place])
             expect(cell).to_contain_text(f"{weight:.2f}")
     expect(page.get_by_test_id("reorderings")).to_have_text(
+        "–: no source word gets 0.10. "
         "In 0·1, words change places: fille fatiguée from tired girl, clé rouge from red key."
     )
     # The article goes by its noun's gender: head 3 looks at the noun.

@@ -150,7 +150,8 @@ def test_the_role_is_a_mean_and_the_sentence_names_the_row_that_is_not_like_it()
     weight = float(trace.weights(0, 4)[words.index("bank"), words.index("river")])
     score = av.roles(trace).loc[(0, 4), "score"]
     screen = Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer=0&head=4")
-    assert f"Broad on average ({score:.2f}); one strong row: “bank” → “river” {weight:.2f}" in screen.words
+    assert f"Broad on average ({score:.2f}). Tokens attend to nearly everything equally." in screen.words
+    assert f"One strong row: “bank” → “river” {weight:.2f}." in screen.words
 
 
 def test_a_chosen_pair_lists_the_heads_that_link_it_most_and_marks_them() -> None:
@@ -176,7 +177,7 @@ def test_queries_and_keys_are_another_view_of_the_head() -> None:
 
 def test_of_audio_the_chosen_pairs_word_is_shown_and_the_silence_after_it_is_not_drawn() -> None:
     screen = Screen().open("/heads?model=whisper-tiny.en&layer=2&head=4&query=4&key=37")
-    assert re.search(r"“the” \(position 4\): “window”, 0\.9\d\.", effect(screen)["was"])
+    assert re.search(r"“the₁” \(position 4\): “window”, 0\.9\d\.", effect(screen)["was"])
     (grid,) = [one.proto.bytes for one in screen.all("bidi_component") if one.proto.id.endswith("-heads-one")]
     keys = read_packet(grid)[0]["columns"]
     assert len(keys) < 200 and keys[0] == "0.00 s"
