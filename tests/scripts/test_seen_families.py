@@ -33,7 +33,7 @@ REFUSED = {
     "convnext": "never called transformers' attention interface",
     "deformable_detr": "learned queries",
     "detr": "learned queries",
-    "donut-swin": "as over windows",
+    "donut-swin": "into 64 rows",
     "segformer": "merges some or uses windows",
     "swin": "as over windows",
 }

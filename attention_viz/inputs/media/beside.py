@@ -160,6 +160,8 @@ class BesideReader(Reader):
 
     kind = InputKind.BESIDE
     main = PICTURE
+    reads_several = False
+    takes_video = False
 
     def __init__(self, name: str, model: "PreTrainedModel", processor: Any) -> None:
         """Keep a processor."""

@@ -49,7 +49,6 @@ class BesideSoundReader(BesideReader):
         self.main = next(one for one in SPEECH if one in inspect.signature(model.forward).parameters)
         self._sounds = SoundReader(name, processor.feature_extractor, self.main)
         self.has_chat_template = self._template() is not None
-        self.takes_video = False
         self.why_no_video = f"{name} reads text with audio, not video; pass sound=av.Sound(path)"
 
     @property
