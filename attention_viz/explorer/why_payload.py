@@ -112,7 +112,7 @@ def pack_why(
         "channels": [layer for layer in kinds if kinds[layer][2]],
         "map": [[_rounded(written.get((layer, head))) for head in range(many)] for layer, many in enumerate(heads)],
         "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in layers],
-        "groups": _groups(rows, written, mlps, unit, kinds),
+        "groups": _groups(rows, written, mlps, unit, kinds, net=not question.less),
         "unit": unit,
         "units": units,
         "words": _by_word(taken),
@@ -183,7 +183,10 @@ def _groups(
     mlps: Mapping[int | None, float],
     unit: "Unit",
     kinds: Mapping[int, tuple[str, int, bool]],
+    *,
+    net: bool,
 ) -> list[dict[str, Any]]:
+    """Return the parts of the sum; `net` has what adds and what subtracts in one."""
     named: dict[str, list[tuple[str, float, list[int] | None]]] = {"Heads": [], "MLPs": [], _WITHOUT: []}
     for (layer, head), one in heads.items():
         kind, _, whole = kinds[layer]
@@ -193,6 +196,9 @@ def _groups(
         named["MLPs"].append(("outside layers" if layer is None else f"layer {layer}", one, None))
     found: list[dict[str, Any]] = []
     for kind, parts in named.items():
+        if net and parts:
+            found.append(_group(kind, "", parts))
+            continue
         for sign, towards in ((1, "more"), (-1, "less")):
             chosen = [part for part in parts if part[1] * sign > 0]
             if chosen:

@@ -84,19 +84,15 @@ function ofPair(header, largest) {
   ];
 }
 
-/** Where a head looks from the row that is told of. @param {WhyHeader} header @param {Place} place */
+/** The key that contributes most through a head. @param {WhyHeader} header @param {Place} place */
 function lookedAt(header, place) {
   return mainSource(header, place)?.[0] ?? 0;
 }
 
-/** What a head does for the two words: where it looks at one of them, that; else the word that most comes from, if it
- * is another. @param {WhyHeader} header @param {Place} place */
+/** What a head does for the two words, if its main word is one of them. @param {WhyHeader} header
+ * @param {Place} place */
 function writes(header, place) {
-  const looked = lookedAt(header, place);
-  const sources = header.sources[place.join(" ")] ?? [];
-  const [most] = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
-  if (most && most[0] !== looked) return `, and the largest part comes from ${wordAt(header, "key", most[0])}`;
-  const word = wordAt(header, "key", looked).replace(/[\u2080-\u2089]+/gu, "");
+  const word = wordAt(header, "key", lookedAt(header, place)).replace(/[\u2080-\u2089]+/gu, "");
   if (word !== header.more && word !== header.less) return "";
   return ` and ${(word === header.more) === header.map[place[0]][place[1]] > 0 ? "promotes" : "suppresses"} it`;
 }
