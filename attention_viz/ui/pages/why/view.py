@@ -119,16 +119,12 @@ def _predicts_here(run: Run, state: State) -> bool:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Select a head: a next word's strongest writer, or the finding that other heads wrote most of."""
+    """Select a head: a next word's strongest writer; for a score, the one that Explore opens on."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
     if word and not selection.part(WHY_CHOICES).chosen & {"why", "token"} and not _predicts_here(run, state):
         selection, word = update(selection, Filled(WHY_CHOICES, {"why": "pair"})), False
-    facts = first = ran(run, own_head=word)
-    if not word and not why_not(run, state):
-        request = replace(state, more=0).request
-        facts = replace(facts, best=lambda: next(iter(prepared(run, request)), None) or first.best())
-    selection = resolve(selection, facts)
+    selection = resolve(selection, ran(run, own_head=word))
     choice = selection.of(WHY_CHOICES)
     if word and choice.ranked == "put" and not choice.put_from.strip():
         selection = update(selection, Filled(WHY_CHOICES, {"put_from": contrast(state)}))
