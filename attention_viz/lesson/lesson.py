@@ -133,7 +133,7 @@ class Ask:
         best = min(self.right)
         answer = f"{short(self.options[best])}: {self.written[best]}".removesuffix(": ")
         if not self.values[guess]:
-            return f"Not quite. {answer}."
+            return f"Not quite: it isn’t {name}. {answer}."
         place = 1 + sum(value > self.values[guess] for value in self.values)
         return f"Not quite: {name}, {number}, ranks {place} of {len(self.values)}. {answer}."
 

@@ -183,9 +183,12 @@ function drawPair({node, change, sides}, place, {one, other, keys}, full) {
     "av-blocked",
     weights.every((weight) => weight === Infinity),
   );
-  const moved = (Number.isFinite(other[place]) ? other[place] : 0) - (Number.isFinite(one[place]) ? one[place] : 0);
+  const [before, after] = weights.map((weight) => (Number.isFinite(weight) ? weight : 0));
+  const moved = after - before;
   const isLarge = Math.abs(moved) >= WRITTEN_CHANGE;
-  change.textContent = isLarge ? `${moved > 0 ? "+" : ""}${weightText(moved)}` : "";
+  // The difference of the numbers as they are shown.
+  const shown = Number(after.toFixed(2)) - Number(before.toFixed(2));
+  change.textContent = isLarge ? `${moved > 0 ? "+" : ""}${weightText(shown)}` : "";
   change.className = moved > 0 ? "av-gain" : "av-loss";
 }
 

@@ -122,7 +122,7 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     assert question["guess"] == [0, 0, 0.1, 0, 0, 0.2, 0, 0.7, 0]
     assert question["truth"]["written"] == [*ask.written] and question["truth"]["right"] == [5]
     assert ask.finding in said(screen)
-    assert "Not “flooded”: 0.16, place 2 of 9. “river”: 0.58." in said(screen)
+    assert "Not quite: “flooded”, 0.16, ranks 2 of 9. “river”: 0.58." in said(screen)
     # Another word, another row: nothing was guessed of it.
     screen.pick("Query word", "7")
     assert screen.address["guess"] == "shown" and asked(screen)["guess"] is None
