@@ -21,8 +21,8 @@ const NUMBER = /[\u2080-\u2089]+/gu;
 const TURNED_KEYS = {ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft"};
 // From how much a change is written beside its bars; no bar is as long as the track for less than this.
 const [WRITTEN_CHANGE, LEAST_TRACK] = [0.05, 0.2];
-// What the sides' numbers and the fading ends take of the strip's width.
-const BESIDE = 90;
+// What the sides' numbers, the fading ends and the query's column, which stays at an end, take of the strip's width.
+const BESIDE = 220;
 // A smaller weight is as good as none.
 const FAINT = 0.005;
 
