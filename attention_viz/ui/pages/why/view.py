@@ -305,8 +305,9 @@ def _wrote(study: WhyStudy, state: State) -> Wrote | None:
         return None
     stream = _stream_of(study.run, state, number.largest[0][0])
     asked, (layer, head, contribution) = number.asked, number.largest[0]
-    name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
-    return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name)
+    name = f"the logit difference of {asked.more} over {asked.less}" if asked.less else f"the score of {asked.more}"
+    places = asked.places(study.run.trace.key_tokens(stream))
+    return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name, places)
 
 
 def _show_number(study: WhyStudy, number: ShownNumber, state: State, choice: WhyChoice) -> None:

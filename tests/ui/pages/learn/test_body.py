@@ -56,7 +56,10 @@ def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: Atte
     screen.pick("Query word", "7")
     # The same head, and the word is the query on every other page.
     row = minilm.trace(TEXT).weights(0, 4)[7]
-    assert f"0, head 4, of the words beyond its neighbours “flooded” looks most at “river”: {float(row[5]):.2f}" in said(screen)
+    assert (
+        f"0, head 4, of the words beyond its neighbours “flooded” looks most at “river”: {float(row[5]):.2f}"
+        in said(screen)
+    )
     assert (screen.address["query"], screen.address["key"]) == ("7", "5")
 
 
