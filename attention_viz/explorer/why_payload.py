@@ -107,6 +107,7 @@ def pack_why(
         "queries": _words(queries),
         "keys": _words(keys),
         "specials": {"query": _specials(queries), "key": _specials(keys)},
+        "spoken": {"query": _spoken(queries), "key": _spoken(keys)},
         "heads": heads,
         "kinds": [kinds[layer][0] if layer in kinds else "" for layer in layers],
         "channels": [layer for layer in kinds if kinds[layer][2]],
@@ -290,6 +291,17 @@ def _words(tokens: "Tokens") -> list[str]:
     from attention_viz.trace.spelling import set_apart
 
     return list(map(set_apart, tokens.names))
+
+
+def _spoken(tokens: "Tokens") -> dict[int, str]:
+    """Return each patch's name in a sentence, as Explore has it."""
+    from attention_viz.analysis.places import patch_grid, where_words
+
+    if not tokens.patches:
+        return {}
+    rows, columns = patch_grid(tokens).shape
+    where = {at: ((row + 0.5) / rows, (column + 0.5) / columns) for at, (row, column) in tokens.patches.items()}
+    return {at: f"a patch {where_words(*place)}" for at, place in where.items()}
 
 
 def _specials(tokens: "Tokens") -> list[int]:

@@ -105,6 +105,14 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 0.50");
 });
 
+test("a sentence names a patch by where it is, as Explore does, and a list by its row and column", () => {
+  const spoken = {query: {}, key: {1: "a patch at the upper left"}};
+  const seen = {...header, keys: ["what", "patch 0, 0", "John", "to"], spoken};
+  const sources = {"0 0": /** @type {[number, number, number][]} */ ([[1, 0.9, 3]])};
+  assert.match(storyOf({...seen, sources}, new Map())[0].words, /it attends to a patch at the upper left$/);
+  assert.match(looksAt(seen, sources["0 0"]), /patch 0, 0/);
+});
+
 test("what is missing is known of the heads that were silenced, and orders them", () => {
   const missing = missingOf(
     header,

@@ -27,6 +27,7 @@ import {weightText} from "../data/scale.js";
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {{query: number[], key: number[]}} [specials]  where special tokens are, such as [CLS]
+ * @property {{query: Record<number, string>, key: Record<number, string>}} [spoken]  patches by where they are
  * @property {number[]} heads
  * @property {string[]} [kinds]  of each layer, what it is without a softmax, such as "gated delta"; else empty
  * @property {number[]} [channels]  the layers whose channels count as one head
@@ -105,6 +106,13 @@ export function wordAt({queries, keys, units, specials}, side, at) {
   return units[side] !== "word" || specials?.[side].includes(at) ? words[at] : `“${words[at]}”`;
 }
 
+/** A position in a sentence: a patch by where it is, as Explore says it; anything else as in a list.
+ * @param {Pick<WhyHeader, "queries" | "keys" | "units" | "specials" | "spoken">} header
+ * @param {"query" | "key"} side @param {number} at */
+export function spokenAt(header, side, at) {
+  return header.spoken?.[side][at] ?? wordAt(header, side, at);
+}
+
 /** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.
  * @param {string} words */
 export function begun(words) {
@@ -176,7 +184,7 @@ function sortedBy(sources, column) {
  * @param {WhyHeader} header @param {[number, number]} place @param {boolean} [isSeveral]  whether several heads do it */
 export function doesWith(header, place, isSeveral = false) {
   const [at, weight] = mainSource(header, place) ?? [0, 0];
-  const word = wordAt(header, "key", at);
+  const word = spokenAt(header, "key", at);
   if (!isMixer(header, place)) {
     const [heaviest] = sortedBy(header.sources[place.join(" ")] ?? [], 1);
     if (heaviest && heaviest[0] !== at)

@@ -1,6 +1,6 @@
 // The number as a story of a few steps, each computed; a press shows what it tells of.
 
-import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, wordAt} from "./reading.js";
+import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, spokenAt, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {Place} from "./map.js"
@@ -77,7 +77,7 @@ function ofPair(header, largest) {
   const against = wrote * header.total < 0 ? ", against the score" : "";
   const main = mainPart(header);
   const whole = main && main.kind !== "Heads" ? "Of the heads, " : "Head ";
-  const most = `${whole}${nameOfHead(header, top)} contributes most to the ${side}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
+  const most = `${whole}${nameOfHead(header, top)} contributes most to the ${side}${against}: at ${spokenAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `What contributes to the ${other}?`, press: {side: other}},

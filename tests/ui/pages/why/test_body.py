@@ -230,7 +230,8 @@ def test_the_rows_are_taken_away_with_what_they_are_of_and_the_slide_tells_of_th
     assert told["text"] == trace.provenance.text and told["total"] == pytest.approx(found.total, abs=1e-5)
     assert told["rows"][0]["layer"] == 23 and told["rows"][0]["head"] == 3
     slide = screen.slides[0]
-    assert "".join(text for text, _ in slide["ask"]).startswith("“Mary” over “John” is 6.12")
+    assert "".join(text for text, _ in slide["ask"]).startswith("The logit difference of “Mary” over “John” is 6.12")
+    assert {"Mary", "John₂"} <= {*slide["picture"]["tokens"]}, "the words that are asked about"
     assert "".join(text for text, _ in slide["tell"]).startswith("Layer 23, head 3 contributes +2.86: from “to₂” it")
 
 
