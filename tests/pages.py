@@ -9,9 +9,6 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Download, Locator, Page
 
-# Opened at /steps, Streamlit first asks for its health below /steps, is told 404, and asks again at the root.
-HARMLESS = re.compile(r"/[^/]+/_stcore/(health|host-config)$")
-
 # Notes when the page last asked the app for something, and when it last heard from it.
 LISTEN = """(() => {
     window.asked = window.heard = 0;
@@ -119,7 +116,7 @@ class Watched:
 
     def console(self, message: ConsoleMessage) -> None:
         where = message.location.get("url", "")
-        if message.type == "error" and not HARMLESS.search(urlsplit(where).path):
+        if message.type == "error":
             self.problems.append(f"console error: {message.text} ({where})")
 
     def request(self, address: str) -> None:

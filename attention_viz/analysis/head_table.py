@@ -27,7 +27,7 @@ ERROR, COUNT = "_error", "_n"
 # The column of the test with random tokens that are said twice.
 RANDOM = "induction_random"
 # A mean of fewer queries than these says little.
-_FEW = 5
+FEW = 5
 
 # Weights a second, on two cores.
 WEIGHTS_A_SECOND = 1.2e8
@@ -145,7 +145,7 @@ def mean_table(tables: "Sequence[pandas.DataFrame]") -> "pandas.DataFrame":
 def few_behind(table: "pandas.DataFrame") -> dict[str, int]:
     """Return metrics with fewer than 5 queries in every head, and their maximum."""
     most = {name: int(table[name + COUNT].to_numpy().max()) for name in METRICS if {name, name + COUNT} <= {*table}}
-    return {name: count for name, count in most.items() if 0 < count < _FEW}
+    return {name: count for name, count in most.items() if 0 < count < FEW}
 
 
 def _part(progress: Progress, number: int, count: int) -> Progress:

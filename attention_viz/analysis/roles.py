@@ -105,7 +105,10 @@ ROLES: Mapping[str, Role] = {
         otherwise={
             Unit.PATCH: ("Left patch", "Each patch attends to the one to its left."),
             Unit.FRAME: ("Previous frame", "Each frame attends to the one before it."),
-            _MIXER: ("Previous token", "A quarter or more of each row's size is on the token before."),
+            _MIXER: (
+                "Previous token",
+                "Each token takes a quarter or more of its row’s size from the one before it.",
+            ),
         },
     ),
     "next": Role(
@@ -115,7 +118,7 @@ ROLES: Mapping[str, Role] = {
         otherwise={
             Unit.PATCH: ("Right patch", "Each patch attends to the one to its right."),
             Unit.FRAME: ("Next frame", "Each frame attends to the one after it."),
-            _MIXER: ("Next token", "A quarter or more of each row's size is on the token after."),
+            _MIXER: ("Next token", "Each token takes a quarter or more of its row’s size from the one after it."),
         },
     ),
     "above": Role(
@@ -129,14 +132,18 @@ ROLES: Mapping[str, Role] = {
         "Self",
         "Each token attends to itself.",
         0.25,
-        otherwise={_MIXER: ("Self", "A quarter or more of each row's size is on the diagonal, the skip included.")},
+        otherwise={
+            _MIXER: ("Self", "Each token keeps much of its own: a quarter or more of its row’s size, skip included.")
+        },
     ),
     "same token": Role(
         "Duplicate token",
         "Repeated tokens attend to their earlier occurrences.",
         0.15,
         of=Unit.WORD,
-        otherwise={_MIXER: ("Duplicate token", "Repeated tokens have 0.15 more of their row's size on earlier ones.")},
+        otherwise={
+            _MIXER: ("Duplicate token", "Repeated tokens take more from earlier ones: 0.15 more of their row’s size.")
+        },
     ),
     "induction": Role(
         "Induction",
@@ -158,14 +165,14 @@ ROLES: Mapping[str, Role] = {
         "Tokens attend to special ones or, in a decoder, to the first.",
         0.4,
         job=False,
-        otherwise={_MIXER: ("First token", "0.4 or more of each row's size is on special tokens or the first.")},
+        otherwise={_MIXER: ("First token", "Tokens take 0.40 or more of their row’s size from special or first ones.")},
     ),
     "broad": Role(
         "Broad",
         "Tokens attend to nearly everything equally.",
         0.8,
         job=False,
-        otherwise={_MIXER: ("Broad", "The shares of size are spread nearly evenly over all earlier tokens.")},
+        otherwise={_MIXER: ("Broad", "Tokens take nearly equally much, by size, from all earlier ones.")},
     ),
     "mixed": Role("Mixed", "No role reaches its threshold.", 0.0, job=False),
 }

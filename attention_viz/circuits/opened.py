@@ -137,8 +137,8 @@ class _Scribe(Recorder):
             output = super().hear(call)
         if len(output) > 1:
             raise UnsupportedModel(
-                f"can't decompose {type(call.module).__name__}, which attends in tiles; "
-                "trace an image that isn't cut up"
+                f"can't decompose {type(call.module).__name__}, which reads several images or tiles in one call; "
+                "trace one image that isn't cut up"
             )
         if self.count == before and self.chunked:
             self.heard[-1] = None

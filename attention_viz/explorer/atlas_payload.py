@@ -3,6 +3,8 @@
 The one plane has thumbnails head by head, key by key, a byte per cell: the largest weight as 254ths of the head's
 deepest colour; 255 if all blocked. Without a softmax, a byte is a place on a logarithmic scale from the head's largest
 size down to a ten-thousandth of it: of signed weights around 127, of what arrives in all channels from 0.
+
+If a text is short, its cells have room for numbers: a second plane has them in 32 bits, head by head, query by query.
 """
 
 import math
@@ -35,8 +37,8 @@ class HeadTables(NamedTuple):
     roles: "pandas.DataFrame"
 
 
-# At most so many cells along each side of a thumbnail.
-SIDE = 32
+# At most so many cells along each side of a thumbnail, and of a matrix that has room for numbers.
+SIDE, NUMBERED = 32, 16
 # The deepest colour, the number that stands for blocked cells, and for 0 where weights have signs.
 LEVELS, BLOCKED, MIDDLE = 254, 255, 127
 
@@ -76,6 +78,8 @@ def pack_atlas(
         **pack_roles(trace, {name: part.roles for name, part in parts.items()}, rows),
         "plane": packet.add(levels),
     }
+    if max(len(queries), len(keys)) <= NUMBERED:
+        header["values"] = packet.add_numbers(_values(trace, rows))
     return packet.pack(header)
 
 
@@ -160,6 +164,16 @@ def _thumbnails(trace: "Trace", rows: Sequence[tuple[str, int]]) -> tuple[bytes,
             tops.append(top)
             parts.append(levels.T.tobytes())
     return b"".join(parts), tops
+
+
+def _values(trace: "Trace", rows: Sequence[tuple[str, int]]) -> Float[numpy.ndarray, "head q k"]:
+    """Return all heads' numbers: weights, or what arrives in a layer with a matrix per channel."""
+    found = list[numpy.ndarray]()
+    for stream, layer in rows:
+        mixes = stream in trace.mixers
+        call = mixer_of(trace, stream, layer) if mixes else trace.attention(layer, stream)
+        found.append(call.weights.detach().float().cpu().numpy())
+    return numpy.nan_to_num(numpy.concatenate(found)).astype(numpy.float32)
 
 
 def _attending(trace: "Trace", stream: str, layer: int) -> "Iterator[_Drawn]":

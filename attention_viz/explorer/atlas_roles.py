@@ -61,7 +61,7 @@ def _role(name: str, trace: "Trace", tables: Mapping[str, "pandas.DataFrame"], r
     role, (stream, table) = ROLES[name], next(iter(tables.items()))
     unit = trace.query_tokens(stream).unit
     label, meaning = role.wording("mixer" if stream in trace.mixers else unit)
-    entry = {
+    entry: dict[str, Any] = {
         "name": name,
         "colour": list(ROLES).index(name),
         "label": label,
@@ -72,7 +72,7 @@ def _role(name: str, trace: "Trace", tables: Mapping[str, "pandas.DataFrame"], r
         "none": "",
     }
     if len(tables) > 1:
-        entry["mixed"] = role.wording("mixer")[1]
+        entry["by"] = {"softmax": role.wording(unit), "mixer": role.wording("mixer")}
     if not any(name in one["role"].tolist() for one in tables.values()):
         entry["none"] = _why_none(name, unit, trace, stream, table)
     return entry

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
-from attention_viz.explorer.seen import on_film
+from attention_viz.explorer.seen import Sheet, on_sheet
 from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class PackedAxes:
     """Rows of tokens, packed once for all streams."""
 
-    def __init__(self, generated: int) -> None:
-        """Begin empty; `generated` counts the model's own last tokens."""
+    def __init__(self, generated: int, sheet: Sheet | None = None) -> None:
+        """Begin empty; `generated` counts the model's own last tokens, and patches are named on the sheet."""
         self.entries: list[dict[str, Any]] = []
-        self._generated = generated
+        self._generated, self._sheet = generated, sheet
 
     def add(self, tokens: "Tokens", stream: str) -> int:
         """Return an axis's number, packing it if new; an image's own stream has no generated tokens."""
@@ -42,6 +42,8 @@ class PackedAxes:
             entry["generated"] = list(range(max(0, len(tokens) - self._generated), len(tokens)))
         if tokens.placed:
             entry["place"] = [None if place is None else list(place) for place in tokens.place]
+            if (sheet := self._sheet) is not None:
+                entry["named"] = [None if one is None else sheet.named(one) for one in tokens.regions]
         if entry not in self.entries:
             self.entries.append(entry)
         return self.entries.index(entry)
@@ -61,8 +63,8 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
-    """Return the tokens, a video's with places on its film; frames after a sound's end become special."""
-    tokens = on_film(trace, tokens)
+    """Return the tokens, patches of several images on one sheet; frames after a sound's end become special."""
+    tokens = on_sheet(trace, tokens)
     past = after_the_sound(trace.seen, tokens)
     if not any(past):
         return tokens

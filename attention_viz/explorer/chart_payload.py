@@ -1,11 +1,11 @@
-"""A matrix or bars of any numbers as bytes for the browser."""
+"""A matrix or bars of any numbers, or a photo lit by them, as bytes for the browser."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Float, Num, UInt8
 
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.packet import Packet
@@ -78,6 +78,36 @@ class Bars:
     title: str = ""
     chosen: int | None = None
     words: str = ""
+
+
+@dataclass(frozen=True)
+class LitPhoto:
+    """A photo lit by weights over its patches.
+
+    Attributes:
+        picture: the photo's bytes, by row, column and channel.
+        weights: the weight of each patch, by row and column.
+        patch: the framed patch, counted row by row; None for none.
+        words: one sentence for readers who can't see it.
+    """
+
+    picture: UInt8[np.ndarray, "row column 3"]
+    weights: Float[np.ndarray, "down across"]
+    patch: int | None = None
+    words: str = ""
+
+
+def pack_lit(photo: LitPhoto) -> bytes:
+    """Pack a lit photo."""
+    packet = Packet()
+    (rows, columns, _), (down, across) = photo.picture.shape, photo.weights.shape
+    return packet.pack(
+        {
+            **{"kind": "photo", "rows": rows, "columns": columns, "at": packet.add(photo.picture.tobytes())},
+            **{"down": down, "across": across, "patch": -1 if photo.patch is None else photo.patch},
+            **{"words": photo.words, "weights": packet.add_numbers(photo.weights.astype(np.float32))},
+        }
+    )
 
 
 def pack_grid(grid: Grid, *, clicks: bool) -> bytes:

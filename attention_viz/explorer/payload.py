@@ -24,7 +24,7 @@ from attention_viz.explorer.limits import refuse_large
 from attention_viz.explorer.mixers import LONGEST_HEAD, add_mixer, channels_id, comes_alone, longest_matrix
 from attention_viz.explorer.packet import Packet, read_packet
 from attention_viz.explorer.planes import ERROR, LEVELS, Masks, split_numbers, steps_of
-from attention_viz.explorer.seen import packed_seen
+from attention_viz.explorer.seen import packed_seen, sheet_of
 from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
 
@@ -84,7 +84,7 @@ def pack(
     """
     if terms is None:
         refuse_large(trace)
-    packet, masks, axes = Packet(), Masks(), PackedAxes(generated_by(trace))
+    packet, masks, axes = Packet(), Masks(), PackedAxes(generated_by(trace), sheet_of(trace))
     report = _layers_done(trace, progress)
     streams: list[dict[str, Any]] = [
         {

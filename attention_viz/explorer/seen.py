@@ -3,14 +3,16 @@
 import base64
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import UInt8
 from numpy.typing import NDArray
 
+from attention_viz.analysis.measured import word_stream
 from attention_viz.explorer.packet import Packet
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _CROSS = "cross"
 # The longest side of an image that stands small beside words, in pixels.
 _SMALL = 256
+# How many times as broad as high images are laid out beside each other, if they can be.
+_BROAD = 2
 
 
 @dataclass(frozen=True)
@@ -30,13 +34,12 @@ class _Name:
 def packed_seen(trace: "Trace", packet: Packet) -> dict[str, Any]:
     """Pack an image or audio; return its planes' offsets."""
     if (picture := trace.seen.picture) is not None:
-        film = film_of(trace)
-        pixels = (
-            picture.contiguous().numpy() if film is None else film.pixels([one.numpy() for one in trace.seen.pictures])
-        )
+        sheet = sheet_of(trace)
+        pictures = [one.contiguous().numpy() for one in trace.seen.pictures]
+        pixels = picture.contiguous().numpy() if sheet is None else sheet.pixels(pictures)
         rows, columns, _ = pixels.shape
         found = {"rows": rows, "columns": columns, "at": packet.add(pixels.tobytes())}
-        return {"picture": found if film is None else {**found, "film": film.header()}}
+        return {"picture": found if sheet is None else {**found, "sheet": sheet.header()}}
     return {"sound": _sound(trace, packet)} if trace.seen.sound is not None else {}
 
 
@@ -116,85 +119,178 @@ def _known(second: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Film:
-    """The frames of a video, each the first of those that the model reads at one time.
+class Panel:
+    """One image on a sheet, a frame of a video, or an image as the model reads it reduced.
 
     Attributes:
-        down: rows of patches of a frame.
-        across: columns of patches of a frame.
-        per_row: frames per row of the film.
-        times: seconds of the first and the last frame that is read at each time.
-        frames: each shown frame's number.
+        picture: the number of its image or frame.
+        thumbnail: whether its positions read a reduced copy of the image.
+        row: its first row of patches on the sheet.
+        column: its first column.
+        down: its rows of patches.
+        across: its columns of patches.
+        name: what its corner says.
+        where: the same in a sentence.
     """
 
+    picture: int
+    thumbnail: bool
+    row: int
+    column: int
     down: int
     across: int
-    per_row: int
-    times: tuple[tuple[float, float], ...]
-    frames: tuple[int, ...]
+    name: str
+    where: str
+
+    def cell(self, region: "Region") -> tuple[int, int]:
+        """Return a region's row and column on the sheet."""
+        row, column = _cell(region, self.down, self.across)
+        return self.row + row, self.column + column
+
+    def of(self, region: "Region") -> bool:
+        """Return whether it shows a region."""
+        return (region.picture, region.thumbnail) == (self.picture, self.thumbnail)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The images beside a text, or the frames of a video, with a patch's gap between them.
+
+    Attributes:
+        video: whether they are frames, each the first of those that the model reads at one time.
+        together: whether the model reads several frames at one time.
+    """
+
+    panels: tuple[Panel, ...]
+    video: bool = False
+    together: bool = False
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return max(one.row + one.down for one in self.panels), max(one.column + one.across for one in self.panels)
 
     def place(self, region: "Region") -> tuple[int, int]:
-        """Return a region's row and column on the film, in patches."""
-        row, column = divmod(self.frames.index(region.picture), self.per_row)
-        return (
-            row * (self.down + 1) + round(region.top * self.down),
-            column * (self.across + 1) + round(region.left * self.across),
-        )
+        """Return a region's row and column on the sheet, in patches."""
+        return next(one for one in self.panels if one.of(region)).cell(region)
+
+    def named(self, region: "Region") -> str:
+        """Name a region in a sentence: "patch 0, 1 in image 2", by row and column in its own image."""
+        panel = next(one for one in self.panels if one.of(region))
+        row, column = _cell(region, panel.down, panel.across)
+        return f"patch {row}, {column} {panel.where}"
 
     def header(self) -> dict[str, Any]:
-        """Return the film for the header, without its pixels."""
-        return {"down": self.down, "across": self.across, "perRow": self.per_row, "times": [*map(list, self.times)]}
+        """Return the sheet for the header, without its pixels."""
+        return {"panels": [asdict(one) for one in self.panels], "video": self.video, "together": self.together}
 
     def pixels(self, pictures: "list[NDArray[np.uint8]]") -> UInt8[np.ndarray, "row column 3"]:
-        """Return the film in red, green and blue, black between frames."""
-        shown = [pictures[number] for number in self.frames]
-        high, wide = (math.ceil(shown[0].shape[axis] / count) for axis, count in enumerate((self.down, self.across)))
-        rows, per_row = -(-len(shown) // self.per_row), self.per_row
-        size = (rows * (self.down + 1) - 1) * high, (per_row * (self.across + 1) - 1) * wide
-        film = np.zeros((*size, 3), np.uint8)
-        for at, frame in enumerate(shown):
-            top, left = (at // per_row) * (self.down + 1) * high, (at % per_row) * (self.across + 1) * wide
-            sized = _resized(frame, self.down * high, self.across * wide)
-            film[top : top + self.down * high, left : left + self.across * wide] = sized
-        return film
+        """Return the sheet in red, green and blue, black between images."""
+        sizes = [(pictures[one.picture].shape, one) for one in self.panels]
+        high = min(math.ceil(shape[0] / one.down) for shape, one in sizes)
+        wide = min(math.ceil(shape[1] / one.across) for shape, one in sizes)
+        rows, columns = self.size
+        sheet = np.zeros((rows * high, columns * wide, 3), np.uint8)
+        for one in self.panels:
+            top, left, down, across = one.row * high, one.column * wide, one.down * high, one.across * wide
+            sheet[top : top + down, left : left + across] = _resized(pictures[one.picture], down, across)
+        return sheet
 
 
-def film_of(trace: "Trace") -> Film | None:
-    """Return a trace's film; None without a video, or if its regions form no grid that is the same at all times."""
-    if not trace.seen.times:
+def sheet_of(trace: "Trace") -> Sheet | None:
+    """Return the sheet of several images, of tiles beside a reduced copy, or of a video's frames.
+
+    None if one grid of patches says it all, or if an image's regions form no grid.
+    """
+    tokens = trace.query_tokens(word_stream(trace))
+    regions = [one for one in tokens.regions if one is not None]
+    pairs = zip(tokens.regions, tokens.place, strict=True)
+    if not trace.seen.pictures or all(place is not None for one, place in pairs if one is not None):
         return None
-    tokens = (trace.query_tokens(stream).regions for stream in trace.attention_streams)
-    regions = next((found for several in tokens if (found := [one for one in several if one is not None])), [])
-    frames = sorted({one.picture for one in regions})
-    edges = {(one.top, one.left) for one in regions}
-    tops, lefts = ({edge[axis] for edge in edges} for axis in (0, 1))
-    down, across = len(tops), len(lefts)
-    whole = {(number, *edge) for number in frames for edge in edges}
-    found = [(one.picture, one.top, one.left) for one in regions]
-    if not regions or len(found) != len(whole) or {*found} != whole or len(edges) != down * across:
+    grids = dict[tuple[int, bool], tuple[int, int]]()
+    for key in sorted({(one.picture, one.thumbnail) for one in regions}):
+        if (grid := _grid(tuple(one for one in regions if (one.picture, one.thumbnail) == key))) is None:
+            return None
+        grids[key] = grid
+    if any(number >= len(trace.seen.pictures) for number, _ in grids):
         return None
     spans = {one.picture: (one.start, one.end) for one in regions}
-    times = tuple(
-        (start, end) for start, end in map(spans.__getitem__, frames) if start is not None and end is not None
-    )
-    if len(times) != len(frames):
+    times = {key: (start, end) for key, (start, end) in spans.items() if start is not None and end is not None}
+    if trace.seen.times and (times.keys() != spans.keys() or len({*grids.values()}) > 1):
         return None
+    names = [_name_of(*key, times, many=len(trace.seen.pictures) > 1) for key in grids]
     height, width, _ = trace.seen.pictures[0].shape
-    per_row = _per_row(len(frames), height * (1 + 1 / down), width * (1 + 1 / across))
-    return Film(down, across, per_row, times, tuple(frames))
+    down, across = next(iter(grids.values()))
+    panels = _laid_out([*grids.values()], height / down, width / across, 1 if times else _BROAD)
+    return Sheet(
+        tuple(Panel(*key, *panel, *name) for key, panel, name in zip(grids, panels, names, strict=True)),
+        bool(times),
+        any(start < end for start, end in times.values()),
+    )
 
 
-def on_film(trace: "Trace", tokens: "Tokens") -> "Tokens":
-    """Return the tokens with their places on the film, if there is one."""
-    if not any(tokens.regions) or (film := film_of(trace)) is None:
+def on_sheet(trace: "Trace", tokens: "Tokens") -> "Tokens":
+    """Return the tokens with their places on the sheet, if there is one; without places if they form another grid."""
+    if (sheet := sheet_of(trace)) is None:
         return tokens
-    place = tuple(None if one is None else film.place(one) for one in tokens.regions)
+    regions = [one for one in tokens.regions if one is not None]
+    cells = [(one, _grid(tuple(region for region in regions if one.of(region)))) for one in sheet.panels]
+    fits = bool(regions) and all(grid == (one.down, one.across) for one, grid in cells)
+    place = tuple(sheet.place(one) if one is not None and fits else None for one in tokens.regions)
     return replace(tokens, place=place)
 
 
-def _per_row(count: int, height: float, width: float) -> int:
-    """Return how many frames a row has, so that the film is nearly square."""
-    return min(range(1, count + 1), key=lambda wide: abs(math.log(wide * width / (-(-count // wide) * height))))
+def _name_of(picture: int, thumbnail: bool, times: Mapping[int, tuple[float, float]], *, many: bool) -> tuple[str, str]:
+    """Return a panel's name at its corner, and in a sentence."""
+    if picture in times:
+        return f"{times[picture][0]:.2f} s", f"at {times[picture][0]:.2f} s"
+    image = f"image {picture + 1}" if many else "image"
+    if thumbnail:
+        return f"{image}, reduced", f"in {image if many else 'the image'} as a reduced copy"
+    return image, f"in {image if many else 'the image'}"
+
+
+@lru_cache(maxsize=64)
+def _grid(regions: "tuple[Region, ...]") -> tuple[int, int] | None:
+    """Return the rows and columns that put each region's middle into its own cell; None if there are none."""
+    count = len(regions)
+    for down in range(1, count + 1):
+        if count % down == 0 and len({_cell(one, down, count // down) for one in regions}) == count:
+            return down, count // down
+    return None
+
+
+def _cell(region: "Region", down: int, across: int) -> tuple[int, int]:
+    return int((region.top + region.bottom) / 2 * down), int((region.left + region.right) / 2 * across)
+
+
+def _laid_out(
+    sizes: Sequence[tuple[int, int]], high: float, wide: float, broad: float
+) -> list[tuple[int, int, int, int]]:
+    """Return the row, column and size of each panel in patches, in rows that make the sheet `broad` times its height.
+
+    Args:
+        sizes: rows and columns of each.
+        high: the height of a patch.
+        wide: its width.
+        broad: the wanted width, in heights.
+    """
+
+    def placed(per_row: int) -> list[tuple[int, int, int, int]]:
+        found, top = list[tuple[int, int, int, int]](), 0
+        for first in range(0, len(sizes), per_row):
+            row, left = sizes[first : first + per_row], 0
+            for down, across in row:
+                found.append((top, left, down, across))
+                left += across + 1
+            top += max(down for down, _ in row) + 1
+        return found
+
+    def apart(panels: Sequence[tuple[int, int, int, int]]) -> float:
+        down, across = (max(one[axis] + one[axis + 2] for one in panels) + 1 for axis in (0, 1))
+        return abs(math.log(across * wide / (down * high) / broad))
+
+    return min(map(placed, range(1, len(sizes) + 1)), key=apart)
 
 
 def _resized(frame: NDArray[np.uint8], high: int, wide: int) -> NDArray[np.uint8]:

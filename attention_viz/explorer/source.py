@@ -87,7 +87,8 @@ def beginning_source() -> tuple[str, str, str]:
 def atlas_source(height: int) -> tuple[str, str, str]:
     """Return the atlas, `height` pixels at most, for `pack_atlas`."""
     html = f'<div class="av-explorer av-atlas" data-testid="atlas" data-height="{height}"></div>\n'
-    return html, style_sheet() + _read("atlas/atlas.css") + _read("atlas/cards.css"), script("atlas/atlas.js")
+    css = style_sheet() + "".join(map(_read, ("atlas/atlas.css", "atlas/cards.css", "chart/chart.css")))
+    return html, css, script("atlas/atlas.js")
 
 
 def behind_source() -> tuple[str, str, str]:

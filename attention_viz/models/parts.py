@@ -138,4 +138,5 @@ def _facts_of(
         reads=InputKind.TEXT if reader is None else reader.kind,
         generates=hf_model.can_generate(),
         why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
+        reads_several=isinstance(reader, BesideReader) and reader.reads_several,
     )

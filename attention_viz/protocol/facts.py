@@ -31,6 +31,7 @@ class ModelFacts:
         why_alone: why it can't read an image or audio beside the text; empty if nothing prevents it.
         why_no_video: why it can't read a video beside a text, though it takes frames; empty if it can; None if it
             takes none.
+        reads_several: whether it reads several images with one text.
         generates: whether Transformers can generate with it.
     """
 
@@ -47,6 +48,7 @@ class ModelFacts:
     channels: frozenset[tuple[str, int]] = frozenset()
     why_alone: str = ""
     why_no_video: str | None = None
+    reads_several: bool = False
     generates: bool = False
 
     @property

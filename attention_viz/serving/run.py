@@ -39,7 +39,8 @@ class Request:
         more: tokens a decoder generates.
         evict: how many first and last keys it caches; None for all.
         own: our own module's settings; None for defaults.
-        shown: an image or audio replacing the text: a name in `SAMPLES` or an upload's.
+        shown: an image or audio replacing the text: a name in `SAMPLES` or an upload's; several images beside
+            a text, as `uploads.joined`.
     """
 
     model: str

@@ -4,7 +4,7 @@ Nothing here writes to disk or log. Requests use an unguessable name; runs are c
 """
 
 import secrets
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakValueDictionary
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
+# Between the names of several images.
+_BETWEEN = ","
 # Before the name of an upload, so that none is that of a sample.
 _OWN = "own-"
 # Bytes of cached runs of all uploads together; one upload has a few, without and with a change or two.
@@ -104,15 +106,32 @@ def _kept_with(
     name: str, own: Callable[[Upload], "SharedCache[_Key, _Value]"], everybodys: "SharedCache[_Key, _Value]"
 ) -> "SharedCache[_Key, _Value]":
     """Return an upload's cache, an empty one if the upload is gone, else the shared one."""
-    upload = upload_of(name)
+    upload = next((found for one in names_of(name) if (found := upload_of(one)) is not None), None)
     if upload is not None:
         return own(upload)
     return SharedCache(1, lambda _: 1) if is_upload(name) else everybodys
 
 
+def names_of(shown: str) -> list[str]:
+    """Return the names of a request's images, one or several."""
+    return shown.split(_BETWEEN)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Return several images' names as one, for a request."""
+    return _BETWEEN.join(names)
+
+
 def is_upload(name: str) -> bool:
-    """Return whether a request names an upload."""
-    return name.startswith(_OWN)
+    """Return whether a request names an upload, alone or among several images."""
+    return any(one.startswith(_OWN) for one in names_of(name))
+
+
+def release(name: str) -> None:
+    """Drop other uploads' runs and answers that include an upload, which ends."""
+    for upload in list(_uploads.values()):
+        for cache in (upload.runs, *upload.answers.values()):
+            cache.discard(lambda key: name in repr(key))
 
 
 def upload_of(name: str) -> Upload | None:
@@ -121,7 +140,9 @@ def upload_of(name: str) -> Upload | None:
 
 
 def title_of(name: str) -> str:
-    """Return an image's or audio's file name, or a drawing's title."""
+    """Return an image's or audio's file name, or a drawing's title; of several images all."""
+    if len(several := names_of(name)) > 1:
+        return ", ".join(map(title_of, several))
     if name in SAMPLES:
         return SAMPLES[name].file
     if drawn.is_drawn(name):
@@ -131,7 +152,9 @@ def title_of(name: str) -> str:
 
 
 def shows_of(name: str) -> str:
-    """Return what a sample or drawing shows; "" for an upload."""
+    """Return what a sample or drawing shows, or what several do; "" for an upload."""
+    if len(several := names_of(name)) > 1:
+        return "" if is_upload(name) else ", ".join(map(shows_of, several))
     return (
         SAMPLES[name].shows if name in SAMPLES else drawn.shows(drawn.shapes_of(name)) if drawn.is_drawn(name) else ""
     )
@@ -153,8 +176,10 @@ def _kept_as(kind: InputKind, name: str) -> "Medium | Video":
     return upload.thing
 
 
-def beside_of(name: str) -> "dict[str, Medium | Video]":
-    """Return the image or video of a text's request, by the argument that `trace` takes it by."""
+def beside_of(name: str) -> dict[str, Any]:
+    """Return the image, images or video of a text's request, by the argument that `trace` takes them by."""
+    if len(several := names_of(name)) > 1:
+        return {"pictures": [_kept_as(InputKind.PICTURE, one) for one in several]}
     upload = upload_of(name)
     kind = InputKind.VIDEO if upload is not None and upload.kind == InputKind.VIDEO else InputKind.PICTURE
     return {str(kind): _kept_as(kind, name)}

@@ -9,6 +9,7 @@ import torch
 import attention_viz as av
 from attention_viz.analysis.comparison.compare import compare
 from attention_viz.analysis.findings.finding import Finding
+from attention_viz.analysis.places import patch_words, without_patches
 from attention_viz.analysis.slides import (
     PutIn,
     Slide,
@@ -354,3 +355,27 @@ def test_a_number_beside_an_image_shows_where_in_it_the_head_attends() -> None:
     assert said(one.tell) == "Layer 2, head 3 contributes +3.50: from “?” it looks at a patch at the upper left"
     assert one.shown is not None and one.shown.key == int(row.argmax()) - 1
     assert one.picture is not None and one.picture.values[0] == pytest.approx(float(row.max()), abs=1e-5)
+
+
+def test_bars_of_a_row_over_patches_are_named_by_place_before_and_after() -> None:
+    model = shipped("shapes")
+    text, picture = "what color is the circle ?", av.Picture(SAMPLES["shapes-one"].path)
+    before = model.trace(text, picture=picture)
+    tokens = before.key_tokens("decoder")
+    query = len(tokens) - 1
+    key = max(tokens.patches, key=lambda at: float(before.weights(1, 0, "decoder")[query, at]))
+    after = model.trace(text, picture=picture, edits=[without_patches(tokens, [key], "decoder")])
+    (slide,) = changed_slides(before, after, "decoder", 1, 0, query, key)
+    bars = slide.picture
+    assert bars is not None and slide.shown is not None
+    assert bars.tokens[:2] == (f"the patch {patch_words(tokens, key)}"[: len(bars.tokens[0])], "other patches")
+    assert not any("patch " in one and any(sign.isdigit() for sign in one) for one in bars.tokens)
+    was, now = (trace.weights(1, 0, "decoder")[query].double() for trace in (before, after))
+    rest = [at for at in tokens.patches if at != key]
+    assert bars.before[:2] == pytest.approx((float(was[key]), float(was[rest].sum())), abs=1e-5)
+    assert bars.values[0] is None and bars.values[1] == pytest.approx(float(now[rest].sum()), abs=1e-5)
+    assert sum(one or 0 for one in bars.values) == pytest.approx(1, abs=1e-4)
+    (compared, *_) = compared_slides(compare(before, before, 1, 1, stream="decoder", other_head=0), (query, key))
+    assert compared.picture is not None and compared.picture.tokens[1] == "other patches"
+    other = before.weights(1, 1, "decoder")[query].double()
+    assert compared.picture.before[1] == pytest.approx(float(other[rest].sum()), abs=1e-5)

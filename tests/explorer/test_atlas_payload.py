@@ -50,6 +50,22 @@ def test_a_short_text_is_sent_cell_by_cell_and_its_numbers_as_in_the_table() -> 
     assert header["spreads"] is None
 
 
+def test_of_a_short_text_the_numbers_are_sent_as_they_ran_and_of_a_longer_one_not() -> None:
+    trace = shipped("induction").trace("moon cheese frog moon cheese frog")
+    header, body = read_packet(pack_atlas(trace, "decoder", head_table(trace), roles(trace)))
+    start, size = header["values"]
+    values = numpy.frombuffer(body[start : start + size], "<f4").reshape(8, *trace.weights(0, 0).shape)
+    own = [trace.weights(layer, head).numpy() for layer in range(2) for head in range(4)]
+    assert numpy.array_equal(values, numpy.stack(own))
+    mixed = shipped("recall-mamba").trace("hugo pink , ida gold . ida ?")
+    header, body = read_packet(pack_atlas(mixed, "mixer", head_table(mixed), roles(mixed)))
+    start, size = header["values"]
+    signed = numpy.frombuffer(body[start : start + size], "<f4").reshape(4, *mixed.weights(0, 0).shape)
+    assert numpy.array_equal(signed[3], mixed.weights(1, 1).numpy()) and signed.min() < 0
+    longer = av.scratch(" ".join("abcdefghijklmnopq"), heads=1)
+    assert "values" not in read_packet(pack_atlas(longer, "encoder", head_table(longer), roles(longer)))[0]
+
+
 def test_of_a_long_text_each_cell_is_the_largest_weight_under_it_and_none_is_left_out() -> None:
     trace = av.scratch(" ".join(f"word{number}" for number in range(77)), heads=1)
     header, levels = unpacked(pack_atlas(trace, "encoder", head_table(trace), roles(trace)), trace, "encoder")

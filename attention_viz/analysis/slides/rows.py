@@ -2,6 +2,7 @@
 
 from attention_viz.analysis.comparison.align import AlignedAxis
 from attention_viz.analysis.comparison.compare import Comparison, Side
+from attention_viz.analysis.slides.shares import patch_shares
 from attention_viz.analysis.slides.slide import (
     Part,
     Slide,
@@ -30,7 +31,7 @@ def changed_slides(
     blocked = allowed is not None and not bool(allowed.expand(len(queries), len(keys))[query, key])
     looking, seen = named(queries, query, "query"), named(keys, key, "key")
     now = only_allowed(now, after, stream, layer, head, query)
-    picture = picture_of("bars", keys, now, None, key, before=was)
+    picture = patch_shares(keys, now, key, before=was) or picture_of("bars", keys, now, None, key, before=was)
     ask = (*_looks(looking, seen, weight_text(float(was[key])), "looked"), (". And now?", ""))
     if change:
         ask = (*ask, (change, "small"))
@@ -84,7 +85,11 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
         ask = (*ask, (f"“{texts[1]}”", "small"))
     tell = begun(((f"{called}, ", ""), *_sees(looking, seen, second, mixes=mixes)))
     unit = "share of size" if mixes else "weight"
-    picture = picture_of("bars", tokens, now, None, theirs.index(key), before=was, unit=unit, asked=firsts)
+    at = theirs.index(key)
+    # All positions have a counterpart of the same name, so that sums over patches are of the same patches.
+    alike = theirs == [*range(len(tokens))] and len(keys.other) == len(theirs) and firsts == [*said]
+    picture = patch_shares(tokens, now, at, before=was, unit=unit) if alike else None
+    picture = picture or picture_of("bars", tokens, now, None, at, before=was, unit=unit, asked=firsts)
     slide = Slide(ask, tell, picture, _source(before, side, picture))
     place = queries.other[query]
     if place is None or len(theirs) != len(tokens):

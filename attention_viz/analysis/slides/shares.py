@@ -40,23 +40,44 @@ def shares_picture(trace: Trace, one: Finding) -> SlidePicture | None:
     return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, values.index(max(values)))
 
 
-def patch_shares(tokens: Tokens, values: Float[Tensor, " key"], key: int) -> SlidePicture | None:
-    """Return bars of a row over patches: the key, the image's rest and the heaviest words; None without patches."""
+def patch_shares(
+    tokens: Tokens,
+    values: Float[Tensor, " key"],
+    key: int,
+    *,
+    before: Float[Tensor, " key"] | None = None,
+    unit: str = "weight",
+) -> SlidePicture | None:
+    """Return bars of a row over patches: the key, the image's rest and the heaviest words; None without patches.
+
+    Args:
+        before: the same row before a change.
+    """
     if not tokens.patches:
         return None
     said, patches = tokens.names, tokens.patches
-    row: list[float] = values.nan_to_num(0).tolist()
+    rows = [one.nan_to_num(0) for one in (values, values if before is None else before)]
+    heaviest: list[float] = torch.maximum(*rows).tolist()
     where = patch_words(tokens, key)
-    shares = [(f"the patch {where}" if where else said[key], row[key])]
-    shares.append(("other patches" if where else "patches", sum(row[at] for at in patches if at != key)))
-    words = sorted((at for at in range(len(tokens)) if at not in patches and at != key), key=lambda at: -row[at])
-    shown = [at for at in words[:_WORDS] if row[at] >= _LEAST]
-    shares += [(said[at], row[at]) for at in shown]
+    groups = [(f"the patch {where}" if where else said[key], [key])]
+    groups.append(("other patches" if where else "patches", [at for at in patches if at != key]))
+    words = sorted((at for at in range(len(tokens)) if at not in patches and at != key), key=lambda at: -heaviest[at])
+    shown = [at for at in words[:_WORDS] if heaviest[at] >= _LEAST]
+    groups += [(said[at], [at]) for at in shown]
     if rest := words[len(shown) :]:
-        shares.append(("other words", sum(row[at] for at in rest)))
-    labels = tuple(number_repeats([label for label, _ in shares]))
-    numbers = tuple(round(value, 6) for _, value in shares)
-    return SlidePicture("bars", labels, (False,) * len(labels), numbers, None, 0)
+        groups.append(("other words", rest))
+    labels = tuple(number_repeats([label for label, _ in groups]))
+    now, was = (
+        tuple(_sum(row, inside) for _, inside in groups) for row in (values, values if before is None else before)
+    )
+    dim = (False,) * len(labels)
+    return SlidePicture("bars", labels, dim, now, None, 0, before=() if before is None else was, unit=unit)
+
+
+def _sum(row: Float[Tensor, " key"], inside: Sequence[int]) -> float | None:
+    """Return the sum of some numbers; None if all are blocked."""
+    found = row[list(inside)]
+    return None if len(found) and not bool(found.isfinite().any()) else round(float(found.nan_to_num(0).sum()), 6)
 
 
 def _row(scene: StreamScene, one: Finding, rows: Sequence[int]) -> Float[Tensor, " key"]:

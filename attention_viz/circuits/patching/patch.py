@@ -71,7 +71,7 @@ def patch(
         TraceError: a trace is another model's, is edited or comes from a file, or the model has changed since.
         UnusableText: the token's text isn't exactly one token.
         UnsupportedModel: the model is one of our own modules, is an encoder–decoder, has no unembedding for a logit or
-            probability, or its calls or MLPs can't be patched.
+            probability, reads an image in tiles, or its calls or MLPs can't be patched.
     """
     _check(confirm, direction=direction, parts=parts, by=by)
     need_trained(model)

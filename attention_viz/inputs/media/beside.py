@@ -19,7 +19,7 @@ from attention_viz.errors import (
 )
 from attention_viz.inputs.chat_template import render_chat
 from attention_viz.inputs.media.as_read import as_read, of_tensors
-from attention_viz.inputs.media.beside_video import read_video, why_no_video
+from attention_viz.inputs.media.beside_video import read_video, why_no_video, with_marks
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReader, Reader
 from attention_viz.inputs.media.remade import VIDEO, tensors_in
@@ -172,8 +172,10 @@ class BesideReader(Reader):
         self._pictures = PictureReader(name, processor.image_processor)
         self._mark, self._patch = mark_of(model), _patch_side(model)
         self.has_chat_template = self._template() is not None
+        self.reads_several = self._mark is not None
         self.takes_video = VIDEO in _named(model)
-        self.why_no_video = why_no_video(name, _named(model), processor)
+        own_tower = any(path.endswith("video_tower") for path, _ in model.named_modules())
+        self.why_no_video = why_no_video(name, _named(model), processor, own_tower=own_tower)
 
     def read(self, thing: object) -> InputField:
         """Prepare a text and its images or video."""
@@ -215,9 +217,10 @@ class BesideReader(Reader):
         if not thing.written.strip():
             raise UnusableText("the text with the video is empty: type at least one word")
         text, notes = self._with_places(self._rendered(thing), self._processor.video_token, 1, "video")
+        text, marked = with_marks(self._processor, text)
         given = read_video(self._name, self._processor, text, video, self._patch)
         self._check(given.tensors, VIDEO)
-        return replace(given, notes=(*given.notes, *notes))
+        return replace(given, notes=(*given.notes, *notes, *marked))
 
     def of_tensors(self, tensors: Mapping[str, Tensor]) -> InputField:
         """Return the input of a processor's own tensors."""

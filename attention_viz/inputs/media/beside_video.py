@@ -13,13 +13,36 @@ from attention_viz.inputs.media.remade import VIDEO, Pixels, Remade, sizes_read,
 from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
 
-__all__ = ["read_video", "why_no_video"]
+__all__ = ["read_video", "why_no_video", "with_marks"]
 
 
-def why_no_video(name: str, inputs: frozenset[str], processor: Any) -> str:
-    """Return why a model reads no video with its processor; empty if it does."""
+# Marks around a video that GLM-V's processor looks for.
+_MARKS = "<|begin_of_video|>", "<|end_of_video|>"
+
+
+def with_marks(processor: Any, text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a text whose video has the marks that its processor looks for, and notes on the change."""
+    start, end = _MARKS
+    if getattr(processor, "video_start_id", None) is None or start in text:
+        return text, ()
+    return text.replace(processor.video_token, f"{start}{processor.video_token}{end}"), (
+        f"{start} and {end} were put around the video’s place, as the model reads frames only between them.",
+    )
+
+
+def why_no_video(name: str, inputs: frozenset[str], processor: Any, *, own_tower: bool = False) -> str:
+    """Return why a model reads no video with its processor; empty if it does.
+
+    Args:
+        own_tower: whether it reads videos by other modules than images.
+    """
     if VIDEO not in inputs:
         return f"{name} reads images, not video; pass some of its frames with pictures=[…]"
+    if own_tower:
+        return (
+            f"{name} reads videos with a tower of its own, but a trial run on an image finds its layers; pass some of "
+            "its frames with pictures=[…]"
+        )
     if getattr(processor, "video_processor", None) is None:
         return f"the processor of {name} prepares no video; install torchvision, then load the processor again"
     if not isinstance(getattr(processor, "video_token", None), str):

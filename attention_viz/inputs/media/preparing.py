@@ -28,6 +28,7 @@ _ASKED = (
     "n_samples",
     "image_token",
     "video_token",
+    "video_start_id",
     "audio_token",
     "audio_bos_token",
     "audio_eos_token",

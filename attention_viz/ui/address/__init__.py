@@ -3,6 +3,7 @@
 from attention_viz.ui.address.state import (
     DEFAULT,
     EXAMPLES,
+    MOST_IMAGES,
     MOST_MORE,
     Positions,
     State,
@@ -18,6 +19,7 @@ from attention_viz.ui.address.state import (
 __all__ = [
     "DEFAULT",
     "EXAMPLES",
+    "MOST_IMAGES",
     "MOST_MORE",
     "Positions",
     "State",

@@ -8,7 +8,11 @@ from attention_viz.errors import UnusablePicture
 from attention_viz.inputs.media.drawn import EXAMPLE, is_drawn, name_of, shapes_of
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.serving.uploads import joined, names_of
 from attention_viz.trace.kind import InputKind
+
+# The longest names of several images, in characters.
+_LONGEST_NAMES = 1_000
 
 # The allowed values: fixed, or computed from the other choices and the page's knowledge, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
@@ -225,10 +229,25 @@ class Names(ParameterKind):
 
 @dataclass(frozen=True)
 class PictureName(OneOf):
-    """A sample's name or a drawing's; links leave out uploads."""
+    """A sample's name or a drawing's, or up to `most` of them; links leave out uploads."""
+
+    most: int = 1
 
     def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
-        """Return the name if there is such a sample, or its shapes can be drawn."""
+        """Return the name if there is such a sample, or its shapes can be drawn; of several names those that exist."""
+        several = names_of(text[:_LONGEST_NAMES])
+        if self.most == 1 or len(several) == 1:
+            return self._read_one(name, text, instead, allowed)
+        found, notices = list[str](), list[str]()
+        if len(several) > self.most or len(text) > _LONGEST_NAMES:
+            notices.append(notice(name, text, f"1 to {self.most} images", f"the first {self.most}"))
+        for one in several[: self.most]:
+            value, wrong = self._read_one(name, one, "", allowed)
+            found += [value] if value else []
+            notices += [f"The URL names an image that doesn’t exist, “{one[:40]}”; it was left out."] if wrong else []
+        return joined(found) or instead, notices
+
+    def _read_one(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
         if not is_drawn(text):
             return super().read(name, text, instead, allowed)
         try:
@@ -237,11 +256,14 @@ class PictureName(OneOf):
             return instead, [f"{notice(name, text, EXAMPLE, str(instead))} Reason: {error}."]
 
     def write(self, value: Any) -> str | None:
-        """Return a sample's or drawing's name; None for an upload."""
-        return value if is_drawn(value) else super().write(value)
+        """Return the name of a sample or drawing, or of several; None with an upload."""
+        written = [one if is_drawn(one) else super(PictureName, self).write(one) for one in names_of(value)]
+        return None if None in written else value
 
 
-def sample(kind: InputKind) -> OneOf:
-    """Return the kind of a sample's name; links leave out uploads."""
+def sample(kind: InputKind, most: int = 1) -> OneOf:
+    """Return the kind of a sample's name, or of up to `most` images' names; links leave out uploads."""
     samples = tuple(name for name, one in SAMPLES.items() if one.kind.medium == kind)
-    return (PictureName if kind == InputKind.PICTURE else OneOf)(samples, others="your own")
+    if kind == InputKind.PICTURE:
+        return PictureName(samples, others="your own", most=most)
+    return OneOf(samples, others="your own")

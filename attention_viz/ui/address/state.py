@@ -9,6 +9,7 @@ from attention_viz.protocol.facts import ModelFacts
 from attention_viz.serving import permissions
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import OwnModule, Request
+from attention_viz.serving.uploads import names_of
 from attention_viz.sources import CATALOGUE, Entry
 from attention_viz.trace.kind import MEDIA, MIXER, STREAMS, InputKind
 from attention_viz.ui.address.codec import parameter, read, write
@@ -39,6 +40,8 @@ _MIXERS = (MIXER, *(f"{MIXER} {number}" for number in (2, 3, 4)))
 
 # The most tokens that a decoder generates: each is a step of its own.
 MOST_MORE = 40
+# The most images that a text is shown with.
+MOST_IMAGES = 4
 
 _SWITCH = OneOf(get_args(Switch))
 # The number of positions is known after the run; a pair that the text lacks is dropped then.
@@ -84,7 +87,9 @@ class State:
 
     model: str = parameter(_FIRST_MODEL, AnyText(carried=lambda _: True, reader=_model), "the model")
     text: str = parameter(CATALOGUE[_FIRST_MODEL].examples[0], AnyText(), "the sentence", applies=_reads_text)
-    picture: str = parameter("chelsea", sample(InputKind.PICTURE), "the image", applies=_reads(InputKind.PICTURE))
+    picture: str = parameter(
+        "chelsea", sample(InputKind.PICTURE, MOST_IMAGES), "the image", applies=_reads(InputKind.PICTURE)
+    )
     sound: str = parameter("window", sample(InputKind.SOUND), "the audio", applies=_reads(InputKind.SOUND))
     layer: int = parameter(_FIRST_LAYER, WholeNumber(lambda state, _: state.layers), "the layer")
     head: int = parameter(_FIRST_HEAD, WholeNumber(lambda state, _: range(state.head_count)), "the head")
@@ -141,7 +146,9 @@ class State:
     def shown(self) -> str:
         """Return the picture's or sound's name; "" for text alone."""
         medium = self.facts.reads.medium
-        return "" if medium is None else getattr(self, medium)
+        shown = "" if medium is None else getattr(self, medium)
+        # A model of images alone reads one.
+        return names_of(shown)[0] if self.facts.reads in MEDIA else shown
 
     @property
     def request(self) -> Request:

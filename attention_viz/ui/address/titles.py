@@ -3,6 +3,7 @@
 from attention_viz.serving import permissions
 from attention_viz.serving.uploads import shows_of
 from attention_viz.sources import CATALOGUE
+from attention_viz.trace.kind import InputKind
 from attention_viz.trace.spelling import visible
 from attention_viz.ui.address.state import State
 
@@ -10,14 +11,17 @@ APP = "attention_viz"
 # As much of a text as a browser's tab or a link's preview shows.
 _LONGEST = 80
 
-# By the page's name in the URL: its label, and what it shows of {text} in {model}.
+# What attention is between, one and several, if that isn't tokens.
+_UNITS = {InputKind.PICTURE: ("patch", "patches"), InputKind.SOUND: ("frame", "frames")}
+
+# By the page's name in the URL: its label, and what it shows of {text} in {model}, of which each {unit} attends.
 _PAGES = {
     "": (
         "Explore",
-        "See which tokens each token of {text} attends to in {model}, head by head, in exact weights.",
+        "See which {units} each {unit} of {text} attends to in {model}, head by head, in exact weights.",
     ),
     "steps": ("Step by step", "Follow one attention weight of {text} in {model} from the vectors to the output."),
-    "masks": ("Masks", "Block tokens of {text} and see how the attention weights and the output of {model} change."),
+    "masks": ("Masks", "Block {units} of {text} and see how the attention weights and the output of {model} change."),
     "heads": ("Heads", "See what each head of {model} does with {text}, and what changes without it."),
     "cross": ("Cross-attention", "See which input each output word of {model} attends to, for {text}."),
     "compare": ("Compare", "Compare the attention of {model} in {text} with that of another text, model or edit."),
@@ -50,7 +54,10 @@ def description(page: str, state: State) -> str:
     """Describe what a page shows, in a sentence."""
     named = _thing(state)
     text = f"“{named}”" if named == _text(state) else named
-    return _PAGES.get(page, _PAGES[""])[1].format(text=text, model=permissions.display_name(state.model))
+    entry = CATALOGUE.get(state.model)
+    unit, units = ("token", "tokens") if entry is None else _UNITS.get(entry.reads, ("token", "tokens"))
+    sentence = _PAGES.get(page, _PAGES[""])[1]
+    return sentence.format(text=text, model=permissions.display_name(state.model), unit=unit, units=units)
 
 
 def _thing(state: State) -> str:

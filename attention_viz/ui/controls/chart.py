@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from attention_viz.explorer import chart_source
-from attention_viz.explorer.chart_payload import Bars, Grid, pack_bars, pack_grid
+from attention_viz.explorer.chart_payload import Bars, Grid, LitPhoto, pack_bars, pack_grid, pack_lit
 from attention_viz.ui import widgets
 
 draw_chart = widgets.component("chart", *chart_source())
@@ -29,3 +29,8 @@ def show_bars(bars: Bars, key: str, on_click: Callable[[int], None] | None = Non
             on_click(at)
 
     draw_chart(key=key, data=pack_bars(bars, clicks=on_click is not None), height="content", on_press_change=take)
+
+
+def show_lit(photo: LitPhoto, key: str) -> None:
+    """Draw a photo lit by weights."""
+    draw_chart(key=key, data=pack_lit(photo), height="content")

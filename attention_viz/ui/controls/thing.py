@@ -12,11 +12,20 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shapes import DRAWN
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.serving import permissions as allowed
-from attention_viz.serving.uploads import Upload, is_upload, shows_of, title_of, upload_of
+from attention_viz.serving.uploads import (
+    Upload,
+    is_upload,
+    joined,
+    names_of,
+    release,
+    shows_of,
+    title_of,
+    upload_of,
+)
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import MIXER, InputKind
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.address import DEFAULT, State, titles, write_address
+from attention_viz.ui.address import DEFAULT, MOST_IMAGES, State, titles, write_address
 from attention_viz.ui.controls.sheet import show_sheet
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.markdown import as_sentence, plain
@@ -68,6 +77,8 @@ def thing_label(state: State) -> str:
         origin = run.trace.provenance
         return one_line(next(iter(origin.media.values()), ""), _LONGEST_NAME)
     name = state.shown
+    if (count := len(names_of(name))) > 1:
+        return one_line(f"{count} images · {shows_of(name) or title_of(name)}", _LONGEST_NAME)
     shows = f" · {found}" if (found := shows_of(name)) else ""
     return one_line(f"{title_of(name)}{shows}", _LONGEST_NAME)
 
@@ -77,9 +88,11 @@ def show_thing(state: State, kind: InputKind) -> None:
     medium = kind.medium
     assert medium is not None, "a text has no file"
     with st.popover(plain(thing_label(state)), key=widgets.fresh(_FIELDS), width="stretch"):
+        if kind == InputKind.BESIDE:
+            _several(state)
         _samples(medium, state)
         if DRAWN.keys() >= {*samples_of(state, medium)}:
-            show_sheet(state.shown, functools.partial(_draw, medium))
+            show_sheet(names_of(state.shown)[0], functools.partial(_draw, medium))
         _ask(medium)
         if kind == InputKind.BESIDE:
             _ask_video(state.facts.why_no_video)
@@ -226,16 +239,62 @@ def _begin_at(upload: Upload) -> None:
 
 
 def choose_sample(kind: InputKind, name: str, *, model: str | None = None) -> None:
-    """Show a sample or a drawing, with its model if named; free the upload."""
+    """Show a sample or a drawing, with its model if named; free uploads that are no longer shown."""
     visit.memory(_MediaRefusal).reason = ""
-    visit.here().brought.pop(kind, None)
-    visit.pick(SHARED, **{kind: name}, **({} if model is None else {"model": model}))
+    _show(kind, [*_stay(), name] if model is None else [name], **({} if model is None else {"model": model}))
 
 
 def _draw(kind: InputKind, name: str) -> None:
     """Show a drawing, and close its sheet."""
     choose_sample(kind, name)
     widgets.renew(_FIELDS)
+
+
+def _several(state: State) -> None:
+    """Draw a button per image that removes it, and the switch that adds the next one."""
+    names = names_of(state.shown)
+    if len(names) > 1:
+        with st.container(horizontal=True, gap="xsmall", key="shown-images"):
+            for at, name in enumerate(names):
+                label = one_line(f"Remove image {at + 1} · {shows_of(name) or title_of(name)}", _LONGEST_NAME)
+                st.button(plain(label), key=f"remove-image-{at}", on_click=_remove, args=(at,))
+    if not state.facts.reads_several or any(_is_video(name) for name in names):
+        return
+    if len(names) < MOST_IMAGES:
+        st.toggle("Add image", key=_add_key(), help="The next image that you choose is added after the others.")
+    else:
+        st.caption(f"A text is shown with up to {MOST_IMAGES} images. Remove one to add another.")
+
+
+def _remove(at: int) -> None:
+    names = names_of(visit.shared().shown)
+    if len(names) > 1 and at < len(names):
+        _show(InputKind.PICTURE, [name for place, name in enumerate(names) if place != at])
+
+
+def _add_key() -> str:
+    return f"thing-add-{widgets.fresh(_FIELDS).removeprefix(f'{_FIELDS}-')}"
+
+
+def _stay() -> list[str]:
+    """Return the images that stay when another one is chosen; none if it replaces them."""
+    names = names_of(visit.shared().shown)
+    return names if widgets.content(_add_key()) is True and len(names) < MOST_IMAGES else []
+
+
+def _is_video(name: str) -> bool:
+    upload = upload_of(name)
+    return upload is not None and upload.kind == InputKind.VIDEO
+
+
+def _show(kind: InputKind, names: Sequence[str], **values: str) -> None:
+    """Show one or several inputs of a kind; free uploads that are no longer shown, and close the field if it added."""
+    brought = visit.here().brought
+    for key in [key for key, one in brought.items() if key.startswith(kind) and one.name not in names]:
+        release(brought.pop(key).name)
+    if len(names) > 1:
+        widgets.renew(_FIELDS)
+    visit.pick(SHARED, **{kind: joined(names)}, **values)
 
 
 def ask_another(label: str, kind: InputKind, chosen: str, on_brought: Callable[[str], None]) -> None:
@@ -276,10 +335,11 @@ def _take(
 
 
 def _hold(kind: InputKind, upload: Upload) -> None:
-    """Keep one upload per kind; nothing else holds it. A video takes the image's place."""
+    """Keep the upload while it is shown; nothing else holds it. A video takes the image's place, alone."""
+    stay = [] if kind == InputKind.VIDEO else _stay()
     kind = InputKind.PICTURE if kind == InputKind.VIDEO else kind
-    visit.here().brought[kind] = upload
-    visit.pick(SHARED, **{kind: upload.name})
+    visit.here().brought[f"{kind} {upload.name}"] = upload
+    _show(kind, [*stay, upload.name])
 
 
 def is_own(state: State) -> bool:

@@ -10,8 +10,13 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import MEDIA
 from attention_viz.ui.address import DEFAULT, own_example
 from attention_viz.ui.address.codec import read
-from attention_viz.ui.address.titles import APP, description, title
+from attention_viz.ui.address.titles import APP, description, labels, title
 
+# Where the server is: without this, Streamlit first asks below the page's own name, and the browser logs two errors.
+_BACKEND = (
+    "<script>window.__streamlit = {BACKEND_BASE_URL: location.origin + "
+    f'location.pathname.replace(/\\/(?:{"|".join(filter(None, labels()))})\\/*$/, "/")}};</script>'
+)
 _TITLE = re.compile(rb"<title>[^<]*</title>")
 # With these, Streamlit answers without content, or with content that can't be read here.
 _LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
@@ -75,7 +80,7 @@ def head_of(path: str, query: bytes) -> bytes:
     called, said = html.escape(title(page, state)), html.escape(description(page, state))
     named = {"og:type": "website", "og:site_name": APP, "og:title": called, "og:description": said}
     described = {"description": said, "twitter:card": "summary"}
-    lines = [f"<title>{called}</title>"]
+    lines = [f"<title>{called}</title>", _BACKEND]
     lines += [f'<meta name="{name}" content="{content}" />' for name, content in described.items()]
     lines += [f'<meta property="{name}" content="{content}" />' for name, content in named.items()]
     return "\n    ".join(lines).encode("utf-8", "replace")

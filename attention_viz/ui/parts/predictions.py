@@ -64,7 +64,7 @@ def likelier_at(before: Run, after: Run, state: State, place: int) -> list[tuple
 
 
 def _tokens(trace: Trace) -> Tokens:
-    return trace.query_tokens(word_stream(trace))
+    return trace.query_tokens("decoder" if "decoder" in trace.attention_streams else word_stream(trace))
 
 
 def _table(rows: Sequence[tuple[str, float, float]]) -> str:

@@ -154,7 +154,7 @@ test("each stage is told by its factor", () => {
   const line = plain(weightTold(opened, pair, pair.lanes[pair.key]));
   assert.match(
     line,
-    /^pink: 4\.\d\d → × 0\.\d\d left = 3\.\d\d → × 0\.\d\d Δ = 0\.\d\d: weight 0\.\d\d\d, \d+\u202f% of the row’s size$/,
+    /^pink: 4\.\d\d → × 0\.\d\d left = 3\.\d\d → × 0\.\d\d Δ = 0\.\d\d: weight 0\.\d\d, \d+\u202f% of the row’s size$/,
   );
 });
 

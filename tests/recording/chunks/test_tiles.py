@@ -395,3 +395,25 @@ def test_windows_of_one_image_are_no_tiles() -> None:
         UnsupportedModel, match="attends in 2 rows, as over windows, but the parts of pixel_values are 1"
     ):
         av.wrap(model, inputs=inputs)
+
+
+def test_effects_over_tiles_are_those_of_edits_one_by_one() -> None:
+    model, trace = wrapped("llava_next"), traced("llava_next")
+    token = int(trace.output[-1].argmax())
+    effects, means = (av.effects(model, trace, av.Logit(token), to=to) for to in ("zero", "mean"))
+    assert {*effects.index.get_level_values("stream")} == {"picture", "decoder"}
+    for stream, layer, head in (("picture", 0, 2), ("picture", 0, 1), ("decoder", 0, 3)):
+        edited = model.trace(
+            text_of("llava_next"), picture=picture("llava_next"), edits=[av.Ablate(layer, head, stream=stream)]
+        )
+        change = float(edited.output[-1, token] - trace.output[-1, token])
+        assert effects.effect[stream, layer, head] == pytest.approx(change, abs=1e-5)
+        assert abs(means.effect[stream, layer, head] - change) > 1e-3
+
+
+@pytest.mark.parametrize("by", ["head", "position"])
+def test_patches_over_tiles_are_refused_by_name_with_the_fix(by: Any) -> None:
+    model, trace = wrapped("idefics3"), traced("idefics3")
+    other = model.trace(text_of("idefics3"), picture=av.Picture(255 - picture("idefics3").pixels))
+    with pytest.raises(UnsupportedModel, match=r"attends in 5 tiles or images.*isn't cut up, or av.effects"):
+        av.patch(model, trace, other, av.Logit(7), by=by)

@@ -51,6 +51,7 @@ def test_scripts_and_answers_of_the_server_stay_as_they_are(app_server: Server) 
     [
         (b"", "The bank of the river was flooded"),
         (b"model=dinov2-small", "a cat"),
+        (b"model=whisper-tiny.en", "She opened"),
         (b"model=%2Fetc%2Fpasswd&text=%FF%00%E2%80%AE", "\ufffd"),
         (b"text=" + b"long%20" * 3_000, "long long"),
         (b"text=" + b"a" * 1_000_000, "aaa"),
@@ -62,3 +63,10 @@ def test_whatever_a_url_says_makes_one_short_line(query: bytes, shown: str) -> N
     found = told(head_of("/steps", query).decode())
     assert shown in found["title"] and len(found["title"]) < 130
     assert not re.search("[\x00-\x1f\u202e]", "".join(found.values()))
+
+
+@pytest.mark.parametrize(
+    ("model", "unit"), [("whisper-tiny.en", "frame"), ("dinov2-small", "patch"), ("shapes", "token")]
+)
+def test_a_description_names_what_attends(model: str, unit: str) -> None:
+    assert f"each {unit} of" in told(head_of("/", f"model={model}".encode()).decode())["description"]

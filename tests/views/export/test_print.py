@@ -40,8 +40,8 @@ def drawn_once(draw: Callable[..., Any], layers: int, heads: int) -> dict[str, A
 
 def numbers(document: str) -> list[tuple[float, float, str]]:
     """Column, row and text of what is printed in cells, in the matrix's own pixels."""
-    texts = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" fill="#[0-9A-F]{6}">([\d.]+)</text>', document)
-    return [(float(x), float(y), text) for x, y, text in texts]
+    texts = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" fill="#[0-9A-F]{6}">((?:&lt;)?[\d.]+)</text>', document)
+    return [(float(x), float(y), html.unescape(text)) for x, y, text in texts]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,11 @@ def test_numbers_stand_in_every_cell_that_isnt_blocked_and_in_no_other() -> None
     figure: Any = heatmap(trace, 0, 0)
     texts = [[text.strip() for text in row] for row in figure.data[0].text]
     over = next(one for one in figure.data if one.name == "numbers")
-    both = ["".join(pair).strip() for row in zip(texts, over.text, strict=True) for pair in zip(*row, strict=True)]
+    both = [
+        html.unescape("".join(pair)).strip()
+        for row in zip(texts, over.text, strict=True)
+        for pair in zip(*row, strict=True)
+    ]
     assert both == ["1.00", "", "", "0.98", "0.02", "", "0.70", "<0.01", "0.30"]
 
 

@@ -13,6 +13,7 @@ import {hearLatest, mountComponent, sendChoice, takesChoice, watchSize} from "..
 import {HeadGrid} from "../heads/cells.js";
 import {element, focused} from "../parts/element.js";
 import {readLights} from "./photo.js";
+import {readMatrices} from "./preview.js";
 import {followPlace, placeCards} from "./placing.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, EffectsMessage} from "./grid.js"
@@ -66,6 +67,7 @@ async function load(atlas, bytes) {
   const payload = readPayload(bytes);
   const [levels] = await Promise.all([readPlane(payload, payload.header.plane), readLights(payload)]);
   if (atlas.data !== bytes) return;
+  readMatrices(payload);
   atlas.header = payload.header;
   const {table, cells, reached} = atlas.grid;
   const hadFocus = table.contains(focused(table));

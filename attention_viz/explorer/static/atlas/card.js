@@ -5,10 +5,10 @@ import {element, fitCanvas, focused} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {drawPattern, placeWords} from "./grid.js";
 import {silenceWords} from "./silence.js";
-import {isFew, labelOf, tokensOf} from "./numbers.js";
-import {litWords} from "./photo.js";
+import {drawLarge, litWords} from "./photo.js";
+import {drawPreview} from "./preview.js";
 import {cellName} from "../heads/cells.js";
-import {roleOf, swatchOf} from "./roles.js";
+import {roleOf, wordingOf} from "./roles.js";
 
 /** @import {Atlas, AtlasCell, AtlasHeader, AtlasMessage, Drawing} from "./grid.js" */
 
@@ -28,10 +28,9 @@ import {roleOf, swatchOf} from "./roles.js";
 
 /** @typedef {{atlas: Atlas, node: HTMLElement, timer: number, shown: AtlasCell | null}} OwnCard */
 
-const NAMED = 24;
 const [LINGER, LEAVE] = [60, 120];
-// What the names of rows and columns take beside a pattern, how large it is at most, and in a strip, in pixels.
-const [GUTTER, CARD_SIZE, IN_STRIP] = [70, 330, 72];
+// How large a pattern is in a strip, in pixels.
+const IN_STRIP = 72;
 // How long a strip stays after a touch, in milliseconds: nothing leaves a head that was touched.
 const STAYS = 4000;
 
@@ -150,6 +149,7 @@ function show(card, cell) {
   }
   const {left, top, width, height} = place;
   Object.assign(node.style, {left: `${left}px`, top: `${top}px`, width: `${width}px`, minHeight: `${height}px`});
+  drawInPlace(card, cell, place);
 }
 
 /** Where the page tells of the chosen head, if that is on the screen beside the atlas. @param {Atlas} atlas */
@@ -161,103 +161,72 @@ function placeFor({root, drawing}) {
   return beside && box.top < document.documentElement.clientHeight - 100 && box.bottom > 100 ? box : null;
 }
 
-/** @param {OwnCard} card @param {Drawing} drawing @param {AtlasCell} cell @param {DOMRect | null} place */
+/** What the page has of the chosen head, in the same order. @param {OwnCard} card @param {Drawing} drawing
+ * @param {AtlasCell} cell @param {DOMRect | null} place */
 function fill(card, drawing, cell, place) {
-  const {header, colours} = drawing;
-  const role = roleOf(header, cell);
-  const score = header.score[cell.place];
+  const {header} = drawing;
   const same = card.shown === cell && card.node.dataset["of"] === String(place?.width);
   card.shown = cell;
   if (same && isOpen(card)) return;
   card.node.dataset["of"] = String(place?.width);
   card.node.setAttribute("aria-label", placeWords(cell, cell.of.kind ? " " : ", "));
-  // As the page tells of the chosen head: its title, its role in words, its pattern.
   const title = element(
     "h3",
     {},
     placeWords(cell, cell.of.kind ? " " : ", "),
     element("span", {class: "av-quiet av-tip"}, "preview: a click keeps it"),
   );
-  const scored = `${role.label}${score === null ? "" : ` (${weightText(score)})`}`;
-  const size = place ? Math.min(CARD_SIZE, Math.floor(place.width) - GUTTER - 4) : IN_STRIP;
   const silenced = silenceWords(card.atlas, cell);
+  const notes = notesOf(header, cell);
   const parts = [
     title,
-    element("p", {class: "av-card-role"}, swatchOf(role, colours), scored),
-    element("p", {}, (cell.of.kind && role.mixed) || role.meaning),
+    element("p", {class: "av-card-role"}, roleWords(header, cell)),
     silenced ? element("p", {class: "av-changed"}, `${silenced[0].toUpperCase()}${silenced.slice(1)}.`) : null,
-    pattern(drawing, cell, size, place !== null),
-    element("p", {class: "av-quiet"}, scaleWords(header, cell)),
-    numbers(drawing, cell),
+    place ? element("div", {class: "av-chart"}) : smallPattern(drawing, cell),
+    notes ? element("p", {class: "av-quiet"}, notes) : null,
   ];
   card.node.replaceChildren(...parts.filter((part) => part !== null));
 }
 
-/** The pattern with the names of its rows and columns, as many as find room.
- * @param {Drawing} drawing @param {AtlasCell} cell @param {number} size @param {boolean} named */
-function pattern(drawing, cell, size, named) {
-  const {queries, keys} = drawing.header;
+/** What a head does on average, as the page says it of the chosen one. @param {AtlasHeader} header @param {AtlasCell} cell */
+export function roleWords(header, cell) {
+  const role = roleOf(header, cell);
+  const score = header.score[cell.place];
+  const share = score === null || role.threshold === 0 ? "" : ` (${weightText(score)})`;
+  const [label, meaning] = wordingOf(role, cell);
+  return `${label} on average${share}. ${meaning}`;
+}
+
+/** Draw the matrix or the photo where the page has the chosen head's, so that a click moves nothing.
+ * @param {OwnCard} card @param {AtlasCell} cell @param {DOMRect} place */
+function drawInPlace({node, atlas: {header}}, cell, place) {
+  const part = node.querySelector(".av-chart");
+  if (!(part instanceof HTMLElement) || !header) return;
+  const own = document.querySelector(".st-key-heads-matrix")?.getBoundingClientRect();
+  part.style.marginTop = "";
+  part.style.marginTop = `${Math.max(0, (own?.top ?? 0) - place.top - part.offsetTop)}px`;
+  const width = document.querySelector(".st-key-heads-one")?.clientWidth ?? place.width;
+  part.style.width = `${Math.min(width, place.width)}px`;
+  if (part.hasChildNodes()) return;
+  if (header.lights) drawLarge(part, header.lights, cell);
+  else drawPreview(part, header, cell);
+}
+
+/** A pattern in small. @param {Drawing} drawing @param {AtlasCell} cell */
+function smallPattern(drawing, cell) {
   const canvas = element("canvas", {
     role: "img",
     "aria-label": drawing.header.lights ? "Image lit by weight" : "Pattern: queries down, keys across",
   });
-  const context = fitCanvas(canvas, size, size);
+  const context = fitCanvas(canvas, IN_STRIP, IN_STRIP);
   context.putImageData(drawPattern(drawing, cell, canvas.width, canvas.height), 0, 0);
-  if (!named || drawing.header.lights) return element("div", {}, canvas);
-  const rows = element("ul", {class: "av-rows av-query", "aria-hidden": "true"}, ...labels(queries, "top", size));
-  const columns = element("ul", {class: "av-columns av-keys", "aria-hidden": "true"}, ...labels(keys, "left", size));
-  const node = element("div", {class: "av-pattern"}, columns, rows, canvas);
-  node.style.gridTemplate = `58px ${size}px / ${GUTTER}px ${size}px`;
-  return node;
+  return element("div", {}, canvas);
 }
 
-/** @param {string[]} names @param {"top" | "left"} side @param {number} size */
-function labels(names, side, size) {
-  const step = Math.ceil(names.length / NAMED);
-  return names
-    .map((name, at) => ({name, at}))
-    .filter(({at}) => at % step === 0)
-    .map(({name, at}) => {
-      const item = element("li", {}, element("bdi", {}, name));
-      item.style[side] = `${((at + 0.5) / names.length) * size}px`;
-      return item;
-    });
-}
-
-/** What the deepest colour stands for, and how many cells lie under each that is drawn.
+/** What a reader can't see: of an image whose light it is, of a long text how many weights lie under a cell.
  * @param {AtlasHeader} header @param {AtlasCell} cell */
-function scaleWords({pooled, lights}, cell) {
+function notesOf({pooled, lights}, cell) {
   if (lights) return litWords(lights, cell);
-  const {full} = cell;
-  const {drawn} = cell.of;
   const [down, across] = pooled;
-  const many = down * across > 1 ? ` Each cell is the largest of up to ${down} × ${across} weights.` : "";
-  const deepest = `Deepest colour: ${drawn === "signed" ? "\u00b1" : ""}${Number(full.toPrecision(3))}`;
-  if (drawn === undefined) return `${deepest}.${many}`;
-  const what = drawn === "signed" ? "Carried in one colour, taken away in the other" : "What arrived in all channels";
-  return `${what}; colours go by the logarithm. ${deepest}.${many}`;
-}
-
-/** Every number of this head; of several texts, the mean and its spread.
- * @param {Drawing} drawing @param {AtlasCell} cell */
-function numbers({header, message}, cell) {
-  const rows = header.metrics.flatMap((metric) => {
-    const {name} = metric;
-    const number = header.numbers[name][cell.place];
-    if (number === null) return [];
-    const spread = header.spreads?.[name][cell.place];
-    const mean = (Math.abs(number) < 1000 ? number.toFixed(3) : number.toExponential(2)).replace("-", "\u2212");
-    const written = spread == null ? mean : `${mean} ± ${spread.toFixed(3)}`;
-    const few = isFew(header.counts[name][cell.place]) ? ` of ${tokensOf(header.counts[name][cell.place])}` : "";
-    const chosen = message.view === "colours" && name === message.metric ? "av-current" : null;
-    return [
-      element(
-        "tr",
-        {class: chosen},
-        element("th", {scope: "row"}, labelOf(metric, cell)),
-        element("td", {}, written + few),
-      ),
-    ];
-  });
-  return element("table", {}, element("tbody", {}, ...rows));
+  return down * across > 1 ? `Each cell is the largest of up to ${down} \u00d7 ${across} weights.` : "";
 }

@@ -96,12 +96,8 @@ function button(drawing, role, cell, choose) {
   const canvas = element("canvas", {"aria-hidden": "true"});
   const context = fitCanvas(canvas, SIZE, SIZE);
   const hue = role.job ? hueOf(role, colours) : colours.ink;
-  // Without a softmax, what is carried and what is taken away has the size's colour alike.
-  const [ramp, differences] = [
-    [colours.background, hue],
-    [hue, colours.background, hue],
-  ];
-  const tinted = {...drawing, colours: {...colours, ramp, differences}};
+  // Weights with a sign keep the colours of plus and minus.
+  const tinted = {...drawing, colours: {...colours, ramp: [colours.background, hue]}};
   context.putImageData(drawPattern(tinted, cell, canvas.width, canvas.height), 0, 0);
   const score = header.score[cell.place];
   const {layer, head} = cell;

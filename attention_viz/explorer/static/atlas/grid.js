@@ -48,6 +48,8 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {number[]} role  the place of each head's role among them
  * @property {(number | null)[]} score  the share that says so
  * @property {Place} plane
+ * @property {Place} [values]  of a short text, all heads' numbers
+ * @property {Float32Array} [matrices]  the same, once they are read
  * @property {PackedLights} [photo]  of an image
  * @property {Lights} [lights]  the same, once it is read
  */
@@ -98,17 +100,19 @@ import {paintRole, roleOf} from "./roles.js";
  * @property {(cell: AtlasCell) => void} open  in Explore
  */
 
-const BLOCKED = 255;
-const LEVELS = 254;
+export const BLOCKED = 255;
+export const FULL_LEVEL = 254;
 // What nothing is where sizes have signs.
 const MIDDLE = 127;
 const WRITTEN_FROM = 24;
+// From this size on a cell of the roles has its head's pattern, with the role's name; what lies around the pattern.
+const [ROOMY, AROUND] = [{width: 200, height: 70}, 14];
 // Of a model with few layers, cells are higher than wide, so that they fill their place.
 const TALLEST = 1.6;
 // Patterns are drawn in cells that are nearly square; a colour with its number has more room.
 const [PATTERN, NUMBERED] = [
   {broadest: 3, largest: 132},
-  {broadest: 8, largest: 200},
+  {broadest: 8, largest: 440},
 ];
 // The line above them, with the legend; and how high they may be with the cards of roles below them, in pixels, and
 // where one head's cell has this much.
@@ -119,7 +123,9 @@ const PATTERNS = 560;
 // Of a model with more rows than these the atlas grows by them, and the cards fold to their names.
 const MOST_ROWS = 28;
 const ROW = 9;
-const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / LEVELS);
+// Of so few layers and heads, cells have a pattern each, which is as large as can be.
+const FEW_ROWS = 4;
+const VALUES = Float64Array.from({length: BLOCKED + 1}, (_, level) => level / FULL_LEVEL);
 
 /** Build a cell for each head into the atlas's grid.
  * @param {Atlas} atlas @param {AtlasHeader} header
@@ -178,6 +184,7 @@ export function foldsCards(layers) {
 /** How high the atlas of roles is, in pixels, with the cards below it. @param {{heads: number}[]} layers */
 export function rolesRoom(layers) {
   const heads = mostHeads(layers);
+  if (heads <= FEW_ROWS && layers.length <= FEW_ROWS) return MOST_ROLES;
   return foldsCards(layers) ? ROW * heads + 20 : Math.min(MOST_ROLES, Math.max(ROLES, LINE * heads + 16));
 }
 
@@ -197,11 +204,14 @@ export function paintAtlas(atlas, drawing) {
     cell.node.classList.toggle("av-dim", message.role !== null && roleOf(header, cell).name !== message.role);
     const counted = header.counts[message.metric]?.[cell.place];
     cell.node.classList.toggle("av-few", message.view === "colours" && isFew(counted));
-    cell.canvas.hidden = !isPatterns;
+    const isRoomy = message.view === "roles" && width >= ROOMY.width && height >= ROOMY.height;
+    cell.node.classList.toggle("av-roomy", isRoomy);
+    cell.canvas.hidden = !isPatterns && !isRoomy;
     cell.number.hidden = isPatterns;
     if (isPatterns) paintPattern(drawing, cell, width, height);
-    else if (message.view === "roles") paintRole(drawing, cell, width, height);
-    else paintColour(drawing, cell, colouringNumber(drawing, cell), width);
+    if (isRoomy) paintPattern(drawing, cell, height - AROUND, height - AROUND);
+    if (message.view === "roles") paintRole(drawing, cell, width, height, isRoomy);
+    else if (!isPatterns) paintColour(drawing, cell, colouringNumber(drawing, cell), width);
   }
 }
 

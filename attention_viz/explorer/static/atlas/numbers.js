@@ -1,7 +1,7 @@
 // What a cell of the atlas stands for, in numbers and words.
 
 import {weightText} from "../data/scale.js";
-import {roleOf} from "./roles.js";
+import {roleOf, wordingOf} from "./roles.js";
 
 /** @import {AtlasCell, Drawing, Metric} from "./grid.js" */
 
@@ -24,7 +24,7 @@ export function wordsOf(drawing, cell) {
   const {header, message} = drawing;
   if (message.view === "roles") {
     const score = header.score[cell.place];
-    return `${roleOf(header, cell).label}${score === null ? "" : `: ${weightText(score)}`}`;
+    return `${wordingOf(roleOf(header, cell), cell)[0]}${score === null ? "" : `: ${weightText(score)}`}`;
   }
   const number = colouringNumber(drawing, cell);
   if (message.view === "silenced") {

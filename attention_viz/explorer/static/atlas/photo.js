@@ -1,12 +1,15 @@
 // Of an image's heads: the photo in small, lit by what one position attends to in each.
 
 import {readPlane} from "../data/payload.js";
+import {drawLitPhoto} from "../chart/photo.js";
+import {sheetsOf} from "../seen/lit.js";
 import {litPhoto} from "../seen/tiles.js";
 import {weightText} from "../data/scale.js";
 
 /** @import {Payload, PackedPicture, Place} from "../data/payload.js"
  * @import {Colour} from "../data/scale.js"
  * @import {AtlasCell, AtlasHeader} from "./grid.js"
+ * @import {Sheets} from "../seen/lit.js"
  * @import {Photo} from "../seen/tiles.js" */
 
 /** What the atlas has of an image, as `pack_photo` in atlas_photo.py writes it: `lights` are bytes of each head's patches,
@@ -15,7 +18,8 @@ import {weightText} from "../data/scale.js";
  * @typedef {PackedPicture & {down: number, across: number, lights: Place, from: number[], tops: number[],
  *   word: string | null}} PackedLights */
 
-/** @typedef {Photo & Pick<PackedLights, "down" | "across" | "from" | "tops" | "word"> & {lights: Uint8Array}} Lights */
+/** @typedef {Photo & Pick<PackedLights, "down" | "across" | "from" | "tops" | "word"> & {lights: Uint8Array,
+ *   sheets?: Sheets}} Lights */
 
 /** Read the image and the lights of its heads, and leave them in the header; does nothing for a text.
  * @param {Payload<AtlasHeader>} payload */
@@ -51,6 +55,15 @@ export function drawLit(lights, {place}, colour, width, height) {
       if (within < 1 || wide < 4) image.data.set([...colour, 255], 4 * (y * width + x));
     }
   return image;
+}
+
+/** A head's photo as the page draws the chosen head's. @param {HTMLElement} node @param {Lights} lights
+ * @param {Pick<AtlasCell, "place">} cell */
+export function drawLarge(node, lights, {place}) {
+  const {down, across, from} = lights;
+  const weights = Float32Array.from(lights.lights.subarray(place * down * across, (place + 1) * down * across));
+  lights.sheets ??= sheetsOf(lights);
+  drawLitPhoto(node, {sheets: lights.sheets, weights, down, across, patch: from[place]});
 }
 
 /** What a photo shows, in words. @param {Lights} lights @param {Pick<AtlasCell, "place">} cell */

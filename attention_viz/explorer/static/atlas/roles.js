@@ -13,7 +13,8 @@ import {svg} from "../parts/element.js";
  * @property {number} colour  the place of its colour among those of all roles
  * @property {string} label
  * @property {string} meaning
- * @property {string} [mixed]  the same in layers without a softmax
+ * @property {Record<"softmax" | "mixer", [label: string, meaning: string]>} [by]  both by the kind of layer, where a
+ *   map has both
  * @property {number} threshold
  * @property {boolean} job
  * @property {string} asks
@@ -30,7 +31,7 @@ const [USUAL, RESTING] = [
 
 // Each sign in a box of 12 × 12: lines, or, with "fill", an area.
 /** @type {Record<string, {lines?: string, fill?: string}>} */
-const SIGNS = {
+const ROLE_SIGNS = {
   previous: {lines: "M10.5 6H2M5.5 2.5L2 6l3.5 3.5"},
   next: {lines: "M1.5 6H10M6.5 2.5L10 6l-3.5 3.5"},
   above: {lines: "M6 10.5V2M2.5 5.5L6 2l3.5 3.5"},
@@ -49,6 +50,11 @@ export function roleOf({roles, role}, {place}) {
   return roles[role[place]];
 }
 
+/** What a head's role is called, and what it means. @param {Role} role @param {{of: {kind?: string}}} cell */
+export function wordingOf(role, {of}) {
+  return role.by?.[of.kind ? "mixer" : "softmax"] ?? [role.label, role.meaning];
+}
+
 /** How a role's colour is mixed with the page's for a score: null where the cell stays hollow.
  * @param {AtlasHeader} header @param {Role} role @param {number | null} score */
 export function strengthOf(header, role, score) {
@@ -61,8 +67,9 @@ export function strengthOf(header, role, score) {
   return low + (high - low) * Math.min(1, Math.max(0, share));
 }
 
-/** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height */
-export function paintRole({header, colours}, cell, width, height) {
+/** @param {Drawing} drawing @param {AtlasCell} cell @param {number} width @param {number} height
+ * @param {boolean} isNamed  whether there is room for the role's name */
+export function paintRole({header, colours}, cell, width, height, isNamed) {
   const role = roleOf(header, cell);
   const score = header.score[cell.place];
   const strength = strengthOf(header, role, score);
@@ -71,7 +78,10 @@ export function paintRole({header, colours}, cell, width, height) {
   cell.number.style.color = inkOn(colour);
   const sign = Math.min(width, height) < SIGN_FROM ? null : signOf(role.name);
   const written = width < NUMBER_FROM || score === null || strength === null ? "" : weightText(score);
-  cell.number.replaceChildren(...(sign ? [sign] : []), written);
+  cell.number.replaceChildren(
+    ...(sign ? [sign] : []),
+    isNamed ? `${wordingOf(role, cell)[0]} ${written}`.trim() : written,
+  );
 }
 
 /** A role's full colour. @param {Role} role @param {AtlasColours} colours */
@@ -81,7 +91,7 @@ export function hueOf(role, colours) {
 
 /** The sign of a role, in the colour of the text around it; null for that which has none. @param {string} name */
 export function signOf(name) {
-  const sign = SIGNS[name];
+  const sign = ROLE_SIGNS[name];
   if (!sign) return null;
   const lines = svg("path", {d: sign.lines ?? sign.fill ?? "", class: sign.lines ? "av-lines" : null});
   return svg("svg", {viewBox: "0 0 12 12", "aria-hidden": "true", class: "av-sign"}, lines);

@@ -61,7 +61,11 @@ import {wholeWindow} from "../data/viewport.js";
 
 const HATCH = 6;
 
-/** @param {HTMLElement} root @param {(cell: GridCell) => void} press @returns {Drawing} */
+/** The numbers of a grid, and the levels of their colours. @typedef {{header: GridHeader,
+ *   values: Float32Array | Float64Array, blocked: Uint16Array | null, levels: Uint16Array}} GridNumbers */
+
+/** @param {HTMLElement} root @param {(cell: GridCell) => void} press
+ * @returns {Drawing & {show: (numbers: GridNumbers) => void}} */
 export function createNumberGrid(root, press) {
   const [base, over] = [
     element("canvas", {"aria-hidden": "true"}),
@@ -77,26 +81,29 @@ export function createNumberGrid(root, press) {
   const grid = /** @type {NumberGrid} */ (/** @type {unknown} */ (parts));
   table.ontoggle = () => fillTable(grid);
   listenToGrid(grid, press);
-  return {
-    load(payload) {
-      takeGrid(grid, payload);
-      drawGrid(grid);
-      fillTable(grid);
-    },
-    draw: () => drawGrid(grid),
+  const show = (/** @type {GridNumbers} */ numbers) => {
+    takeGrid(grid, numbers);
+    drawGrid(grid);
+    fillTable(grid);
   };
+  return {load: (payload) => show(gridNumbers(payload)), show, draw: () => drawGrid(grid)};
 }
 
-/** @param {NumberGrid} grid @param {Payload<GridHeader>} payload */
-function takeGrid(grid, payload) {
+/** @param {Payload<GridHeader>} payload @returns {GridNumbers} */
+function gridNumbers(payload) {
   const {header} = payload;
   const values = header.fine
     ? numbersAt(payload, header.values, Float64Array)
     : numbersAt(payload, header.values, Float32Array);
   const blocked = header.blocked && numbersAt(payload, header.blocked, Uint16Array);
-  const levels = levelsOf(values, blocked, header.scale, header.largest);
+  return {header, values, blocked, levels: levelsOf(values, blocked, header.scale, header.largest)};
+}
+
+/** @param {NumberGrid} grid @param {GridNumbers} numbers */
+function takeGrid(grid, numbers) {
+  const {header} = numbers;
   const chosen = header.chosen && {row: header.chosen[0], column: header.chosen[1]};
-  Object.assign(grid, {header, values, blocked, levels, chosen});
+  Object.assign(grid, {...numbers, chosen});
   const {cursor} = grid;
   if (cursor && (cursor.row >= header.rows.length || cursor.column >= header.columns.length)) grid.cursor = null;
   grid.stage.setAttribute(
@@ -210,7 +217,7 @@ function listenToGrid(grid, press) {
     press(grid.cursor);
   };
   const point = (/** @type {PointerEvent} */ event) => {
-    moveTo(grid, cellUnder(grid.plot, stage, event));
+    moveTo(grid, cellUnder(grid.plot, stage, event) ?? strongestBeside(grid, event));
     stage.style.cursor = grid.cursor && grid.header.clicks ? "pointer" : "default";
     if (grid.cursor) tooltip.show(event.clientX, event.clientY, ...tooltipOf(grid, grid.cursor));
   };
@@ -234,6 +241,19 @@ function listenToGrid(grid, press) {
     const [x, y] = [left + (next.column + 0.5) * cell.width, top + (next.row + 0.5) * cell.height];
     tooltip.show(box.left + x, box.top + y, ...tooltipOf(grid, next));
   });
+}
+
+/** The strongest cell of the row whose label is pointed at. @param {NumberGrid} grid @param {PointerEvent} event
+ * @returns {GridCell | null} */
+function strongestBeside({header, plot, stage, values, blocked}, {clientX, clientY}) {
+  const box = stage.getBoundingClientRect();
+  const row = Math.floor(((clientY - box.top - plot.top) * plot.down) / plot.height);
+  if (!header.clicks || row < 0 || row >= plot.down || clientX - box.left >= plot.left) return null;
+  const first = row * plot.across;
+  const open = Array.from({length: plot.across}, (_, column) => column).filter((column) => !blocked?.[first + column]);
+  const size = (/** @type {number} */ column) => Math.abs(values[first + column]) || 0;
+  const column = open.reduce((most, one) => (size(one) > size(most) ? one : most), open[0] ?? 0);
+  return {row, column};
 }
 
 /** @param {NumberGrid} grid @param {GridCell | null} cell */

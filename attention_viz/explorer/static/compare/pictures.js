@@ -4,7 +4,7 @@
 import {arrowStep, element, isPointing} from "../parts/element.js";
 import {readPlane} from "../data/payload.js";
 import {marksOf} from "../seen/marks.js";
-import {paintLit, sheetsOf} from "../seen/overlay.js";
+import {paintLit, sheetsOf} from "../seen/lit.js";
 import {overPatches} from "../seen/patches.js";
 import {tellPatch} from "../seen/telling.js";
 
@@ -12,7 +12,7 @@ import {tellPatch} from "../seen/telling.js";
  * @import {PairHearing, PairRow} from "./pairs.js"
  * @import {Payload, Place} from "../data/payload.js"
  * @import {Patches} from "../seen/patches.js"
- * @import {Sheets} from "../seen/overlay.js" */
+ * @import {Sheets} from "../seen/lit.js" */
 
 /** An image as `pack_compare` writes it: `places` are those of its patches among the keys, row by row, -1 for none;
  * `joint` whether words stand beside it.
@@ -129,7 +129,7 @@ function patchesAmong({down, across, places, joint}, count) {
     if (place >= 0) numbers[place] = number;
   });
   const others = [...numbers.keys()].filter((place) => numbers[place] < 0);
-  return {down, across, positions: Int32Array.from(places), numbers, others, joint, count: places.length, film: null};
+  return {down, across, positions: Int32Array.from(places), numbers, others, joint, count: places.length, sheet: null};
 }
 
 /** @param {Float32Array} weights @param {number} query @param {Patches} patches @param {string[]} names */

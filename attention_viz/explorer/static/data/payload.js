@@ -19,15 +19,20 @@
  * @property {number[]} [generated]
  * @property {PackedCharacter[]} [characters]  those that the tokenizer cut
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
+ * @property {(string | null)[]} [named]  how patches of several images are called in a sentence
  */
 
-/** How frames stand on a film, row by row with a patch's gap between them: the patches of each, and the seconds of the
- * first and the last frame that is read at its time.
- * @typedef {{down: number, across: number, perRow: number, times: [start: number, end: number][]}} Film */
+/** One image on a sheet, or a frame of a video: where it begins and how many patches it has, the name at its corner, and
+ * the same in a sentence.
+ * @typedef {{picture: number, thumbnail: boolean, row: number, column: number, down: number, across: number, name: string,
+ *   where: string}} Panel */
+
+/** How images stand beside each other, or frames of a video, of which some may be read together.
+ * @typedef {{panels: Panel[], video: boolean, together: boolean}} Sheet */
 
 /**
- * A picture as it was read, or a film: its dots, red, green and blue.
- * @typedef {{rows: number, columns: number, at: Place, film?: Film}} PackedPicture
+ * A picture as it was read, or a sheet of several: its dots, red, green and blue.
+ * @typedef {{rows: number, columns: number, at: Place, sheet?: Sheet}} PackedPicture
  */
 
 /**

@@ -27,7 +27,8 @@ import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, withOccurren
  * @property {number} count
  * @property {Map<number, CharacterPart>} characters  what tokens have of a character that the tokenizer cut
  * @property {boolean} fromTheRight  whether its text runs from right to left
- * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text */
+ * @property {(number[] | null)[] | null} place  where each stands in a picture or a sound; null in a text
+ * @property {(string | null)[] | null | undefined} [named]  how patches of several images are called in a sentence */
 
 /** What tokens may belong to, in words for the legend. @type {Record<Origin, string>} */
 export const ORIGINS = {first: "first sentence", second: "second sentence", generated: "generated"};
@@ -56,7 +57,7 @@ export function readAxis(packed) {
   const words = dimmed.map((one) => 1 - one);
   for (const place of signs) words[place] = 0;
   const origins = readOrigins(labels.length, sentences, generated);
-  const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null}, place);
+  const placed = (/** @type {number} */ place) => placeInWords({place: where ?? null, named: packed.named}, place);
   const numbered = spellings.map(({mark}, at) => setApart(withOccurrence(mark + whole[at], occurrences[at])));
   const names = spellings.map(
     ({mark}, at) =>
@@ -95,6 +96,7 @@ export function readAxis(packed) {
     count: labels.length,
     fromTheRight: runsFromTheRight(spellings.filter((_, at) => !dimmed[at]).map(({text}) => text)),
     place: where ?? null,
+    named: packed.named,
   };
 }
 
@@ -125,10 +127,11 @@ export function begins({origins}, place) {
 
 /** What stands in a picture or a sound, in a sentence: "patch 3, 5" by row and column from 0, or "1.20 s"; null for a
  * word, a class token and the like. `Tokens.placed_at` says it in the same way.
- * @param {Pick<Axis, "place">} axis @param {number} position */
-export function placeInWords({place}, position) {
+ * @param {Pick<Axis, "place" | "named">} axis @param {number} position */
+export function placeInWords({place, named}, position) {
   const where = place?.[position];
   if (!where) return null;
+  if (named?.[position]) return named[position];
   return where.length === 1 ? `${where[0].toFixed(2)} s` : patchAt(where[0], where[1]);
 }
 

@@ -100,10 +100,6 @@ export function drawNumbers(context, edges, {y, up, room, colours, font, signed 
   context.font = font;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  context.lineWidth = HALO;
-  context.lineJoin = "round";
-  context.strokeStyle = colours.surface;
-  context.fillStyle = colours.ink;
   const labels = edges
     .filter(({weight}) => signed || weight >= LEAST_NUMBER)
     .map(({from, to, weight}) => {
@@ -118,7 +114,10 @@ export function drawNumbers(context, edges, {y, up, room, colours, font, signed 
       };
     });
   for (const label of withoutOverlaps(labels, MOST_NUMBERS)) {
-    context.strokeText(label.text, label.x, label.y);
+    // On a piece of the page: an arc is wider than any halo.
+    context.fillStyle = colours.background;
+    context.fillRect(label.x - label.width / 2, label.y - label.height / 2, label.width, label.height);
+    context.fillStyle = colours.ink;
     context.fillText(label.text, label.x, label.y);
   }
 }

@@ -205,12 +205,14 @@ function drawWords(scene, words, {x, y, width}) {
     const middle = y + (at + 0.5) * BAR_LINE;
     const tags = `rest end end-${at}`;
     const number = weightText(share);
-    const inside = share * (width - wide) > 30;
-    const end = inside ? x + wide + share * (width - wide) - 4 : x + wide + share * (width - wide) + 4;
+    const long = share * (width - wide);
+    // Beside the bar if there is room, so that numbers stand alike.
+    const inside = long + 4 + widthOf(number, REST_FONT) > width - wide;
+    const end = x + wide + long + (inside ? -4 : 4);
     scene.add(
       tags,
       label(x, middle + 4, "av-mono av-small", cut(word, Math.floor((wide - 6) / 7.2))),
-      bar(x + wide, middle - 7, share * (width - wide), 14, "av-solid av-weight"),
+      bar(x + wide, middle - 7, long, 14, "av-solid av-weight"),
       label(end, middle + 4, `av-small ${inside ? "av-on-weight" : ""}`, number, inside ? "end" : "start"),
     );
     const told = /** @type {Said[]} */ ([`${word}: probability `, [share.toPrecision(4), "av-strong"]]);

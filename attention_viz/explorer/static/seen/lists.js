@@ -25,7 +25,7 @@ export function createPictureLists(view, patches) {
     if (line) view.choose({layer: Number(line.dataset["layer"]), head: Number(line.dataset["head"])});
   };
   return {
-    node: element("div", {class: "av-bars"}, goes, heads),
+    node: element("div", {class: `av-bars${patches.sheet ? " av-of-sheet" : ""}`}, goes, heads),
     draw(changed) {
       if (!hasAny(changed, ...SHOWN_ROW, "overKey", "direction")) return;
       const {head} = view.now;
@@ -86,7 +86,8 @@ function parts({now}, {line, regions, chosen}, patches, whole) {
     const where = region.patches.includes(patches.numbers[chosen])
       ? "around itself"
       : whereFrom(region.patches, patches.numbers[chosen], patches);
-    const label = `${count === 1 ? "patch" : "region"} ${where}`;
+    // On a sheet the image's name needs the room.
+    const label = patches.sheet ? where : `${count === 1 ? "patch" : "region"} ${where}`;
     return {label, weight: region.share, even: even([region])};
   }
 }
@@ -148,7 +149,7 @@ function lineNode({label, weight, even, layer, head}) {
   if (tick && even !== undefined) tick.style.left = `${100 * even}%`;
   const called =
     layer === undefined
-      ? element("span", {class: "av-quiet"}, label)
+      ? element("span", {class: "av-quiet", title: label}, label)
       : element("button", {type: "button", class: "av-pair", "data-layer": layer, "data-head": head ?? 0}, label);
   return element(
     "li",

@@ -1,7 +1,7 @@
 // A picture's patches: where each stands, what one of them looks at or is looked at by, and which lie together.
 
 /** @import {Axis} from "../data/tokens.js"
- * @import {Film} from "../data/payload.js"
+ * @import {Sheet} from "../data/payload.js"
  * @import {State} from "../parts/view.js" */
 
 /** How the positions of a picture stand in it.
@@ -12,8 +12,8 @@
  * @property {Int32Array} numbers  of each position: which patch it is, from 0, or -1
  * @property {number[]} others  positions that are no patch, such as the class token
  * @property {boolean} joint  whether words stand beside the picture
- * @property {number} count  of places that are patches: between the frames of a film there are none
- * @property {Film | null} film  how frames stand on it, where it is one */
+ * @property {number} count  of places that are patches: between the images of a sheet there are none
+ * @property {Sheet | null} sheet  how images stand on it, where there are several */
 
 /** Whether a chosen patch looks, or is looked at. @typedef {"from" | "to"} Direction */
 
@@ -25,14 +25,15 @@
 export const TOGETHER = 0.5;
 
 /** The patches along an axis; null where none of its positions has a row and a column.
- * @param {Pick<Axis, "place" | "count" | "dimmed">} axis @param {Film | null} [film] @returns {Patches | null} */
-export function patchesOf({place, count, dimmed}, film = null) {
+ * @param {Pick<Axis, "place" | "count" | "dimmed">} axis @param {Sheet | null} [sheet] @returns {Patches | null} */
+export function patchesOf({place, count, dimmed}, sheet = null) {
   const seen = (place ?? []).flatMap((one, position) =>
     one && one.length === 2 ? [{position, row: one[0], column: one[1]}] : [],
   );
   if (!seen.length) return null;
-  const down = Math.max(...seen.map(({row}) => row)) + 1;
-  const across = Math.max(...seen.map(({column}) => column)) + 1;
+  const ends = sheet?.panels ?? seen.map(({row, column}) => ({row, column, down: 1, across: 1}));
+  const down = Math.max(...ends.map((one) => one.row + one.down));
+  const across = Math.max(...ends.map((one) => one.column + one.across));
   const [positions, numbers] = [new Int32Array(down * across).fill(-1), new Int32Array(count).fill(-1)];
   for (const {position, row, column} of seen) {
     positions[row * across + column] = position;
@@ -40,7 +41,7 @@ export function patchesOf({place, count, dimmed}, film = null) {
   }
   const others = Array.from(numbers.keys()).filter((position) => numbers[position] < 0);
   const joint = others.some((position) => !dimmed[position]);
-  return {down, across, positions, numbers, others, joint, count: seen.length, film};
+  return {down, across, positions, numbers, others, joint, count: seen.length, sheet};
 }
 
 /** What decides which row of which head is shown, and whether it is there. @type {(keyof State)[]} */

@@ -1,20 +1,20 @@
 // The words beside a picture in a line, with the picture as one of them; arcs say what the chosen one attends to.
 
-import {calledWhole} from "./telling.js";
+import {calledWhole, panelOf} from "./telling.js";
 import {drawArcs, drawNumbers} from "../parts/arcs.js";
 import {element, fitCanvas, focusOne, isPointing, placeByKey, within} from "../parts/element.js";
 import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {lookedAt, lookedLine, pinPatch} from "./chosen.js";
-import {SHOWN_ROW, overPatches} from "./patches.js";
+import {SHOWN_ROW} from "./patches.js";
 
 /** @import {Edge} from "../parts/arcs.js"
  * @import {Part} from "../parts/view.js"
  * @import {StageView} from "./chosen.js"
  * @import {Patches} from "./patches.js" */
 
-/** A word, or with no position the picture.
- * @typedef {{position: number | null, node: HTMLElement}} Chip */
+/** A word, or with no position an image, and its patches' positions.
+ * @typedef {{position: number | null, node: HTMLElement, inside: number[]}} Chip */
 
 const FAINTEST_BESIDE = 0.005;
 
@@ -55,7 +55,6 @@ function hintOf(whole) {
 
 /** @param {StageView} view @param {Patches} patches @returns {Chip[]} */
 function chipsOf({now: {stream}}, patches) {
-  const first = Math.min(...patches.positions.filter((position) => position >= 0));
   const {shown, dimmed, spoken, origins} = stream.queries;
   const words = patches.others.map((position) => {
     const look = `av-token${dimmed[position] ? " av-special" : ""}${origins[position] ? ` av-${origins[position]}` : ""}`;
@@ -66,17 +65,28 @@ function chipsOf({now: {stream}}, patches) {
       "data-place": position,
       "aria-label": spoken[position],
     };
-    return {position, node: element("div", attributes, element("bdi", {}, shown[position]))};
+    return {position, node: element("div", attributes, element("bdi", {}, shown[position])), inside: []};
   });
   words.find(({position}) => !dimmed[position])?.node.setAttribute("tabindex", "0");
-  const count = patches.positions.filter((position) => position >= 0).length;
-  const picture = element(
-    "div",
-    {class: "av-token av-picture-chip", title: `${count} patches as one`},
-    calledWhole(patches),
-  );
-  const at = words.filter(({position}) => position < first).length;
-  return [...words.slice(0, at), {position: null, node: picture}, ...words.slice(at)];
+  const images = imagesOf(patches).map(({called, inside}) => {
+    const attributes = {class: "av-token av-picture-chip", title: `${inside.length} patches as one`};
+    return {position: null, node: element("div", attributes, called), inside};
+  });
+  const first = (/** @type {Chip} */ {position, inside}) => position ?? Math.min(...inside);
+  return [...words, ...images].sort((one, other) => first(one) - first(other));
+}
+
+/** What stands in the line for patches: the picture or video, or each of several images.
+ * @param {Patches} patches @returns {{called: string, inside: number[]}[]} */
+function imagesOf(patches) {
+  const {positions, across, sheet} = patches;
+  const whole = positions.filter((position) => position >= 0);
+  if (!sheet || calledWhole(patches) !== "pictures") return [{called: calledWhole(patches), inside: [...whole]}];
+  const pictures = new Set(sheet.panels.map(({picture}) => picture));
+  return Array.from(pictures, (picture) => ({
+    called: `image ${picture + 1}`,
+    inside: [...positions].filter((position, at) => position >= 0 && panelOf(at, across, sheet).picture === picture),
+  }));
 }
 
 /** @param {StageView} view @param {Patches} patches @param {HTMLElement} line @param {Chip[]} words */
@@ -112,26 +122,28 @@ function listenToPhrase(view, patches, line, words) {
   };
 }
 
-/** How much the chosen word gives to each of the others, and to the picture; or each word to the region.
+/** How much the chosen word gives to each of the others, and to each image; or each word to the region.
  * @param {StageView} view @param {Patches} patches */
 function givenTo(view, patches) {
   const line = lookedLine(view, patches);
-  const whole = overPatches(line, patches).reduce((sum, weight) => sum + weight, 0);
-  return (/** @type {Chip} */ {position}) => (position === null ? whole : line[position]);
+  return (/** @type {Chip} */ {position, inside}) =>
+    position === null ? inside.reduce((sum, one) => sum + line[one], 0) : line[position];
 }
 
 /** @param {StageView} view @param {Patches} patches @param {Chip[]} chips */
 function tintChips(view, patches, chips) {
   const {position: chosen, direction} = lookedAt(view, patches);
   const given = givenTo(view, patches);
-  const ofPatch = patches.numbers[chosen] >= 0;
   for (const chip of chips) {
-    const {node, position} = chip;
+    const {node, position, inside} = chip;
     const isPicture = position === null;
     const weight = direction === "to" && isPicture ? 0 : given(chip);
     node.style.setProperty("--av-weight", weight.toFixed(2));
-    node.classList.toggle("av-is-query", direction === "from" && (isPicture ? ofPatch : position === chosen));
-    node.classList.toggle("av-is-key", direction === "to" && isPicture);
+    node.classList.toggle(
+      "av-is-query",
+      direction === "from" && (isPicture ? inside.includes(chosen) : position === chosen),
+    );
+    node.classList.toggle("av-is-key", direction === "to" && inside.includes(chosen));
     node.dataset["weight"] = weightText(weight);
     node.setAttribute("aria-selected", String(position === view.now.pair?.query));
   }
@@ -162,8 +174,7 @@ function edgesOf(view, patches, chips) {
   const given = givenTo(view, patches);
   const left = chips[0].node.parentElement?.offsetLeft ?? 0;
   const middle = (/** @type {Chip} */ {node}) => left + node.offsetLeft + node.offsetWidth / 2;
-  const at = patches.numbers[chosen] >= 0 ? null : chosen;
-  const own = chips.find(({position}) => position === at);
+  const own = chips.find(({position, inside}) => position === chosen || inside.includes(chosen));
   if (!own) return [];
   return chips
     .filter((chip) => direction === "from" || chip.position !== null)

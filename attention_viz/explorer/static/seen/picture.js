@@ -24,7 +24,7 @@ import {DARK} from "./veil.js";
  * @param {OwnView} view @returns {{first: Part[], later: Part[]} | null} */
 export function pictureParts(view) {
   const packed = view.recording.header.seen?.picture;
-  const patches = packed ? patchesOf(view.now.stream.keys, packed.film) : null;
+  const patches = packed ? patchesOf(view.now.stream.keys, packed.sheet) : null;
   if (!packed || !patches || !view.now.stream.own) return null;
   view.told = () => saidOfPicture(view, patches);
   /** @type {Photo | null} */

@@ -5,15 +5,15 @@ import {weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {lightLine, lookedAt, pinPatch, pointing, saidOfPicture, walkPatches} from "./chosen.js";
 import {placeMarks} from "./marks.js";
-import {paintOverlay, sheetsOf} from "./overlay.js";
+import {sheetsOf} from "./lit.js";
+import {paintOverlay} from "./overlay.js";
 import {SHOWN_ROW} from "./patches.js";
-import {timeOf} from "./telling.js";
 import {createTools} from "./tools.js";
 
 /** @import {Part} from "../parts/view.js"
  * @import {Photo} from "./tiles.js"
  * @import {StageView} from "./chosen.js"
- * @import {Sheets} from "./overlay.js"
+ * @import {Sheets} from "./lit.js"
  * @import {Patches} from "./patches.js" */
 
 const SLOT = "The class token is a summary slot without a place in the image.";
@@ -24,7 +24,7 @@ const SLOT = "The class token is a summary slot without a place in the image.";
 export function createStage(view, patches, read) {
   const canvas = element("canvas", {role: "img", tabindex: "0", "data-testid": "picture"});
   const marks = element("div", {class: "av-picture-marks", "aria-hidden": "true"});
-  const frame = element("div", {class: "av-picture-frame"}, canvas, ...framesTimes(patches), marks);
+  const frame = element("div", {class: "av-picture-frame"}, canvas, ...panelNames(patches), marks);
   const {tools, shading, select} = createTools(view, patches);
   const caption = element("p", {class: "av-quiet av-picture-told"});
   const node = element("section", {class: "av-picture", "aria-label": "Image"}, tools, frame, shading, caption);
@@ -53,14 +53,13 @@ export function createStage(view, patches, read) {
   };
 }
 
-/** The time at the corner of each frame of a film. @param {Patches} patches */
-function framesTimes({film, down, across}) {
-  if (!film) return [];
-  return film.times.map((_, at) => {
-    const node = element("span", {class: "av-frame-time"}, timeOf(film, at));
-    const [row, column] = [Math.floor(at / film.perRow), at % film.perRow];
-    node.style.top = `${(100 * row * (film.down + 1)) / down}%`;
-    node.style.left = `${(100 * column * (film.across + 1)) / across}%`;
+/** The name at the corner of each image of a sheet, such as a frame's time. @param {Patches} patches */
+function panelNames({sheet, down, across}) {
+  if (!sheet) return [];
+  return sheet.panels.map(({name, row, column}) => {
+    const node = element("span", {class: "av-panel-name"}, name);
+    node.style.top = `${(100 * row) / down}%`;
+    node.style.left = `${(100 * column) / across}%`;
     return node;
   });
 }
@@ -73,9 +72,8 @@ function captionOf({now, store}, patches) {
   const most = lightLine({now, store}, patches).reduce((so, weight) => Math.max(so, weight), 0);
   const sum = store.state.direction === "to" && !patches.joint ? " A column doesn’t sum to 1." : "";
   const slot = now.stream.keys.labels.includes("[CLS]") ? ` ${SLOT}` : "";
-  const together = patches.film?.times.some(([start, end]) => start < end);
-  const film = together ? " The model reads some frames together; of these you see the first." : "";
-  return `Light is weight: a fully lit patch has ${weightText(most)}, the most here; a dark one 0. The violet line is at half of that.${sum}${slot}${film} Arrow keys move, Enter keeps.`;
+  const frames = patches.sheet?.together ? " The model reads some frames together; of these you see the first." : "";
+  return `Light is weight: a fully lit patch has ${weightText(most)}, the most here; a dark one 0. The violet line is at half of that.${sum}${slot}${frames} Arrow keys move, Enter keeps.`;
 }
 
 /** @param {StageView} view @param {HTMLCanvasElement} canvas @param {Patches} patches */

@@ -6,7 +6,7 @@ import {weightText} from "../data/scale.js";
 import {halfOn, lineOf, overPatches, regionsOf} from "./patches.js";
 
 /** @import {Axis} from "../data/tokens.js"
- * @import {Film} from "../data/payload.js"
+ * @import {Panel} from "../data/payload.js"
  * @import {Direction, Patches, Region, Weights} from "./patches.js" */
 
 /** @typedef {[text: string, role: "" | "query" | "key" | "number"]} Said */
@@ -24,6 +24,7 @@ export function nameOfPatch(patches, {labels, names}, position) {
   const number = patches.numbers[position];
   if (number < 0 && patches.joint) return `“${names[position]}”`;
   if (number < 0) return labels[position] === "[CLS]" ? "the class token" : labels[position];
+  if (patches.sheet) return names[position];
   return patchAt(Math.floor(number / patches.across), number % patches.across);
 }
 
@@ -35,16 +36,16 @@ const WHERE = [
 ];
 const COUNTS = ["no", "one", "two", "three"];
 
-/** Where some patches are, in words: the middle of them; of a film, in their frame.
- * @param {number[]} numbers @param {Pick<Patches, "down" | "across"> & Partial<Pick<Patches, "film">>} patches
+/** Where some patches are, in words: the middle of them; on a sheet, in their image.
+ * @param {number[]} numbers @param {Pick<Patches, "down" | "across"> & Partial<Pick<Patches, "sheet">>} patches
  * @returns {string} */
-export function whereInImage(numbers, {down, across, film}) {
-  if (film) {
-    const frame = frameOf(numbers[0], across, film);
+export function whereInImage(numbers, {down, across, sheet}) {
+  if (sheet) {
+    const {where, ...panel} = panelOf(numbers[0], across, sheet);
     const inside = numbers.map(
-      (at) => (Math.floor(at / across) % (film.down + 1)) * film.across + ((at % across) % (film.across + 1)),
+      (at) => (Math.floor(at / across) - panel.row) * panel.across + (at % across) - panel.column,
     );
-    return `at ${timeOf(film, frame)}, ${whereInImage(inside, {down: film.down, across: film.across})}`;
+    return `${where}, ${whereInImage(inside, {down: panel.down, across: panel.across})}`;
   }
   const third = (/** @type {number[]} */ places, /** @type {number} */ count) => {
     const middle = places.reduce((sum, one) => sum + one + 0.5, 0) / (numbers.length * count);
@@ -62,20 +63,19 @@ export function whereInImage(numbers, {down, across, film}) {
   ];
 }
 
-/** What all patches together are. @param {Pick<Patches, "film">} patches */
-export function calledWhole({film}) {
-  return film ? "video" : "picture";
+/** What all patches together are. @param {Pick<Patches, "sheet">} patches */
+export function calledWhole({sheet}) {
+  if (sheet?.video) return "video";
+  return sheet?.panels.some(({picture}) => picture !== sheet.panels[0].picture) ? "pictures" : "picture";
 }
 
-/** The number of a patch's frame on a film. @param {number} at @param {number} across @param {Film} film */
-function frameOf(at, across, film) {
-  const row = Math.floor(Math.floor(at / across) / (film.down + 1));
-  return row * film.perRow + Math.floor((at % across) / (film.across + 1));
-}
-
-/** The time of a film's frame. @param {Film} film @param {number} frame */
-export function timeOf({times}, frame) {
-  return `${times[frame][0].toFixed(2)} s`;
+/** The image of a sheet on which a patch is. @param {number} at @param {number} across
+ * @param {{panels: Panel[]}} sheet @returns {Panel} */
+export function panelOf(at, across, {panels}) {
+  const [atRow, atColumn] = [Math.floor(at / across), at % across];
+  const isOn = (/** @type {Panel} */ {row, column, down, across: wide}) =>
+    atRow >= row && atRow < row + down && atColumn >= column && atColumn < column + wide;
+  return panels.find(isOn) ?? panels[0];
 }
 
 const BESIDE_IT = [

@@ -13,6 +13,7 @@ from attention_viz.models.loading.snapshots import snapshot_name
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.runs import Run
+from attention_viz.serving.uploads import names_of
 from attention_viz.sources import CATALOGUE, of_text
 from attention_viz.trace.kind import InputKind, Unit
 from attention_viz.ui.address import State, own_contrast, own_example
@@ -159,7 +160,9 @@ COMPARE_CHOICES = Group(CompareChoice(), "compare-", follow=_follow)
 
 
 def sides(choice: CompareChoice, state: State) -> tuple[State, State]:
-    """Return both sides' runs without edits: edits run in the second."""
+    """Return both sides' runs without edits: edits run in the second; each has one image, the first of several."""
+    if state.facts.reads.medium == InputKind.PICTURE:
+        state = replace(state, picture=names_of(state.picture)[0])
     second = {
         "sentences": lambda: _other_input(choice, state),
         "models": lambda: replace(_of_second_model(choice, state), layer=choice.other_layer, head=choice.other_head),

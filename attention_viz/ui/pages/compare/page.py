@@ -13,7 +13,7 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.serving.uploads import shows_of, title_of
+from attention_viz.serving.uploads import names_of, shows_of, title_of
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
@@ -93,6 +93,8 @@ def show_pickers(state: State) -> DeltaGenerator:
         _select("Compare", "what", offered, called.__getitem__)
         if choice.what == "sentences" and pictures:
             _second_picture(choice)
+        if pictures and (count := len(names_of(state.shown))) > 1:
+            st.caption(f"Compare reads one image per side: the first of your {count}.")
         if choice.what == "models":
             _select("Second model", "other_model", list(models(state)), allowed.display_name)
         if choice.what in ("models", "heads"):

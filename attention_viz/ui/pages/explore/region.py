@@ -10,6 +10,7 @@ import streamlit as st
 
 from attention_viz.analysis.places import without_patches
 from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.seen import sheet_of
 from attention_viz.serving.runs import Run, candidates, run_request
 from attention_viz.trace.spelling import set_apart, weight_text
 from attention_viz.ui import widgets
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 
 _SWITCH = ("Attends to", "Changes the answer")
 _RUNS = re.compile(r"\d{1,4}(-\d{1,4})?(\.\d{1,4}(-\d{1,4})?)*")
+
+_WHY_NO_ANSWER = (
+    "“Changes the answer” blocks a region of one image in one grid of patches. This text has several images, an image "
+    "in tiles, or a video."
+)
 
 
 def to_runs(patches: list[int]) -> str:
@@ -77,7 +83,11 @@ def _blocked(run: Run, state: State, patches: Sequence[int]) -> Run:
 
 def show_region(before: Run, after: Run, state: State, choice: ExploreChoice) -> None:
     """Draw the region's blocking button and its effect."""
-    if before.fit is None or not _positions(before) or before.stream(state.stream) != before.words:
+    if before.fit is None or before.stream(state.stream) != before.words:
+        return
+    if before.beside and sheet_of(before.trace) is not None:
+        st.caption(_WHY_NO_ANSWER)
+    if not _positions(before):
         return
     if before.beside:
         _show_answer(before, after, state, choice)
@@ -179,6 +189,8 @@ def _looked_at(run: Run, state: State, query: int) -> tuple[list[int], float]:
 def _positions(run: Run) -> list[int]:
     """Return patch positions, row by row."""
     if run.trace.seen.picture is None or (len(run.trace.attention_streams) != 1 and not run.beside):
+        return []
+    if sheet_of(run.trace) is not None:
         return []
     patches = run.trace.key_tokens(run.words).patches
     return sorted(patches, key=patches.__getitem__)

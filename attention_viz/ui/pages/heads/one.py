@@ -1,5 +1,6 @@
 """The chosen head's parts."""
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
@@ -28,7 +29,7 @@ from attention_viz.ui.pages.heads.matrix import MATRIX_HEIGHT, head_figure, show
 from attention_viz.ui.pages.heads.numbers import made_once
 from attention_viz.ui.pages.heads.search import Atlas, take_head
 from attention_viz.ui.pages.heads.silence import show_silence
-from attention_viz.ui.pages.heads.words import head_words, named, role_words
+from attention_viz.ui.pages.heads.words import head_words, metric_rows, named, pair_words, role_words
 from attention_viz.ui.parts.exports import show_figure_exports
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
@@ -38,6 +39,8 @@ from attention_viz.views.style.captions import layer_name
 from attention_viz.views.style.theme import ThemeName
 
 _LISTED = 5
+# Pages that show the chosen head, by what the link says.
+_LINKS = {"In Explore": "app.py", "In Steps": "pages/steps.py", "In Why": "pages/why.py"}
 
 Head = tuple[int, int]
 # Longer texts have too many weights per layer for a one-line note.
@@ -65,8 +68,8 @@ def show_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Calla
             _show_sink(run, state)
         # What all channels of a layer write together isn't one head's.
         writes = None if _per_channel(atlas, state) else hold_writes(run, state)
-        if words:
-            st.caption(plain(words))
+        if not _per_channel(atlas, state):
+            _show_metrics(atlas.table, (state.layer, state.head), words)
 
     def finish() -> None:
         send()
@@ -123,16 +126,36 @@ def export_one(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Non
 
 
 def _show_title(atlas: Atlas, run: Run, state: State) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", key="heads-one-title"):
-        st.markdown(f"**{_head_title(atlas, state)}**", width="stretch")
-        st.page_link("app.py", label="Open in Explore", query_params=pickers.address())
+    head, pair = (state.layer, state.head), pair_of(run, state)
+    role, score = ("mixed", float("nan")) if head not in atlas.jobs.index else atlas.jobs.loc[head, ["role", "score"]]
+    with st.container(key="heads-one-title"):
+        st.markdown(f"**{_head_title(atlas, state)}**")
+    st.markdown(plain(role_words(atlas.trace, atlas.stream, (str(role), float(score)))))
     offered = _plots(atlas, state)
     if visit.chosen(HEADS_CHOICES).plot not in offered:
         visit.fill(HEADS_CHOICES, plot=offered[0])
-    pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
-    head, pair = (state.layer, state.head), pair_of(run, state)
-    role, score = ("mixed", float("nan")) if head not in atlas.jobs.index else atlas.jobs.loc[head, ["role", "score"]]
-    st.markdown(plain(role_words(atlas.trace, atlas.stream, head, (str(role), float(score)), *pair, run.findings)))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="heads-one-row"):
+        pickers.switch("Head view", {name: PLOTS[name] for name in offered}, HEADS_CHOICES, "plot")
+        with st.container(horizontal=True, gap="small", width="content", key="heads-one-links"):
+            for label, page in _LINKS.items():
+                st.page_link(page, label=label, query_params=pickers.address())
+    st.markdown(f"{plain(pair_words(atlas.trace, atlas.stream, head, str(role), pair, run.findings))}.")
+
+
+def _show_metrics(table: pandas.DataFrame, head: Head, words: str) -> None:
+    """Fold a head's metrics under a line that names the one it leads by."""
+    rows = [
+        f"<tr><th scope=row>{html.escape(label)}</th><td>{html.escape(number)}</td><td>{html.escape(rank)}</td></tr>"
+        for label, number, rank in metric_rows(table, head)
+    ]
+    if not rows:
+        return
+    head_row = "<tr><th scope=col>Metric</th><th scope=col>Mean</th><th scope=col>Rank</th></tr>"
+    summary = html.escape(words or "This head’s metrics")
+    st.html(
+        f'<details class="heads-metrics"><summary>{summary}</summary><table><thead>{head_row}</thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></details>"
+    )
 
 
 def _head_title(atlas: Atlas, state: State) -> str:

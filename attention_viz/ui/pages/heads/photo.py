@@ -1,18 +1,17 @@
 """The chosen head of an image: the photo, lit where one position attends."""
 
-import html
-
 import streamlit as st
 
-from attention_viz.analysis.places import patch_grid, patches_beside_words
+from attention_viz.analysis.places import patches_beside_words
 from attention_viz.analysis.words import token_named
+from attention_viz.explorer.chart_payload import LitPhoto
 from attention_viz.serving.runs import Run
 from attention_viz.trace.spelling import weight_text
 from attention_viz.ui.address import State
 from attention_viz.ui.controls import reading as readings
-from attention_viz.ui.pages.heads.numbers import made_once
+from attention_viz.ui.controls.chart import show_lit
 from attention_viz.ui.parts.selection import pair_of
-from attention_viz.views.figures.seen import laid_over, over_patches, png_data
+from attention_viz.views.figures.seen import over_patches
 
 
 def shows_photo(shown: Run, stream: str) -> bool:
@@ -32,20 +31,6 @@ def show_photo(shown: Run, state: State, stream: str) -> None:
     summary = token_named(tokens, query) if patches_beside_words(tokens) else "the class token, a summary slot"
     who = summary if place is None else "the framed patch"
     words = f"Light: what {who} attends to. Fully lit: {weight_text(float(grid.max()))}."
-    frame = "" if place is None else _frame(place, *patch_grid(tokens).shape)
-    picture, of = trace.seen.picture.numpy(), ("photo", stream, state.layer, readings.head(state), query)
-    source = made_once(trace, of, lambda: png_data(laid_over(picture, grid)))
-    st.html(
-        f'<div class="heads-photo" role="img" aria-label="{html.escape(words)}">'
-        f'<img alt="" src="{source}">{frame}</div>'
-    )
+    patch = None if place is None else int(place[0] * grid.shape[1] + place[1])
+    show_lit(LitPhoto(trace.seen.picture.numpy(), grid, patch, words), "heads-photo")
     st.caption(words)
-
-
-def _frame(place: tuple[float, float], down: int, across: int) -> str:
-    sides = (place[0] / down, place[1] / across, 1 / down, 1 / across)
-    style = "".join(f"{name}: {100 * side:.2f}%; " for name, side in zip(_SIDES, sides, strict=True))
-    return f'<i style="{style}"></i>'
-
-
-_SIDES = ("top", "left", "height", "width")

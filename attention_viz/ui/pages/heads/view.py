@@ -77,7 +77,7 @@ def _run_texts(run: Run, state: State, typed: str) -> MoreTexts:
 def _show_texts(more: MoreTexts) -> None:
     if more.texts:
         st.caption(
-            f"Numbers are means over {len(more.texts) + 1} texts. The table and each head's card show their spread "
+            f"Numbers are means over {len(more.texts) + 1} texts. The table and each head's metrics show their spread "
             "(standard deviation). Patterns and similarity use the sentence alone."
         )
     for one in more.notices:

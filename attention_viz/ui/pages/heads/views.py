@@ -31,6 +31,8 @@ from attention_viz.ui.selection import Filled
 from attention_viz.views.style.theme import ThemeName
 
 _HEIGHT = 420
+# Up to so many heads, the atlas needs little height.
+_FEW = 8
 
 _KEY = "heads-grid"
 
@@ -121,7 +123,8 @@ def opened_in_explore() -> bool:
 
 def _show_grid(atlas: Atlas, run: Run, state: State, choice: HeadsChoice) -> Callable[[], object]:
     # It reserves the height until the component arrives; very many heads need more.
-    with st.container(key=f"heads-atlas-{choice.view}"):
+    few = "-few" if choice.view == "roles" and sum(len(part.roles) for part in atlas.parts.values()) <= _FEW else ""
+    with st.container(key=f"heads-atlas-{choice.view}{few}"):
         choice = replace(choice, metric=atlas.metric(choice.metric))
         _show_atlas(atlas, state, choice)
         test = show_tested(atlas, run, state) if choice.view == "silenced" else lambda: None

@@ -7,7 +7,7 @@ from typing import Any
 import pandas
 
 from attention_viz.analysis.findings.finding import Finding
-from attention_viz.analysis.head_table import few_behind
+from attention_viz.analysis.head_table import COUNT, FEW, few_behind
 from attention_viz.analysis.metrics import METRICS, metrics_for
 from attention_viz.analysis.places import beside_words, patch_words
 from attention_viz.analysis.roles import ROLES, SHARES
@@ -25,7 +25,7 @@ from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
 from attention_viz.views.figures.points import metric_in
-from attention_viz.views.style.wording import shortened
+from attention_viz.views.style.wording import shortened, with_minus
 
 # A top rank isn't worth naming if its value is about 0.
 _NOTHING = 0.005
@@ -82,31 +82,34 @@ def _aside(trace: Trace, stream: str, head: tuple[int, int], query: int, key: in
     return f"; most, {weight_text(float(row[most]))}, goes to {keys.names[most]}"
 
 
-def role_words(
+def role_words(trace: Trace, stream: str, role: tuple[str, float]) -> str:
+    """Say what a head does on average, as the card of a head that is pointed at says it."""
+    name, score = role
+    label, meaning = ROLES[name].wording("mixer" if stream in trace.mixers else trace.query_tokens(stream).unit)
+    share = "" if score != score or name == "mixed" else f" ({weight_text(score)})"
+    return f"{label} on average{share}. {meaning}"
+
+
+def pair_words(
     trace: Trace,
     stream: str,
     head: tuple[int, int],
-    role: tuple[str, float],
-    query: int,
-    key: int,
+    role: str,
+    pair: tuple[int, int],
     findings: Sequence[Finding] = (),
 ) -> str:
-    """Describe a head's role and a pair in one sentence: a role is a mean, and single rows may be strong.
+    """Describe a head's pair; if its role names no target, count strong rows, because a role is a mean.
 
     A patch that looks at several regions is described as in its finding.
     """
-    name, score = role
-    of_patch = {(one.stream, one.layer, one.head, one.query): one.text for one in findings if one.kind == "regions"}
-    seen = of_patch.get((stream, *head, query)) or seen_words(trace, stream, head, query, key)
-    label, _ = ROLES[name].wording("mixer" if stream in trace.mixers else trace.query_tokens(stream).unit)
-    share = "" if score != score or name == "mixed" else f" ({weight_text(score)})"
-    on_average = f"{label} on average{share}"
+    query, key = pair
     strong = _strong_rows(trace, stream, head)
-    if ROLES[name].job or stream in trace.mixers or (query, key) not in strong:
-        return f"{seen}. {on_average}."
-    asks, gives = _named_pair(trace, stream, query, key)
-    rows = "one strong row:" if len(strong) == 1 else f"{len(strong)} strong rows, such as"
-    return f"{on_average}; {rows} {asks} → {gives} {weight_text(strong[query, key])}"
+    if not ROLES[role].job and pair in strong:
+        asks, gives = _named_pair(trace, stream, query, key)
+        rows = "One strong row:" if len(strong) == 1 else f"{len(strong)} strong rows, such as"
+        return f"{rows} {asks} → {gives} {weight_text(strong[pair])}"
+    of_patch = {(one.stream, one.layer, one.head, one.query): one.text for one in findings if one.kind == "regions"}
+    return of_patch.get((stream, *head, query)) or seen_words(trace, stream, head, query, key)
 
 
 def _strong_rows(trace: Trace, stream: str, head: tuple[int, int]) -> dict[tuple[int, int], float]:
@@ -173,20 +176,37 @@ def missing_words(table: pandas.DataFrame, asked: Sequence[str] = tuple(METRICS)
 
 
 def head_words(table: pandas.DataFrame, head: tuple[int, int]) -> str:
-    """Name metrics that rank this head high; empty if none."""
+    """Name the metric that ranks this head highest, and count others that rank it high; empty if none."""
     if head not in table.index:
         return ""
-    ranks = table.rank(ascending=False, method="min").loc[head]
-    row = table.loc[head]
+    ranks, row = table.rank(ascending=False, method="min").loc[head], table.loc[head]
     most = [
         name for name in METRICS if name in table and row[name] > _NOTHING and ranks[name] <= max(1, len(table) // 20)
     ]
-    most.sort(key=lambda name: float(ranks[name]))
-    parts = [
-        f"number {int(ranks[name])} by the metric {metric_in(table, name).label.lower()} ({table.loc[head, name]:.2f})"
-        for name in most
-    ]
-    return f"Among {len(table)} heads, {head[0]}·{head[1]} ranks {listed(parts)}." if parts else ""
+    if not most:
+        return ""
+    best, *others = sorted(most, key=lambda name: float(ranks[name]))
+    rank, label = int(ranks[best]), metric_in(table, best).label
+    place = "Highest" if rank == 1 else f"Number {rank}"
+    more = f"; among the highest by {len(others)} more" if others else ""
+    return f"{place} of {len(table)} heads by {label[:1].lower()}{label[1:]}{more}"
+
+
+def metric_rows(table: pandas.DataFrame, head: tuple[int, int]) -> list[tuple[str, str, str]]:
+    """Return a head's metrics: label, number with its spread and token count if few, and rank."""
+    if head not in table.index:
+        return []
+    row, ranks = table.loc[head], table.rank(ascending=False, method="min").loc[head]
+    rows = list[tuple[str, str, str]]()
+    for name in METRICS:
+        if name not in table or isnan(row[name]):
+            continue
+        spread = "" if f"{name}_spread" not in table else f" ± {row[f'{name}_spread']:.2f}"
+        count = row[name + COUNT]
+        few = f" of {int(count)} token{'' if count == 1 else 's'}" if count < FEW else ""
+        number = with_minus(f"{row[name]:.2f}")
+        rows.append((metric_in(table, name).label, f"{number}{spread}{few}", f"{int(ranks[name])} of {len(table)}"))
+    return rows
 
 
 def found_words(trace: Trace, found: pandas.DataFrame, stream: str) -> str:

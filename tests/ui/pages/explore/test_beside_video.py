@@ -46,14 +46,13 @@ def test_a_video_runs_with_the_text_and_its_frames_have_their_times(reader: av.A
     assert not screen.alerts and "picture" not in screen.address and "mine.mp4" in screen.words
     trace = reader.trace(TEXT, video=av.Video(film))
     packed = screen.packed()
-    assert packed["seen"]["picture"]["film"]["times"] == [
-        [a, b] for a, b in zip(trace.seen.times[::2], trace.seen.times[1::2], strict=True)
-    ]
+    panels = packed["seen"]["picture"]["sheet"]["panels"]
+    assert [one["name"] for one in panels] == [f"{time:.2f} s" for time in trace.seen.times[::2]]
     assert np.abs(screen.weights() - trace.weights(0, 0, "decoder").numpy()).max() < 1e-6
     still = reader.trace(TEXT, picture=av.Picture(FRAMES[0]))
     assert screen.weights().shape != tuple(still.weights(0, 0, "decoder").shape)
     screen.press("Sample – a blue cross")
-    assert screen.address["picture"] == "shapes-one" and "film" not in screen.packed()["seen"]["picture"]
+    assert screen.address["picture"] == "shapes-one" and "sheet" not in screen.packed()["seen"]["picture"]
 
 
 @pytest.mark.usefixtures("reader")

@@ -121,7 +121,7 @@ def test_each_token_that_the_model_added_can_be_looked_at(screen: Screen) -> Non
     assert abs(cells(screen)[-1] - weights[last]).max() < 1e-6
     screen.press("‹ Earlier")
     assert screen.address["back"] == "1"
-    assert "2 of 3" in screen.words and "After “ring”, the model generated “moon”" in screen.words
+    assert "2 of 3" in screen.words and "After “ring₂”, the model generated “moon₃”" in screen.words
     assert bars(screen, f"candidates-{last - 1}")
     assert cells(screen).shape == (3, last)
     assert abs(cells(screen)[-1] - weights[last - 1, :last]).max() < 1e-6

@@ -154,29 +154,54 @@ def test_a_role_lets_its_heads_stand_out_and_its_best_head_is_chosen_by_a_press(
     assert chosen(page) == (layer, head)
 
 
-def test_a_head_that_is_pointed_at_tells_its_pattern_and_numbers_and_opens(
-    stay: OpenPage, idle: Idle, table: pandas.DataFrame
+def test_a_rows_token_chooses_its_strongest_key(stay: OpenPage, idle: Idle, bank: Trace) -> None:
+    page = stay(plain_but(layer="0", head="4"))
+    stage = page.locator(".st-key-heads-one .av-stage")
+    box = stage.bounding_box()
+    assert box is not None
+    tokens = bank.query_tokens().labels
+    # The lowest row is that of [SEP], and "flooded" is above it.
+    low = box["y"] + box["height"] - 4 - 1.5 * (box["height"] - 68) / len(tokens)
+    page.mouse.click(box["x"] + 20, low)
+    idle(page)
+    query = len(tokens) - 2
+    assert parameters(page)["query"] == str(query)
+    assert parameters(page)["key"] == str(int(bank.weights(0, 4)[query].argmax()))
+
+
+def test_a_head_that_is_pointed_at_is_drawn_as_the_chosen_one_and_opens(
+    stay: OpenPage, idle: Idle, bank: Trace
 ) -> None:
     page = stay(plain_but())
     cell(page, 3, 7).hover()
     card = page.get_by_role("group", name="Layer 3, head 7")
-    expect(card.get_by_role("img", name="Pattern: queries down")).to_be_visible()
-    for word in ("bank", "river", "[CLS]"):
-        expect(card.get_by_text(word, exact=True)).to_have_count(2)
+    matrix = card.get_by_role("img", name="Pattern: queries down")
+    expect(matrix).to_be_visible()
+    expect(card).to_contain_text("Queries ↓ Keys →")
+    # Where the chosen head's matrix is, and as large: a click moves nothing.
+    boxes = [
+        one.bounding_box() for one in (matrix.locator("canvas").first, page.locator(".st-key-heads-one canvas").first)
+    ]
+    assert boxes[0] is not None and boxes[1] is not None
+    assert all(abs(boxes[0][side] - boxes[1][side]) < 2 for side in ("x", "y", "width", "height"))
+    own = page.locator(".heads-metrics")
+    own.locator("summary").click()
+    rows = av.head_table(bank).loc[(0, 4)]
     for name in metrics_in("softmax"):
         metric = av.METRICS[name]
-        value = table.loc[(3, 7), name]
-        row = card.get_by_role("row", name=re.compile(f"^{metric.label}"))
+        value = rows[name]
+        row = own.get_by_role("row", name=re.compile(f"^{re.escape(metric.label)}"))
         expect(row).to_have_count(0 if numpy.isnan(value) else 1)
         if not numpy.isnan(value):
-            expect(row).to_contain_text(f"{value:.3f}")
+            expect(row).to_contain_text(f"{value:.2f}".replace("-", "−"))
+    cell(page, 3, 7).hover()
     # It stands in the place of the chosen head, and covers nothing else; the pointer leaves, and that comes back.
     told, place = (one.bounding_box() for one in (card, page.locator(".st-key-heads-one-head")))
     assert told is not None and place is not None
     assert abs(told["x"] - place["x"]) < 1 and abs(told["width"] - place["width"]) < 1
     page.get_by_role("heading", level=3).first.hover()
     expect(card).to_be_hidden()
-    address = page.get_by_role("link", name="Open in Explore").get_attribute("href") or ""
+    address = page.get_by_role("link", name="In Explore").get_attribute("href") or ""
     assert {"layer": ["0"], "head": ["4"], "text": [BANK]}.items() <= parse_qs(urlsplit(address).query).items()
     assert urlsplit(address).path in ("", "/")
     cell(page, 3, 7).click()
@@ -271,7 +296,7 @@ def test_heads_are_found_by_words_by_a_detector_and_by_a_drawn_pattern(
 
 
 def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
-    stay: OpenPage, minilm: AttentionModel
+    stay: OpenPage, idle: Idle, minilm: AttentionModel
 ) -> None:
     texts = ["A river bank.", "Nothing of the kind here."]
     page = stay(plain_but(texts="\n".join(texts)))
@@ -282,9 +307,10 @@ def test_over_more_texts_numbers_are_means_and_words_are_looked_for_in_all(
     expect(page.get_by_text("Numbers are means over 3 texts")).to_be_visible()
     top = av.find_heads(traces, "bank", "river").iloc[0]
     expect(page.get_by_text(f"2 of the 3 texts have both words. On these, layer {top['layer']:.0f}")).to_be_visible()
-    cell(page, 1, 2).hover()
-    told = f"{mean.loc[(1, 2), 'entropy']:.3f} ± {mean.loc[(1, 2), 'entropy_spread']:.3f}"
-    expect(page.get_by_role("group", name="Layer 1, head 2")).to_contain_text(told)
+    cell(page, 1, 2).click()
+    idle(page)
+    told = f"{mean.loc[(1, 2), 'entropy']:.2f} ± {mean.loc[(1, 2), 'entropy_spread']:.2f}"
+    expect(page.locator(".heads-metrics")).to_contain_text(told)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,8 @@ def test_the_role_is_a_mean_and_the_sentence_names_the_row_that_is_not_like_it()
     weight = float(trace.weights(0, 4)[words.index("bank"), words.index("river")])
     score = av.roles(trace).loc[(0, 4), "score"]
     screen = Screen().open(f"/heads?text={BANK.replace(' ', '+')}&layer=0&head=4")
-    assert f"Broad on average ({score:.2f}); one strong row: “bank” → “river” {weight:.2f}" in screen.words
+    assert f"Broad on average ({score:.2f}). Tokens attend to nearly everything equally." in screen.words
+    assert f"One strong row: “bank” → “river” {weight:.2f}." in screen.words
 
 
 def test_a_chosen_pair_lists_the_heads_that_link_it_most_and_marks_them() -> None:
