@@ -107,12 +107,13 @@ def pack_why(
         "queries": _words(queries),
         "keys": _words(keys),
         "specials": {"query": _specials(queries), "key": _specials(keys)},
+        "spoken": {"query": _spoken(queries), "key": _spoken(keys)},
         "heads": heads,
         "kinds": [kinds[layer][0] if layer in kinds else "" for layer in layers],
         "channels": [layer for layer in kinds if kinds[layer][2]],
         "map": [[_rounded(written.get((layer, head))) for head in range(many)] for layer, many in enumerate(heads)],
         "mlps": [_rounded(mlps.get(layer, 0.0)) for layer in layers],
-        "groups": _groups(rows, written, mlps, unit, kinds),
+        "groups": _groups(rows, written, mlps, unit, kinds, net=not question.less),
         "unit": unit,
         "units": units,
         "words": _by_word(taken),
@@ -183,7 +184,10 @@ def _groups(
     mlps: Mapping[int | None, float],
     unit: "Unit",
     kinds: Mapping[int, tuple[str, int, bool]],
+    *,
+    net: bool,
 ) -> list[dict[str, Any]]:
+    """Return the parts of the sum; `net` has what adds and what subtracts in one."""
     named: dict[str, list[tuple[str, float, list[int] | None]]] = {"Heads": [], "MLPs": [], _WITHOUT: []}
     for (layer, head), one in heads.items():
         kind, _, whole = kinds[layer]
@@ -193,6 +197,9 @@ def _groups(
         named["MLPs"].append(("outside layers" if layer is None else f"layer {layer}", one, None))
     found: list[dict[str, Any]] = []
     for kind, parts in named.items():
+        if net and parts:
+            found.append(_group(kind, "", parts))
+            continue
         for sign, towards in ((1, "more"), (-1, "less")):
             chosen = [part for part in parts if part[1] * sign > 0]
             if chosen:
@@ -284,6 +291,17 @@ def _words(tokens: "Tokens") -> list[str]:
     from attention_viz.trace.spelling import set_apart
 
     return list(map(set_apart, tokens.names))
+
+
+def _spoken(tokens: "Tokens") -> dict[int, str]:
+    """Return each patch's name in a sentence, as Explore has it."""
+    from attention_viz.analysis.places import patch_grid, where_words
+
+    if not tokens.patches:
+        return {}
+    rows, columns = patch_grid(tokens).shape
+    where = {at: ((row + 0.5) / rows, (column + 0.5) / columns) for at, (row, column) in tokens.patches.items()}
+    return {at: f"a patch {where_words(*place)}" for at, place in where.items()}
 
 
 def _specials(tokens: "Tokens") -> list[int]:

@@ -133,9 +133,9 @@ class Ask:
         best = min(self.right)
         answer = f"{short(self.options[best])}: {self.written[best]}".removesuffix(": ")
         if not self.values[guess]:
-            return f"Not {name}. {answer}."
+            return f"Not quite: it isn’t {name}. {answer}."
         place = 1 + sum(value > self.values[guess] for value in self.values)
-        return f"Not {name}: {number}, place {place} of {len(self.values)}. {answer}."
+        return f"Not quite: {name}, {number}, ranks {place} of {len(self.values)}. {answer}."
 
 
 def short(label: str) -> str:

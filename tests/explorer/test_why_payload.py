@@ -62,6 +62,11 @@ def test_each_heads_part_by_word_sums_to_its_rows_on_either_side_of_a_score(
         wanted = rows.groupby(["layer", "head"]).contribution.sum()
         parts = fetched[fetched.side == side].groupby(["layer", "head"]).contribution.sum()
         assert parts.sub(wanted, fill_value=0).abs().max() <= 1e-5
+        question = Question("a", "", found.total, found.remainder, ("decoder",), 9 if side == "query" else 4, side)
+        groups = read_packet(pack_why(trace, question, found.table, fetched))[0]["groups"]
+        nets = {group["kind"]: group["sum"] for group in groups}
+        assert len(nets) == len(groups), "a score's parts are net, as its headline has them"
+        assert nets["Heads"] == pytest.approx(wanted.sum(), abs=1e-4)
         best = largest_heads(found.table, side, 3)
         assert [number for *_, number in best] == pytest.approx(
             wanted.reindex(wanted.abs().sort_values(ascending=False).index)[:3].tolist()

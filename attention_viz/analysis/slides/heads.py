@@ -100,7 +100,12 @@ def _of_role(trace: Trace, jobs: "pandas.DataFrame", name: str, ask: str, stream
 
 @dataclass(frozen=True)
 class Wrote:
-    """A head and its part of a number, written at a position; the name is such as “Mary” over “John”."""
+    """A head and its part of a number, written at a position.
+
+    Attributes:
+        name: of the number, such as “the logit difference of “Mary” over “John””.
+        also: positions of the words in the name, which the slide shows.
+    """
 
     stream: str
     layer: int
@@ -109,6 +114,7 @@ class Wrote:
     contribution: float
     total: float
     name: str
+    also: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,7 +194,7 @@ def written_slides(trace: Trace, wrote: Wrote) -> tuple[Slide, ...]:
     )
     unit = "share of size" if mixes else "weight"
     picture = patch_shares(keys, row, key) or picture_of(
-        "line" if own else "bars", keys, row, wrote.at if own else None, key, unit=unit
+        "line" if own else "bars", keys, row, wrote.at if own else None, key, unit=unit, also=wrote.also
     )
     slide = Slide(begun(ask), begun(tell), picture, source_of(trace, where, picture))
     return (with_picture(slide, trace, wrote.stream, row, wrote.at, key),)

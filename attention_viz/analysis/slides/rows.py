@@ -12,6 +12,7 @@ from attention_viz.analysis.slides.slide import (
     only_allowed,
     picture_of,
     row_of,
+    shortened,
     source_of,
     with_picture,
 )
@@ -79,6 +80,9 @@ def _slide(comparison: Comparison, query: int, key: int, called: str) -> Slide:
     first, second = map(weight_text, numbers)
     mixes = before.mixes or side.mixes
     ask = begun((*_sees(asking, asked, first, mixes=mixes), (f". And {called}?", "")))
+    texts = [shortened(one.trace.provenance.text or "") for one in (before, side)]
+    if texts[1] and texts[0] != texts[1]:
+        ask = (*ask, (f"“{texts[1]}”", "small"))
     tell = begun(((f"{called}, ", ""), *_sees(looking, seen, second, mixes=mixes)))
     unit = "share of size" if mixes else "weight"
     at = theirs.index(key)

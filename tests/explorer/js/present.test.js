@@ -88,10 +88,10 @@ test("over a picture the patch with the most weight is in full colour, and one w
   assert.deepEqual(palenessOf([0, 0]), [none, none]);
 });
 
-test("a number stands at the end of its own bar, whatever was there before", () => {
-  assert.equal(endOf(5.05, 28.56), 5.05);
+test("a number stands past its own bar and past the frame of what was there before", () => {
+  assert.equal(endOf(5.05, 28.56), 28.56);
   assert.equal(endOf(28.56, 5.05), 28.56);
-  assert.equal(endOf(-2, 3), 0);
+  assert.equal(endOf(-2, 3), 3);
   assert.equal(endOf(null, 0.4), 0.4);
   assert.equal(endOf(null, null), 0);
 });

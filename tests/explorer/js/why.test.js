@@ -25,6 +25,7 @@ test("numbers have a sign, but for what is next to nothing", () => {
 
 test("what is missing without a head is told beside what it wrote", () => {
   assert.match(meaningOf(2.86, 3.04), /^Confirmed/);
+  assert.equal(meaningOf(0.16, 0.125), "Confirmed: ablation removes 78\u00a0% of its contribution.");
   assert.match(meaningOf(0.82, -0.04), /^Later parts compensate/);
   assert.match(meaningOf(-0.26, 1.11), /^It acts through later parts/);
   assert.match(meaningOf(1.0, 1.6), /^It also acts/);
@@ -104,6 +105,14 @@ test("a patch and a frame are no words in quotes, not even where words look at t
   assert.equal(looksAt(heard, [[1, 0.5, 0]]), "patch 0, 2 0.50");
 });
 
+test("a sentence names a patch by where it is, as Explore does, and a list by its row and column", () => {
+  const spoken = {query: {}, key: {1: "a patch at the upper left"}};
+  const seen = {...header, keys: ["what", "patch 0, 0", "John", "to"], spoken};
+  const sources = {"0 0": /** @type {[number, number, number][]} */ ([[1, 0.9, 3]])};
+  assert.match(storyOf({...seen, sources}, new Map())[0].words, /it attends to a patch at the upper left$/);
+  assert.match(looksAt(seen, sources["0 0"]), /patch 0, 0/);
+});
+
 test("what is missing is known of the heads that were silenced, and orders them", () => {
   const missing = missingOf(
     header,
@@ -134,9 +143,10 @@ test("the story of a word: who writes most, why it looks there, and what is made
   };
   assert.match(
     storyOf({...header, sources: elsewhere}, new Map())[0].words,
-    /it attends to “John”, and the largest part comes from “and”$/,
+    /it gets its largest part from “and”$/,
     "the word that it attends to most isn't the one that its effect comes from",
   );
+  assert.deepEqual(storyOf({...header, sources: elsewhere}, new Map())[1].press, {pair: [0, 0, 3, 1]});
   assert.deepEqual(second.press, {pair: [0, 0, 3, 2]});
   assert.deepEqual(none, []);
   const known = storyOf(
@@ -176,8 +186,7 @@ test("the story of a score: who writes the key, or the word itself", () => {
 
 test("a score is answered by the largest part that carries it, and its story begins with a head that does", () => {
   const groups = [
-    {kind: "Heads", towards: "more", sum: 4, lines: []},
-    {kind: "Heads", towards: "less", sum: -3, lines: []},
+    {kind: "Heads", towards: "", sum: 1, lines: []},
     {kind: "Word embedding", towards: "", sum: 2, lines: []},
     {kind: "Biases", towards: "", sum: -5, lines: []},
   ];

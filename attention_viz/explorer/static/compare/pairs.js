@@ -21,8 +21,8 @@ const NUMBER = /[\u2080-\u2089]+/gu;
 const TURNED_KEYS = {ArrowLeft: "ArrowRight", ArrowRight: "ArrowLeft"};
 // From how much a change is written beside its bars; no bar is as long as the track for less than this.
 const [WRITTEN_CHANGE, LEAST_TRACK] = [0.05, 0.2];
-// What the sides' numbers and the fading ends take of the strip's width.
-const BESIDE = 90;
+// What the sides' numbers, the fading ends and the query's column, which stays at an end, take of the strip's width.
+const BESIDE = 220;
 // A smaller weight is as good as none.
 const FAINT = 0.005;
 
@@ -183,9 +183,12 @@ function drawPair({node, change, sides}, place, {one, other, keys}, full) {
     "av-blocked",
     weights.every((weight) => weight === Infinity),
   );
-  const moved = (Number.isFinite(other[place]) ? other[place] : 0) - (Number.isFinite(one[place]) ? one[place] : 0);
+  const [before, after] = weights.map((weight) => (Number.isFinite(weight) ? weight : 0));
+  const moved = after - before;
   const isLarge = Math.abs(moved) >= WRITTEN_CHANGE;
-  change.textContent = isLarge ? `${moved > 0 ? "+" : ""}${weightText(moved)}` : "";
+  // The difference of the numbers as they are shown.
+  const shown = Number(after.toFixed(2)) - Number(before.toFixed(2));
+  change.textContent = isLarge ? `${moved > 0 ? "+" : ""}${weightText(shown)}` : "";
   change.className = moved > 0 ? "av-gain" : "av-loss";
 }
 

@@ -55,6 +55,7 @@ function listenToSheet(stage, hear) {
   });
   const end = () => {
     if (!stroke) return;
+    stage.painted = stroke.at;
     stroke = null;
     stage.painting = false;
     hear.painted();
@@ -104,6 +105,7 @@ function between(from, to) {
 /** Tell of the cell under the pointer, and mark its row here and its bar.
  * @param {Stage} stage @param {Cell | null} at @param {PointerEvent} [event] */
 function point(stage, at, event) {
+  if (at?.query !== stage.painted?.query || at?.key !== stage.painted?.key) stage.painted = null;
   stage.over = at;
   markRow(stage, at?.query ?? null);
   if (at && event) stage.tooltip.show(event.clientX, event.clientY, ...wordsOf(stage, at));

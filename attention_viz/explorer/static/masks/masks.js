@@ -60,7 +60,7 @@ function create(base) {
     ...{id: "", ground: null, message: null},
     choice: {mask: "none", window: 2, prefix: 2, in_layer: null, in_head: null},
     ...{added: new Uint8Array(0), drawn: null, run: null, last: null, shown: "difference", brush: "cell", size: 1},
-    ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false, window: ""},
+    ...{peek: null, pair: null, over: null, overRow: null, cursor: null, painting: false, painted: null, window: ""},
   };
   stage.parts.elsewhere.onclick = () => sendChoice(stage, {stream: stage.message?.elsewhere});
   arrange(stage);

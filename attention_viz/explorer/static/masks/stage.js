@@ -53,6 +53,7 @@ import {readStyle} from "../parts/style.js";
  * @property {number | null} overRow
  * @property {Cell | null} cursor
  * @property {boolean} painting  whether a stroke isn't at its end
+ * @property {Cell | null} painted  where the last stroke ended, until the pointer goes on: the sentence is about the mask
  * @property {string} window  its size when it was last drawn
  */
 
@@ -94,7 +95,7 @@ function drawMatrix(stage, colours) {
   const mine = stage.peek ? matricesOf(ground, {...stage, peek: null}) : matrices;
   const [none, cell] = [
     stage.choice.mask === "none",
-    stage.painting || stage.peek ? null : (stage.cursor ?? stage.over),
+    stage.painting || stage.peek ? null : (stage.cursor ?? (stage.painted ? null : stage.over)),
   ];
   const chosen = chosenPair(stage);
   const said = cell

@@ -78,11 +78,10 @@ function bar(name, value, share, start) {
   return node;
 }
 
-/** Where a number stands: at the end of its own bar, though the frame of what it was before goes further; where there
- * is no bar, behind that frame.
+/** Where a number stands: past its bar and past the frame of what it was before, which would run through it.
  * @param {number | null} value @param {number | null | undefined} was */
 export function endOf(value, was) {
-  return Math.max(value ?? was ?? 0, 0);
+  return Math.max(value ?? 0, was ?? 0, 0);
 }
 
 /** The number behind a bar.

@@ -1,7 +1,7 @@
 // The chosen head: the text with where it looks and what it writes from each word, and what that means.
 
 import {weightText} from "../data/scale.js";
-import {headInFull, isMixer, meaningOf, plainNumber, signed, wordAt, wordsFor} from "./reading.js";
+import {headInFull, isMixer, meaningOf, plainNumber, signed, spokenAt, wordsFor} from "./reading.js";
 import {amount} from "./sum.js";
 import {setApart} from "../data/spelling.js";
 import {element} from "../parts/element.js";
@@ -24,7 +24,7 @@ export function drawWords(header, place) {
   const sizes = {size: header.sizes?.[name] ?? 1, full};
   const first = header.keys.findIndex((_, at) => boxes[at]);
   const words = header.keys.flatMap((word, at) => {
-    if (at === first) return [drawWord("image", "image", ofImages, sizes, null)];
+    if (at === first) return [drawWord("picture", "image", ofImages, sizes, null)];
     const frame = header.own && at === header.at ? (header.side === "key" ? "key" : "query") : null;
     return boxes[at] ? [] : [drawWord(word, at, sources.get(at) ?? UNREAD, sizes, frame)];
   });
@@ -73,7 +73,7 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
   const title = element("h3", {}, `${named}: `, amount(wrote), " direct in all");
   if (after !== undefined) title.append(", ", amount(header.total - after), ` ${wordsFor(by).missing}`);
   const said = most
-    ? `Its largest part: at ${wordAt(header, "query", header.at)} it ${actionOf(header, [layer, head], most)}, which contributes ${signed(most[2])}.`
+    ? `Its largest part: at ${spokenAt(header, "query", header.at)} it ${actionOf(header, [layer, head], most)}, which contributes ${signed(most[2])}.`
     : "It contributes nothing here.";
   return element(
     "section",
@@ -88,7 +88,7 @@ export function drawMeaning(header, {chosen: [layer, head], by, after: numbers, 
 /** What a head does with one word, with the weight. @param {WhyHeader} header @param {Place} place
  * @param {[number, number, number]} source */
 function actionOf(header, place, [at, weight]) {
-  const word = wordAt(header, "key", at);
+  const word = spokenAt(header, "key", at);
   if (!isMixer(header, place)) return `attends to ${word} (${weightText(weight)})`;
   if (header.channels?.includes(place[0])) return `carries ${word} (${weightText(weight)} of what arrives)`;
   return `carries ${word} (weight ${weightText(weight)})`;

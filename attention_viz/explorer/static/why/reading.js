@@ -27,6 +27,7 @@ import {weightText} from "../data/scale.js";
  * @property {string[]} queries
  * @property {string[]} keys
  * @property {{query: number[], key: number[]}} [specials]  where special tokens are, such as [CLS]
+ * @property {{query: Record<number, string>, key: Record<number, string>}} [spoken]  patches by where they are
  * @property {number[]} heads
  * @property {string[]} [kinds]  of each layer, what it is without a softmax, such as "gated delta"; else empty
  * @property {number[]} [channels]  the layers whose channels count as one head
@@ -105,6 +106,13 @@ export function wordAt({queries, keys, units, specials}, side, at) {
   return units[side] !== "word" || specials?.[side].includes(at) ? words[at] : `“${words[at]}”`;
 }
 
+/** A position in a sentence: a patch by where it is, as Explore says it; anything else as in a list.
+ * @param {Pick<WhyHeader, "queries" | "keys" | "units" | "specials" | "spoken">} header
+ * @param {"query" | "key"} side @param {number} at */
+export function spokenAt(header, side, at) {
+  return header.spoken?.[side][at] ?? wordAt(header, side, at);
+}
+
 /** A name as a sentence begins with it: "the" has a capital letter, a word in quotes stays as it is.
  * @param {string} words */
 export function begun(words) {
@@ -116,7 +124,7 @@ export function begun(words) {
 export function meaningOf(direct, missing) {
   if (Math.abs(direct) < NOTHING && Math.abs(missing) < NOTHING) return "Almost no effect either way.";
   if (Math.abs(missing - direct) <= ALIKE * Math.abs(direct))
-    return "Confirmed: ablation removes about as much as it contributes.";
+    return `Confirmed: ablation removes ${Math.round((100 * missing) / direct)}\u00a0% of its contribution.`;
   if (Math.abs(direct) < NOTHING || Math.abs(missing) > 3 * Math.abs(direct))
     return "It acts through later parts: they read its output and write more.";
   if (isMadeUpFor(direct, missing)) return "Later parts compensate: without this head, they write more of the same.";
@@ -134,8 +142,8 @@ export function isMadeUpFor(direct, missing) {
  * @param {WhyHeader} header @param {[number, number, number][]} sources
  * @param {number} size  the row's Σ|·| */
 export function looksAt(header, sources, size = 1) {
-  const best = [...sources].sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, 2);
-  return best
+  return sortedBy(sources, 1)
+    .slice(0, 2)
     .filter(([, weight]) => Math.abs(weight) >= 0.05 * size)
     .map(([at, weight]) => `${wordAt(header, "key", at)} ${weightText(weight)}`)
     .join(" · ");
@@ -159,21 +167,30 @@ export function isMixer({kinds}, [layer]) {
   return Boolean(kinds?.[layer]);
 }
 
-/** The word that a head is told with: that with the largest weight, or of signed rows the largest contribution.
- * @param {WhyHeader} header @param {[number, number]} place @returns {[number, number, number] | undefined} */
+/** The word that contributes most through a head. @param {WhyHeader} header @param {[number, number]} place
+ * @returns {[number, number, number] | undefined} */
 export function mainSource(header, place) {
-  const by = isMixer(header, place)
-    ? (/** @type {number[]} */ one) => Math.abs(one[2])
-    : (/** @type {number[]} */ one) => one[1];
-  return [...(header.sources[place.join(" ")] ?? [])].sort((one, other) => by(other) - by(one))[0];
+  return sortedBy(header.sources[place.join(" ")] ?? [], 2)[0];
 }
 
-/** What a head does with its main word: attends to it, or carries its value; a weight below 0 is told.
+/** The sources of a head, those with the largest weight (1) or contribution (2) first.
+ * @param {[number, number, number][]} sources @param {1 | 2} column */
+function sortedBy(sources, column) {
+  return [...sources].sort((one, other) => Math.abs(other[column]) - Math.abs(one[column]));
+}
+
+/** What a head does with its main word: attends to it, or carries its value. If another word has a larger weight, the
+ * main word only contributes most; a weight below 0 is told.
  * @param {WhyHeader} header @param {[number, number]} place @param {boolean} [isSeveral]  whether several heads do it */
 export function doesWith(header, place, isSeveral = false) {
   const [at, weight] = mainSource(header, place) ?? [0, 0];
-  const word = wordAt(header, "key", at);
-  if (!isMixer(header, place)) return `${isSeveral ? "attend" : "attends"} to ${word}`;
+  const word = spokenAt(header, "key", at);
+  if (!isMixer(header, place)) {
+    const [heaviest] = sortedBy(header.sources[place.join(" ")] ?? [], 1);
+    if (heaviest && heaviest[0] !== at)
+      return `${isSeveral ? "get their largest parts" : "gets its largest part"} from ${word}`;
+    return `${isSeveral ? "attend" : "attends"} to ${word}`;
+  }
   const below = weight < 0 && !isSeveral ? ` with weight ${weightText(weight)}` : "";
   return `${isSeveral ? "carry" : "carries"} ${word}${below}`;
 }

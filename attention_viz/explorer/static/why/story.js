@@ -1,6 +1,6 @@
 // The number as a story of a few steps, each computed; a press shows what it tells of.
 
-import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, wordAt} from "./reading.js";
+import {doesWith, isMadeUpFor, isMixer, mainPart, mainSource, nameOfHead, spokenAt, wordAt} from "./reading.js";
 import {element} from "../parts/element.js";
 
 /** @import {Place} from "./map.js"
@@ -77,26 +77,22 @@ function ofPair(header, largest) {
   const against = wrote * header.total < 0 ? ", against the score" : "";
   const main = mainPart(header);
   const whole = main && main.kind !== "Heads" ? "Of the heads, " : "Head ";
-  const most = `${whole}${nameOfHead(header, top)} contributes most to the ${side}${against}: at ${wordAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
+  const most = `${whole}${nameOfHead(header, top)} contributes most to the ${side}${against}: at ${spokenAt(header, side, header.at)} it ${doesWith(header, top)}${before}`;
   return [
     {words: most, press: {head: top}},
     {words: `What contributes to the ${other}?`, press: {side: other}},
   ];
 }
 
-/** Where a head looks from the row that is told of. @param {WhyHeader} header @param {Place} place */
+/** The key that contributes most through a head. @param {WhyHeader} header @param {Place} place */
 function lookedAt(header, place) {
   return mainSource(header, place)?.[0] ?? 0;
 }
 
-/** What a head does for the two words: where it looks at one of them, that; else the word that most comes from, if it
- * is another. @param {WhyHeader} header @param {Place} place */
+/** What a head does for the two words, if its main word is one of them. @param {WhyHeader} header
+ * @param {Place} place */
 function writes(header, place) {
-  const looked = lookedAt(header, place);
-  const sources = header.sources[place.join(" ")] ?? [];
-  const [most] = [...sources].sort((one, other) => Math.abs(other[2]) - Math.abs(one[2]));
-  if (most && most[0] !== looked) return `, and the largest part comes from ${wordAt(header, "key", most[0])}`;
-  const word = wordAt(header, "key", looked).replace(/[\u2080-\u2089]+/gu, "");
+  const word = wordAt(header, "key", lookedAt(header, place)).replace(/[\u2080-\u2089]+/gu, "");
   if (word !== header.more && word !== header.less) return "";
   return ` and ${(word === header.more) === header.map[place[0]][place[1]] > 0 ? "promotes" : "suppresses"} it`;
 }

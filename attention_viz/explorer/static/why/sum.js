@@ -54,7 +54,9 @@ export function drawSum(header, open, toggle, choose) {
  * @param {Set<string>} open @param {(name: string) => void} toggle @param {(head: [number, number]) => void} choose */
 function groupRow(header, part, ends, zero, open, toggle, choose) {
   const name = `${part.kind} ${part.towards}`;
-  const label = part.towards ? `${part.kind} ${towards(header, part.towards)}` : part.kind;
+  const label = part.towards
+    ? `${part.kind} towards ${part.towards === "more" ? header.more : header.less}`
+    : part.kind;
   const opened = open.has(name);
   const inner = opened ? part.lines.map((line) => sumLine(line, part.lines, choose)) : [];
   return element(
@@ -64,12 +66,6 @@ function groupRow(header, part, ends, zero, open, toggle, choose) {
     bar(ends, zero, part.sum < 0 ? "av-less" : "av-more"),
     element("div", {class: "av-inside"}, ...inner),
   );
-}
-
-/** @param {WhyHeader} header @param {string} way */
-function towards({more, less}, way) {
-  if (less) return `towards ${way === "more" ? more : less}`;
-  return way === "more" ? "that add" : "that subtract";
 }
 
 /** A press opens what it is made of.

@@ -9,7 +9,7 @@ import {drawSplit} from "./split.js";
 import {drawPhotos} from "./photo.js";
 import {drawStory} from "./story.js";
 import {drawSum} from "./sum.js";
-import {begun, mainPart, plainNumber, signed, timesAsLikely, wordAt, writtenByHeads} from "./reading.js";
+import {begun, mainPart, plainNumber, signed, spokenAt, timesAsLikely, writtenByHeads} from "./reading.js";
 import {hearLatest, mountComponent, sendChoice, takesChoice} from "../hosts/component.js";
 import {readPayload} from "../data/payload.js";
 import {element, focused} from "../parts/element.js";
@@ -147,9 +147,9 @@ function scoreTitle(header) {
   const {pair, total, more} = header;
   const named = pair
     ? [
-        element("span", {class: "av-query"}, begun(wordAt(header, "query", pair[1]))),
+        element("span", {class: "av-query"}, begun(spokenAt(header, "query", pair[1]))),
         " → ",
-        element("span", {class: "av-keys"}, wordAt(header, "key", pair[2])),
+        element("span", {class: "av-keys"}, spokenAt(header, "key", pair[2])),
       ]
     : [more];
   const part = mainPart(header);

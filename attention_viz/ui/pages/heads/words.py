@@ -41,8 +41,8 @@ def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
-        return f"This text has too few words to show what {model}’s {count} heads do."
-    several = "heads have a clear role" if named != 1 else "heads has a clear role"
+        return f"This text has too few words to show what the {count} heads of {model} do."
+    several = "have a clear role" if named != 1 else "has a clear role"
     own = parts[stream].roles["role"].tolist() if stream not in trace.mixers else []
     resting, broad = own.count("first"), jobs["role"].tolist().count("broad")
     where = resting_words(trace, stream)
@@ -53,7 +53,7 @@ def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
     elif broad:
         attend = ("is" if broad == 1 else "are") if trace.mixers else f"attend{'s' if broad == 1 else ''}"
         others = f"; {broad} {attend} almost {'even' if trace.mixers else 'evenly'}"
-    return f"{named or 'None'} of {model}’s {count} {several} here{others}."
+    return f"{named or 'None'} of the {count} heads of {model} {several} here{others}."
 
 
 def seen_words(trace: Trace, stream: str, head: tuple[int, int], query: int, key: int) -> str:

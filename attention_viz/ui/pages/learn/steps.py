@@ -141,7 +141,8 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, sho
             how = "Click the place in the image." if ask.on_picture else how
             st.markdown(f"**1** Predict\n\n{how}")
         else:
-            said = "" if guess is None else f"**✓** You guessed. {plain(ask.said(named(guess)))}\n\n"
+            mark = "**✓** " if guess is not None and named(guess) in ask.right else ""
+            said = "" if guess is None else f"{mark}{plain(ask.said(named(guess)))}\n\n"
             st.markdown(f"{said}**2** {plain(shown.says)}{' *Click a word to make it the query.*' if ask.word else ''}")
     if shown is None:
         with st.container(border=True, key="learn-step-see"):

@@ -56,6 +56,13 @@ class NamedNumber:
     at: int
     side: str = "output"
 
+    def places(self, tokens: Tokens) -> tuple[int, ...]:
+        """Return a pair's positions, or those of a next-word question's words in the text, each at its last one."""
+        if isinstance(self.of, Score):
+            return self.of.query, self.of.key
+        last = {one: at for at, one in enumerate(tokens.ids or ())}
+        return tuple(last[word] for word in (self.of.token, self.of.against) if word in last)
+
 
 @dataclass(frozen=True)
 class WordQuestion:

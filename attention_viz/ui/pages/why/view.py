@@ -119,16 +119,12 @@ def _predicts_here(run: Run, state: State) -> bool:
 
 
 def settle(selection: Selection, run: Run) -> Selection:
-    """Select a head: a next word's strongest writer, or the finding that other heads wrote most of."""
+    """Select a head: a next word's strongest writer; for a score, the one that Explore opens on."""
     state = selection.shared
     word = not why_not(run, state) and _asks_word(run, state, selection.of(WHY_CHOICES))
     if word and not selection.part(WHY_CHOICES).chosen & {"why", "token"} and not _predicts_here(run, state):
         selection, word = update(selection, Filled(WHY_CHOICES, {"why": "pair"})), False
-    facts = first = ran(run, own_head=word)
-    if not word and not why_not(run, state):
-        request = replace(state, more=0).request
-        facts = replace(facts, best=lambda: next(iter(prepared(run, request)), None) or first.best())
-    selection = resolve(selection, facts)
+    selection = resolve(selection, ran(run, own_head=word))
     choice = selection.of(WHY_CHOICES)
     if word and choice.ranked == "put" and not choice.put_from.strip():
         selection = update(selection, Filled(WHY_CHOICES, {"put_from": contrast(state)}))
@@ -309,8 +305,9 @@ def _wrote(study: WhyStudy, state: State) -> Wrote | None:
         return None
     stream = _stream_of(study.run, state, number.largest[0][0])
     asked, (layer, head, contribution) = number.asked, number.largest[0]
-    name = f"{asked.more} over {asked.less}" if asked.less else f"The score of {asked.more}"
-    return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name)
+    name = f"the logit difference of {asked.more} over {asked.less}" if asked.less else f"the score of {asked.more}"
+    places = asked.places(study.run.trace.key_tokens(stream))
+    return Wrote(stream, layer, head, asked.at, contribution, number.found.total, name, places)
 
 
 def _show_number(study: WhyStudy, number: ShownNumber, state: State, choice: WhyChoice) -> None:

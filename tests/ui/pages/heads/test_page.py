@@ -112,7 +112,8 @@ def test_the_first_screen_shows_what_all_heads_do_and_the_chosen_one(
     assert [one.strip() for one in cells.all_inner_texts()] == written
     named = sum(av.ROLES[role].job for role in jobs["role"])
     resting = (jobs["role"] == "first").sum()
-    claim = f"{named} of all-MiniLM-L6-v2’s 72 heads have a clear role here; {resting} use [CLS] and [SEP] as sinks."
+    sinks = f"{resting} use [CLS] and [SEP] as sinks."
+    claim = f"{named} of the 72 heads of all-MiniLM-L6-v2 have a clear role here; {sinks}"
     expect(page.get_by_role("heading", name=claim)).to_be_visible()
     names = page.locator(".av-role-name").evaluate_all("all => all.map(one => one.dataset.role)")
     # Roles that no head has come last, in a line each.

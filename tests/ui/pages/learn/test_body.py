@@ -56,14 +56,17 @@ def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: Atte
     screen.pick("Query word", "7")
     # The same head, and the word is the query on every other page.
     row = minilm.trace(TEXT).weights(0, 4)[7]
-    assert f"0, head 4, of the words further off “flooded” looks most at “river”: {float(row[5]):.2f}" in said(screen)
+    assert (
+        f"0, head 4, of the words beyond its neighbours “flooded” looks most at “river”: {float(row[5]):.2f}"
+        in said(screen)
+    )
     assert (screen.address["query"], screen.address["key"]) == ("7", "5")
 
 
 def test_a_head_and_a_word_from_another_page_are_the_lessons(screen: Screen, minilm: AttentionModel) -> None:
     lesson(screen, "lesson=why&guess=shown&layer=5&head=6&query=2&key=7")
     weight = float(minilm.trace(TEXT).weights(5, 6)[2, 7])
-    assert f"5, head 6, of the words further off “bank” looks most at “flooded”: {weight:.2f}" in said(screen)
+    assert f"5, head 6, of the words beyond its neighbours “bank” looks most at “flooded”: {weight:.2f}" in said(screen)
     assert "the other pages show, too" in said(screen)
     lesson(screen, "lesson=softmax&guess=shown&layer=5&head=6&query=7&key=2&word=1")
     assert (screen.address["layer"], screen.address["head"], screen.address["query"]) == ("5", "6", "2")
@@ -122,7 +125,7 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     assert question["guess"] == [0, 0, 0.1, 0, 0, 0.2, 0, 0.7, 0]
     assert question["truth"]["written"] == [*ask.written] and question["truth"]["right"] == [5]
     assert ask.finding in said(screen)
-    assert "Not “flooded”: 0.16, place 2 of 9. “river”: 0.58." in said(screen)
+    assert "Not quite: “flooded”, 0.16, ranks 2 of 9. “river”: 0.58." in said(screen)
     # Another word, another row: nothing was guessed of it.
     screen.pick("Query word", "7")
     assert screen.address["guess"] == "shown" and asked(screen)["guess"] is None

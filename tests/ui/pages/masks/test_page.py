@@ -150,6 +150,21 @@ def test_a_mask_is_painted_by_cells_rows_and_columns_and_what_it_did_follows(boa
     assert ((weights(board) == 0) == expected).all()
 
 
+def test_after_a_stroke_the_sentence_names_the_heaviest_link_that_is_cut(board: Page, idle: Idle) -> None:
+    before, expected = weights(board), numpy.zeros((5, 5), dtype=bool)
+    heaviest, lightest = (numpy.unravel_index(at, before.shape) for at in (before.argmax(), before.argmin()))
+    names = "The", "cat", "sat", "on", "mat"
+    for row, column in (heaviest, lightest):
+        board.mouse.click(*over(board, int(row), int(column)))
+        expected[row, column] = True
+        assert comes_to(board, expected, idle)
+        expect(claim(board)).to_contain_text(f"“{names[heaviest[0]]}” loses “{names[heaviest[1]]}”")
+    # The cell that the pointer goes to next has the sentence again.
+    board.mouse.move(*over(board, int(heaviest[0]), int(heaviest[1])))
+    board.mouse.move(*over(board, int(lightest[0]), int(lightest[1])))
+    expect(claim(board)).to_contain_text(f"“{names[lightest[0]]}” loses “{names[lightest[1]]}”")
+
+
 def test_quick_clicks_all_count(board: Page, idle: Idle) -> None:
     for place in [over(board, row, 4) for row in range(4)]:
         board.mouse.click(*place)
