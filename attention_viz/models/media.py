@@ -82,7 +82,7 @@ def trace_media(
     if second_text is not None:
         raise UnusableText(f"{parts.name} reads {thing!r} alone; leave out the second text")
     if wording.chat and not isinstance(thing, Beside):
-        raise UnusableText(f"{parts.name} reads {thing!r} without a text; leave out chat=True")
+        raise UnusableText(f"got {thing!r:.80} without a text; leave out chat=True")
     return _traced(parts, thing, _read(parts, thing), target, edits, keep, progress)
 
 
