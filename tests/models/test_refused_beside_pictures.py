@@ -95,7 +95,8 @@ def test_tensors_that_do_not_fit_are_refused(
 
 
 def test_fewer_placeholders_than_the_images_fill_are_refused() -> None:
-    fewer = {name: one[:, 3:] if name in ("input_ids", "attention_mask") else one for name, one in llava().items()}
+    fewer = llava()
+    fewer |= {name: fewer[name][:, 3:] for name in ("input_ids", "attention_mask")}
     places = int((fewer["input_ids"] == IMAGE).sum())
     assert places < 16
     with pytest.raises(av.ShapeError, match=f"with {places} placeholders in the ids"):
@@ -142,11 +143,14 @@ def test_progress_is_called_beside_an_image_and_its_error_stops_the_run() -> Non
 def test_three_tokens_beside_one_image_are_continued() -> None:
     model, chance = wrapped("qwen2_vl"), torch.Generator().manual_seed(0)
     ids = torch.tensor([[IMAGE, WORDS.index("cat"), WORDS.index("a")]])
-    patches = {"pixel_values": torch.randn(4, 384, generator=chance), "image_grid_thw": torch.tensor([[1, 2, 2]])}
+    patches: dict[str, Any] = {
+        "pixel_values": torch.randn(4, 384, generator=chance),
+        "image_grid_thw": torch.tensor([[1, 2, 2]]),
+    }
 
     def run(row: Tensor) -> av.Trace:
-        kinds = {"mm_token_type_ids": (row == IMAGE).long(), "attention_mask": torch.ones_like(row)}
-        return model.trace_ids(row, **kinds, **patches)
+        kinds = (row == IMAGE).long()
+        return model.trace_ids(row, torch.ones_like(row), mm_token_type_ids=kinds, **patches)
 
     grown = list(model.extend(run(ids), 2))
     assert len(grown) == 2
