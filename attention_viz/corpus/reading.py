@@ -87,16 +87,14 @@ class Corpus:
                 yield text
 
     def pairs(self) -> Iterator[tuple[str, Path]]:
-        """Yield the texts with their images' paths in order, without empty texts.
+        """Yield the texts with their images' paths in order; an empty text with an image is skipped when read.
 
         Raises:
             UnusableText: as `texts`, or a text has no image.
             UnusablePicture: an image isn't a file's path.
         """
         for one in self._all():
-            text, path = checked_pair(one, self.name)
-            if text.strip():
-                yield text, path
+            yield checked_pair(one, self.name)
 
     def _all(self) -> Iterator[Any]:
         if not isinstance(self.source, str | PathLike):

@@ -61,9 +61,9 @@ def read(
 ) -> InputRow:
     """Tokenize a text, or two sentences."""
     tokenizer = _present(model, tokenizer)
-    _check_text(text)
+    check_text(text)
     if second_text is not None:
-        _check_text(second_text)
+        check_text(second_text)
     encoding = _encode(model, tokenizer, text, second_text, wording, tensors=True)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
     ids = cast("list[int]", tensors["input_ids"][0].tolist())
@@ -93,7 +93,7 @@ def read(
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
     """Tokenize the target of an encoder–decoder."""
     tokenizer = _present(model, tokenizer)
-    _check_text(target)
+    check_text(target)
     encoding = with_tokenizer(model, tokenizer, target, lambda: tokenizer(text_target=target, verbose=False))
     ids = cast("dict[str, list[int]]", encoding)["input_ids"]
     tokens = tokens_of_ids(tokenizer, ids)
@@ -138,9 +138,10 @@ def _template(tokenizer: "PreTrainedTokenizerBase") -> str:
     return found if isinstance(found, str) else found.get("default") or next(iter(found.values()))
 
 
-def _check_text(text: object) -> None:
+def check_text(text: object, what: str = "a text") -> None:
+    """Refuse anything but a str of whole characters."""
     if not isinstance(text, str):
-        raise UnusableText(f"a text must be a str; got {type(text).__name__}")
+        raise UnusableText(f"{what} must be a str; got {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -158,7 +159,7 @@ def count_tokens(
 ) -> int:
     """Count a text's tokens, special ones included, whatever its length."""
     tokenizer = _present(model, tokenizer)
-    _check_text(text)
+    check_text(text)
     if isinstance(tokenizer, IsolatedTokenizer) and not wording.chat:
         special = wording.special_tokens
         whole = text + (second_text or "")

@@ -13,8 +13,9 @@ from attention_viz.inputs.check import placeholders
 from attention_viz.inputs.media.beside import IDS, Messages, marks_in
 from attention_viz.inputs.media.readers import InputField
 from attention_viz.inputs.media.video import Video
+from attention_viz.inputs.text import Wording
 from attention_viz.models.continuation import end_ids
-from attention_viz.models.media import BesideText, MediaRun, check_reads_video, trace_media
+from attention_viz.models.media import BesideText, MediaRun, check_reads_video, check_special_tokens, trace_media
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.trace.kind import InputKind
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Kinds of token by which models decide what attends ahead; one of them leaves a new token to later rows alone.
 _KINDS = "token_type_ids"
+# Sizes of images, which have as many entries as some short texts.
+_OF_IMAGES = ("_thw", "_hws", "_hw", "_sizes", "_shapes", "aspect_ratio_ids")
 
 
 def continue_beside(
@@ -34,17 +37,17 @@ def continue_beside(
     pictures: BesideText,
     tokens: int,
     evict: Evict | None,
-    *,
-    chat: bool,
+    wording: Wording,
 ) -> Iterator[Trace]:
     """Check the arguments at once; then trace the text with its images, and one token more each time."""
+    check_special_tokens(wording)
     if isinstance(pictures, Video):
         check_reads_video(parts)
     continued = _Continued(parts)
     continued.check(tokens, evict)
 
     def traces() -> Iterator[Trace]:
-        first = trace_media(parts, text, pictures, None, None, (), None, chat=chat)
+        first = trace_media(parts, text, pictures, None, None, (), None, wording)
         yield first
         yield from continued.traces(first, tokens)
 
@@ -130,7 +133,7 @@ class _Continued:
 
 def _lengthened(name: str, tensor: Tensor, like: torch.Size, chosen: int, kind: int) -> Tensor:
     """Return a tensor with an entry for one more token; others than rows of tokens stay."""
-    if tensor.shape != like:
+    if tensor.shape != like or name.startswith("pixel") or name.endswith(_OF_IMAGES):
         return tensor
     more = {IDS: chosen, "attention_mask": 1}.get(name, kind if name.endswith(_KINDS) else None)
     last = tensor[:, -1:] if more is None else torch.full_like(tensor[:, -1:], more)

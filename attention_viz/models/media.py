@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attention_viz.edits.edit import Edit
 from attention_viz.errors import (
+    AttentionVizError,
     ShapeError,
     TextTooLong,
     UnsupportedModel,
@@ -15,15 +16,18 @@ from attention_viz.errors import (
     UnusableSound,
     UnusableText,
     UnusableVideo,
+    first_line,
 )
+from attention_viz.inputs.check import checked_mask
 from attention_viz.inputs.labelling import tokens_of_ids
-from attention_viz.inputs.media.beside import Beside, BesideReader, Messages
+from attention_viz.inputs.media.arrays import checked_tensors, described
+from attention_viz.inputs.media.beside import Beside, BesideReader, Messages, marks_in
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.readers import CLASSES, SPEECH, InputField, Medium
 from attention_viz.inputs.media.remade import VIDEO
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
-from attention_viz.inputs.text import InputRow, read_target
+from attention_viz.inputs.text import AS_TYPED, InputRow, Wording, read_target
 from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
@@ -32,6 +36,7 @@ from attention_viz.recording.layout.positions import numbered
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
+from attention_viz.trace.ahead import Progress
 from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -68,14 +73,23 @@ def trace_media(
     target: str | None,
     edits: Sequence[Edit],
     keep: frozenset[int] | None,
-    *,
-    chat: bool = False,
+    wording: Wording = AS_TYPED,
+    progress: Progress | None = None,
 ) -> Trace:
     """Trace an image, a sound, or a text beside images; see `AttentionModel.trace`."""
-    thing = _thing(shown, pictures, chat=chat)
+    check_special_tokens(wording)
+    thing = _thing(shown, pictures, chat=wording.chat)
     if second_text is not None:
         raise UnusableText(f"{parts.name} reads {thing!r} alone; leave out the second text")
-    return _traced(parts, thing, _read(parts, thing), target, edits, keep)
+    if wording.chat and not isinstance(thing, Beside):
+        raise UnusableText(f"got {thing!r:.80} without a text; leave out chat=True")
+    return _traced(parts, thing, _read(parts, thing), target, edits, keep, progress)
+
+
+def check_special_tokens(wording: Wording) -> None:
+    """Refuse to leave out special tokens, which a processor puts around images."""
+    if not wording.special_tokens:
+        raise UnusableText("special_tokens=False is for texts alone; leave it out with an image, a video or audio")
 
 
 def trace_tensors(
@@ -85,14 +99,25 @@ def trace_tensors(
     if not isinstance(parts.reader, BesideReader):
         names = ", ".join(name for name in tensors if name not in ("input_ids", "attention_mask"))
         raise UnsupportedModel(f"{parts.name} reads ids alone; leave out {names}, or wrap it with its processor")
+    reader, runner = parts.reader, parts.tracer.runner
     placed = ("an image", "a video") if VIDEO in tensors else ("audio",) if {*SPEECH} & {*tensors} else ("an image",)
     ids = parts.inputs.row(cast("Tensor", tensors["input_ids"]), placed=placed)
-    tensors = {name: one for name, one in {**tensors, "input_ids": ids}.items() if one is not None}
-    wrong = next((name for name, one in tensors.items() if not isinstance(one, Tensor)), None)
-    if wrong is not None:
-        raise ShapeError(f"{wrong} must be a tensor; got {type(tensors[wrong]).__name__}")
-    named = {name: one for name, one in tensors.items() if isinstance(one, Tensor) and name != "labels"}
-    return _traced(parts, None, parts.reader.of_tensors(named), None, edits, keep)
+    unknown = [name for name in tensors if name not in runner.named]
+    if unknown and (wrong := [name for name in unknown if name not in (made := reader.example().tensors)]):
+        raise ShapeError(f"{parts.name} takes no {', '.join(wrong)}; its processor makes {', '.join(made)}")
+    named = checked_tensors({**tensors, "input_ids": ids})
+    if "attention_mask" in named:
+        named["attention_mask"] = checked_mask(ids, named["attention_mask"])
+    try:
+        return _traced(parts, None, reader.of_tensors(named), None, edits, keep)
+    except (AttentionVizError, MemoryError):
+        raise
+    except Exception as error:  # whatever a model's own code raises
+        places, why = len(marks_in(runner.model, ids)), first_line(error).rstrip(".")
+        raise ShapeError(
+            f"{parts.name} can't read {described(named)}, with {places} placeholders in the ids: {why}. "
+            "Pass all tensors as its processor makes them"
+        ) from error
 
 
 def one_or_several(
@@ -136,6 +161,7 @@ def _traced(
     target: str | None,
     edits: Sequence[Edit],
     keep: frozenset[int] | None,
+    progress: Progress | None = None,
 ) -> Trace:
     run = MediaRun(parts, given, parts.tracer.runner.inputs(given.tensors), _placeholders(parts, given))
     provenance = replace(
@@ -147,10 +173,10 @@ def _traced(
         chat=isinstance(thing, Beside) and thing.chat,
     )
     if parts.facts.is_encoder_decoder:
-        return _with_silence(parts, run.answer(target, edits, provenance, keep))
+        return _with_silence(parts, run.answer(target, edits, provenance, keep, progress))
     if target is not None:
         raise UnsupportedModel(f"{parts.name} isn't an encoder–decoder, so it generates nothing; leave out target")
-    return parts.tracer.trace(run.tensors, run.axes, edits, provenance, keep, seen=given.seen)
+    return parts.tracer.trace(run.tensors, run.axes, edits, provenance, keep, progress, given.seen)
 
 
 def _placeholders(parts: ModelParts, given: InputField) -> Placeholders:
@@ -220,7 +246,12 @@ class MediaRun:
         return TokenAxes(found, found)
 
     def answer(
-        self, target: str | None, edits: Sequence[Edit], provenance: Provenance, keep: frozenset[int] | None
+        self,
+        target: str | None,
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None,
+        progress: Progress | None = None,
     ) -> Trace:
         """Trace what an encoder–decoder generates from it, or the target."""
         parts = self.parts
@@ -230,7 +261,7 @@ class MediaRun:
             return answering.trace_ids(reading, self.tensors["decoder_input_ids"], edits, provenance)
         # The output of such a model begins with a space, as words inside a text do.
         produced = None if target is None else read_target(parts.name, parts.tokenizer, f" {target.strip()}")
-        return answering.trace(reading, produced, edits, provenance, keep)
+        return answering.trace(reading, produced, edits, provenance, keep, progress)
 
     def _lengths(self, recorded: Pass) -> dict[str, tuple[int, int]]:
         """Count the keys of each stream, and its tiles."""

@@ -124,7 +124,7 @@ class AttentionModel(DescribedModel):
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
             layers: numbers of the layers to keep, in every stream that has them; None for all.
-            special_tokens: whether the tokenizer adds its special tokens, such as [CLS].
+            special_tokens: whether the tokenizer adds its special tokens, such as [CLS]; False only for texts alone.
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
             picture: the image beside the text, for a model that reads both.
             pictures: several images beside the text, in the order of their placeholders.
@@ -142,12 +142,11 @@ class AttentionModel(DescribedModel):
             ShapeError: an edit doesn't fit the text or names a missing layer, head or stream; or `layers` is empty, has
                 duplicates or names a missing layer.
         """
-        keep = self.anatomy.calls_of(layers)
+        keep, wording = self.anatomy.calls_of(layers), Wording(special_tokens, chat)
         if any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str):
             beside = media.one_or_several(picture, pictures, video, sound)
-            return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, chat=chat)
+            return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, wording, progress)
         media.check_reads_text(self._parts)
-        wording = Wording(special_tokens, chat)
         return texts.trace_text(self._parts, text, second_text, target, edits, keep, wording, progress)
 
     def trace_ids(
@@ -173,7 +172,8 @@ class AttentionModel(DescribedModel):
                 `pixel_values`: `model.trace_ids(**processor(text=…, images=…, return_tensors="pt"))`.
 
         Raises:
-            ShapeError: not exactly one row, no integers, or ids and mask differ in shape.
+            ShapeError: not exactly one row, no integers, ids and mask differ in shape, or the model takes no tensor of
+                this name, with these numbers or with this shape.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: decoder ids for a model without an encoder and decoder.
         """
@@ -217,8 +217,9 @@ class AttentionModel(DescribedModel):
 
         Raises:
             UnsupportedModel: the model's batches differ from its single runs.
-            UnusableText: a text is empty.
+            UnusableText: a text is empty, or the model doesn't read text alone.
         """
+        media.check_reads_text(self._parts)
         return self.traces_of([(text, read(self.name, self.tokenizer, text)) for text in texts], layers)
 
     def traces_of(self, texts: "Sequence[tuple[str, InputRow]]", layers: Sequence[int] | None = None) -> list[Trace]:
@@ -259,8 +260,9 @@ class AttentionModel(DescribedModel):
         Raises:
             UnsupportedModel: an encoder–decoder, whose decoder would read something else.
             ShapeError: fewer than 2 tokens, or more than the model knows or can read twice.
-            UnusableText: the model knows fewer than 2 tokens that are words or subwords.
+            UnusableText: the model doesn't read text alone, or knows fewer than 2 tokens that are words or subwords.
         """
+        media.check_reads_text(self._parts)
         return texts.repeated_random(self._parts, tokens, seed)
 
     def generate(
@@ -301,10 +303,11 @@ class AttentionModel(DescribedModel):
             ShapeError: `tokens` is below 0.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
+        wording = Wording(special_tokens, chat)
         if self._reads_beside or any(one is not None for one in (picture, pictures, video, sound)):
             beside = media.one_or_several(picture, pictures, video, sound)
-            return continue_beside(self._parts, text, beside, tokens, evict, chat=chat)
-        return texts.continue_text(self._parts, cast("str", text), tokens, evict, Wording(special_tokens, chat))
+            return continue_beside(self._parts, text, beside, tokens, evict, wording)
+        return texts.continue_text(self._parts, cast("str", text), tokens, evict, wording)
 
     def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
         """Continue a trace of this decoder as `generate` does: yield one trace per new token.

@@ -25,7 +25,7 @@ from attention_viz.recording.gradients import ModelRun, relevance
 from attention_viz.recording.interception.bias_parts import bias_parts
 from attention_viz.recording.interception.outside import OutsideListener, parts_left_out
 from attention_viz.recording.layout.tiles import check_rows
-from attention_viz.recording.outputs.breaking import SEEN, naming_foreign
+from attention_viz.recording.outputs.breaking import SEEN, naming_foreign, reporting
 from attention_viz.recording.outputs.readout import body_of
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.recorder import Call
@@ -116,7 +116,7 @@ class Tracer:
         rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
         size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
-        report = ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only")
+        report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
         with self._listener.listening(self.runner.model, inputs) as outside:
             with naming_foreign(self.runner, inputs):
                 recorded = self.runner.record(

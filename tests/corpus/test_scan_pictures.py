@@ -196,6 +196,14 @@ def test_a_broken_image_is_counted_and_a_changed_one_is_noticed(folder: Path, tm
         av.scan(model, [("what is red ?", good), ("what is red ?", broken)], tmp_path / "scan")
 
 
+def test_an_image_with_an_empty_text_is_counted_as_skipped(folder: Path, tmp_path: Path) -> None:
+    image = folder / "shapes-one.png"
+    texts = [("", image), ("what is red ?", image), (" \n", image)]
+    found = av.scan(shipped("shapes"), texts, tmp_path / "scan")
+    assert (found.manifest["done"]["texts"], found.manifest["done"]["skipped"]) == (3, 2)
+    assert set(found.of("decoder").examples(2, 1, "confidence")["text"]) == {1}
+
+
 def test_the_command_scans_texts_with_images(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = ("--out", str(tmp_path / "scan"), "--format", "csv")
     assert main(("scan", "shapes", str(folder / "asked.csv"), "--picture", "picture", *out)) == 0

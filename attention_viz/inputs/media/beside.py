@@ -25,8 +25,8 @@ from attention_viz.inputs.media.readers import PICTURE, InputField, PictureReade
 from attention_viz.inputs.media.remade import VIDEO, tensors_in
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
+from attention_viz.inputs.text import check_text
 from attention_viz.trace.kind import InputKind
-from attention_viz.trace.tokens import check_text
 
 if TYPE_CHECKING:
     from transformers.modeling_utils import PreTrainedModel
@@ -68,10 +68,10 @@ class Beside:
             text, several = _of_messages(cast("Sequence[object]", text), several)
         else:
             check_text(text, "a text with an image")
-        wrong = next((one for one in several if not isinstance(one, Picture)), None)
-        if wrong is not None:
+        wrong = [one for one in several if not isinstance(one, Picture)]
+        if wrong:
             name = "pictures=" if listed else "picture="
-            raise UnusablePicture(f"{name} takes av.Picture(path); got {type(wrong).__name__}")
+            raise UnusablePicture(f"{name} takes av.Picture(path); got {type(wrong[0]).__name__}")
         if len(several) > MOST_PICTURES:
             raise UnusablePicture(f"got {len(several)} images; pass at most {MOST_PICTURES} with one text")
         return cls(cast("str | Messages", text), tuple(cast("Sequence[Picture]", several)), chat)
@@ -83,6 +83,9 @@ class Beside:
             raise UnusableVideo(f"video= takes av.Video(path); got {type(video).__name__}")
         if isinstance(text, list | tuple):
             text, _ = _of_messages(cast("Sequence[object]", text), (), video=True)
+            places = sum(part["type"] == "video" for message in text for part in message["content"])
+            if places > 1:
+                raise UnusableVideo(f"the messages have places for {places} videos, but got 1; use one place")
         else:
             check_text(text, "a text with a video")
         return cls(cast("str | Messages", text), (), chat, video)
@@ -107,16 +110,19 @@ def _of_messages(
     for message in messages:
         if not isinstance(message, Mapping) or not isinstance(cast("Any", message).get("role"), str):
             raise UnusableText('messages must be dicts, {"role": "user", "content": …}')
-        content: Any = cast("Any", message).get("content")
+        check_text(cast("Any", message)["role"], "a message's role")
         parts: list[dict[str, str]] = []
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
-            kind = part.get("type") if isinstance(part, dict) else None
+        for part in _parts_of(cast("Any", message).get("content")):
+            kind = part.get("type")
             if kind == "video" and video:
                 parts.append({"type": "video"})
             elif kind == "image" and not video:
                 if "image" not in part and not left:
                     raise UnusablePicture('a message has an image without a picture; add "image": av.Picture(path)')
-                seen.append(part["image"] if "image" in part else left.pop(0))
+                one = part["image"] if "image" in part else left.pop(0)
+                if not isinstance(one, Picture):
+                    raise UnusablePicture(f"a message's image must be av.Picture(path); got {type(one).__name__}")
+                seen.append(one)
                 parts.append({"type": "image"})
             elif kind == "text":
                 check_text(part.get("text"), "a message's text")
@@ -130,6 +136,21 @@ def _of_messages(
     if not found:
         raise UnusableText("the chat is empty: pass at least one message")
     return found, seen
+
+
+def _parts_of(content: object) -> Sequence[Mapping[str, Any]]:
+    """Return a message's parts; a text is one."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list | tuple):
+        raise UnusableText(f"a message's content must be a text or a list of parts; got {type(content).__name__}")
+    parts = cast("Sequence[object]", content)
+    wrong = [one for one in parts if not isinstance(one, Mapping)]
+    if wrong:
+        raise UnusableText(
+            f'a message\'s parts must be dicts, {{"type": "text", "text": …}}; got {type(wrong[0]).__name__}'
+        )
+    return cast("Sequence[Mapping[str, Any]]", parts)
 
 
 def reads_both(model: "PreTrainedModel", processor: Any) -> bool:

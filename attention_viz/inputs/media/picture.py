@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from attention_viz.errors import UnusablePicture
+from attention_viz.inputs.media.arrays import array_of
 from attention_viz.trace.provenance import renamed
 
 __all__ = ["MOST_PIXELS", "Picture"]
@@ -24,6 +25,8 @@ _SMALLEST = 8
 # A strip of 8 × 6,000,000 pixels, of which a processor makes 256 × 192,000,000, would take all memory there is.
 _LONGEST_FOR_WIDTH = 50
 _LARGEST_FILE = 200_000_000
+# The camera's orientation in EXIF, and its values that turn or mirror an image.
+_ORIENTATION, _TURNED = 0x0112, range(2, 9)
 
 
 class Picture:
@@ -43,7 +46,8 @@ class Picture:
 
         Args:
             source: the path of a PNG, JPEG, WebP, GIF, BMP or TIFF file, its bytes, a Pillow image, or an array: (row,
-                column) or (row, column, 3 or 4), integers from 0 to 255 or floats from 0 to 1.
+                column) or (row, column, 3 or 4), integers from 0 to 255, floats from 0 to 1, or booleans, whose True is
+                white.
         """
         notes = list[str]()
         self.name = "picture"
@@ -111,11 +115,11 @@ def _opened(content: bytes, name: str) -> Image.Image:
 
 
 def _of_array(source: Any) -> Image.Image:
-    numbers = np.asarray(source) if hasattr(source, "__array__") else None
-    if numbers is None:
+    if not hasattr(source, "__array__"):
         raise UnusablePicture(
             f"an image must be a path, a file's bytes, a Pillow image or an array; got {type(source).__name__}"
         )
+    numbers = array_of(source, "an image", UnusablePicture)
     if numbers.ndim not in (2, 3) or (numbers.ndim == 3 and numbers.shape[2] not in (3, 4)):
         raise UnusablePicture(f"an image array must be (row, column) or (row, column, 3 or 4); got {numbers.shape}")
     if numbers.size and numbers.dtype.kind == "f":
@@ -123,7 +127,9 @@ def _of_array(source: Any) -> Image.Image:
             found = f"{numbers.min():g} to {numbers.max():g}"
             raise UnusablePicture(f"a floating-point image array must be from 0 to 1; got {found}")
         numbers = np.round(numbers * 255)
-    elif numbers.dtype.kind not in "iub":
+    elif numbers.dtype.kind == "b":
+        numbers = numbers * np.uint8(255)
+    elif numbers.dtype.kind not in "iu":
         raise UnusablePicture(f"an image array must hold floats or whole numbers; got {numbers.dtype}")
     elif numbers.size and (numbers.min() < 0 or numbers.max() > 255):
         found = f"{numbers.min()} to {numbers.max()} in {numbers.dtype}"
@@ -154,7 +160,7 @@ def _in_colours(picture: Image.Image, notes: list[str]) -> NDArray[np.uint8]:
         notes.append(f"The first of {frames} frames was read.")
         picture.seek(0)
     turned = ImageOps.exif_transpose(picture)
-    if turned.size != picture.size or picture.getexif().get(0x0112, 1) != 1:
+    if picture.getexif().get(_ORIENTATION) in _TURNED:
         notes.append("It was rotated as the camera noted.")
     if turned.mode.startswith(("I", "F")):
         turned = _from_deep(turned, notes)

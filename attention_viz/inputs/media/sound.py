@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attention_viz.errors import UnusableSound
+from attention_viz.inputs.media.arrays import array_of
 from attention_viz.inputs.media.files import existing
 from attention_viz.trace.provenance import renamed
 
@@ -137,7 +138,7 @@ def _of_array(source: Any, rate: int | None, start: float) -> tuple[NDArray[np.f
         raise UnusableSound(f"audio must be a path, a file's bytes or an array; got {type(source).__name__}")
     if not isinstance(rate, int):
         raise UnusableSound(f"an array needs rate=, a whole number of samples per second; got {rate!r}")
-    numbers = np.asarray(source)
+    numbers = array_of(source, "audio", UnusableSound)
     if numbers.ndim not in (1, 2):
         raise UnusableSound(f"an audio array must be (sample,) or (sample, channel); got {numbers.shape}")
     if numbers.dtype.kind == "i":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attention_viz.errors import UnusablePicture, UnusableVideo
+from attention_viz.inputs.media.arrays import array_of
 from attention_viz.inputs.media.decoding import Decoded, decoded
 from attention_viz.inputs.media.files import existing
 from attention_viz.inputs.media.picture import Picture
@@ -115,7 +116,7 @@ def _of_frames(source: Any) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
         raise UnusableVideo(
             f"a video must be a path, a file's bytes, or a list or array of frames; got {type(source).__name__}"
         )
-    several: Any = source if isinstance(source, list | tuple) else np.asarray(source)
+    several: Any = source if isinstance(source, list | tuple) else array_of(source, "a video", UnusableVideo)
     if not isinstance(several, list | tuple) and several.ndim < 3:
         raise UnusableVideo(f"an array of frames must be (frame, row, column, 3); got {several.shape}")
     if not len(several):

@@ -1,7 +1,7 @@
 """Refuses a foreign model that breaks, with its error and whether it runs at all."""
 
 import contextlib
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -42,11 +42,34 @@ def naming(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
         raise UnsupportedModel(f"{family} {how}: {raised}") from error
 
 
+class _ReportError(AttentionVizError):
+    """Carries an error of a user's progress callback past those of the model."""
+
+    def __init__(self, error: Exception) -> None:
+        """Keep it."""
+        super().__init__(str(error))
+        self.error = error
+
+
+def reporting(report: Callable[[float], object]) -> Callable[[float], None]:
+    """Return a progress callback whose errors stop a run, and leave `naming_foreign` as they are."""
+
+    def guarded(share: float) -> None:
+        try:
+            report(share)
+        except Exception as error:
+            raise _ReportError(error) from error
+
+    return guarded
+
+
 @contextlib.contextmanager
 def naming_foreign(runner: "Runner", inputs: Mapping[str, Tensor]) -> Generator[None]:
     """Turn a foreign model's errors on an image or sound into refusals; ours, and those on text, stay as they are."""
     try:
         yield
+    except _ReportError as stopped:
+        raise stopped.error from None
     except AttentionVizError:
         raise
     except Exception:

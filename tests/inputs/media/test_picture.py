@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from torch import Tensor
 
 import attention_viz as av
 from attention_viz.inputs.media.shipped import SAMPLES
@@ -89,6 +91,57 @@ def test_a_picture_is_turned_as_its_camera_was_held() -> None:
     assert found.pixels.shape == (20, 10, 3)
     assert tuple(found.pixels[0, 5]) == (0, 0, 255)
     assert "rotated as the camera noted" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("orientation", [0, 1, 9, 77])
+def test_an_image_that_was_not_turned_is_not_said_to_be(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    found = av.Picture(as_bytes(RED, "PNG", exif=exif))
+    assert found.notes == ()
+    assert np.array_equal(found.pixels, av.Picture(RED).pixels)
+
+
+def test_true_is_white() -> None:
+    mask = np.arange(200).reshape(10, 20) % 3 == 0
+    assert np.array_equal(av.Picture(mask).pixels[..., 1], np.where(mask, 255, 0))
+    assert np.array_equal(av.Picture(torch.from_numpy(mask)).pixels, av.Picture(Image.fromarray(mask)).pixels)
+    assert np.array_equal(av.Video(np.stack([mask, ~mask])).frames[1, ..., 0], np.where(mask, 0, 255))
+
+
+@pytest.mark.parametrize("how", [Tensor.requires_grad_, Tensor.bfloat16, Tensor.half, Tensor.double])
+def test_a_tensor_of_any_kind_is_read(how: Callable[[Tensor], Tensor]) -> None:
+    numbers = torch.arange(600).reshape(10, 20, 3) / 1024
+    own = how(numbers.clone())
+    expected = np.round(own.detach().double().numpy() * 255)
+    assert np.abs(av.Picture(own).pixels - expected).max() <= (how is Tensor.half)
+    assert np.array_equal(av.Video(own[None]).frames[0], av.Picture(own).pixels)
+    samples = how(torch.arange(600) / 1024)
+    heard = av.Sound(samples, 8000).samples
+    assert np.allclose(heard, samples.detach().double().numpy())
+
+
+class Broken:
+    """An array that can't be read."""
+
+    def __array__(self, *_: object, **__: object) -> np.ndarray:
+        raise RuntimeError("no numbers here")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (torch.zeros(1, 9, 9, 3, device="meta")[0], "meta device, without numbers"),
+        (torch.ones(9, 9).to_sparse(), "layout torch.sparse_coo"),
+        (Broken(), "from Broken: no numbers here"),
+    ],
+)
+def test_what_has_no_numbers_is_said_by_name(source: Any, says: str) -> None:
+    for read, error in ((av.Picture, av.UnusablePicture), (av.Video, av.UnusableVideo)):
+        with pytest.raises(error, match=says):
+            read(source)
+    with pytest.raises(av.UnusableSound, match=says):
+        av.Sound(source, 8000)
 
 
 @pytest.mark.parametrize(
