@@ -76,6 +76,7 @@ function buttons({recording}) {
       {type: "button", class: "av-finding", "data-testid": "finding", "data-finding": number, "aria-pressed": "false"},
       ...labels[number],
       element("strong", {}, weightText(one.strength)),
+      ...unitOf(one),
       ...effectOn(one),
       element(
         "span",
@@ -84,6 +85,13 @@ function buttons({recording}) {
       ),
     ),
   );
+}
+
+/** What the number of a finding without a softmax is: neither is a weight. @param {PackedFinding} finding */
+function unitOf({kind, parts}) {
+  if (kind === "erased") return [element("span", {}, "erased")];
+  const after = parts[parts.findIndex(([, role]) => role === "number") + 1];
+  return kind === "carried" && after ? [element("span", {}, after[0].trim())] : [];
 }
 
 /** What the head writes for or against the next word, as a triangle and a number, and in words for who can't see it.
