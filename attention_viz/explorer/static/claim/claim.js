@@ -6,6 +6,7 @@ import {tokenParts} from "./placed.js";
 import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
+import {UNKNOWN_WORDS} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";
 import {isInSight, liftNumber} from "../hosts/travel.js";
 
@@ -21,8 +22,6 @@ const EFFECT =
   "The head\u2019s direct effect on the first word\u2019s logit minus the second\u2019s, with norms and attention held fixed";
 // A number with two digits is as far from its weight at most.
 const ROUNDED = 0.0055;
-// Tokenizers' tokens for an unknown word.
-const UNKNOWN = ["<unk>", "[UNK]", "<|unk|>"];
 
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
@@ -218,7 +217,7 @@ function sentenceOf(view) {
  * @param {Axis} axis */
 function unreadBy({labels, words}) {
   const said = labels.filter((_, place) => words[place]);
-  return said.length && said.every((label) => UNKNOWN.includes(label)) ? said[0] : null;
+  return said.length && said.every((label) => UNKNOWN_WORDS.includes(label.toLowerCase())) ? said[0] : null;
 }
 
 /** What a value does at a query. @param {MixedHead} head @param {[query: number, key: number]} cell
