@@ -73,7 +73,7 @@ function chipsOf({now: {stream}}, patches) {
   const picture = element(
     "div",
     {class: "av-token av-picture-chip", title: `${count} patches as one`},
-    calledWhole(patches),
+    `${calledWhole(patches)}, all patches`,
   );
   const at = words.filter(({position}) => position < first).length;
   return [...words.slice(0, at), {position: null, node: picture}, ...words.slice(at)];
@@ -151,9 +151,9 @@ function drawPhrase(view, patches, chips, scroller, canvas) {
   const {node} = chips[0];
   const y = (node.parentElement?.offsetTop ?? 0) + node.offsetTop - 2;
   /** @type {import("../parts/arcs.js").ArcPlace} */
-  const where = {y, up: -1, room: y - 12, colours: view.colours, font: view.fonts.small, faint: false};
+  const where = {y, up: -1, room: y - 24, colours: view.colours, font: view.fonts.small, faint: false};
   drawArcs(context, edges, where);
-  drawNumbers(context, edges, where);
+  drawNumbers(context, edges, {...where, lifted: true});
 }
 
 /** @param {StageView} view @param {Patches} patches @param {Chip[]} chips @returns {Edge[]} */

@@ -64,7 +64,7 @@ export function whereInImage(numbers, {down, across, film}) {
 
 /** What all patches together are. @param {Pick<Patches, "film">} patches */
 export function calledWhole({film}) {
-  return film ? "video" : "picture";
+  return film ? "video" : "image";
 }
 
 /** The number of a patch's frame on a film. @param {number} at @param {number} across @param {Film} film */
