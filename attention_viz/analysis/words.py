@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.once import once
-from attention_viz.trace.spelling import carries, cut, numbered, occurrences, set_apart, visible
+from attention_viz.trace.spelling import UNKNOWN_WORDS, carries, cut, numbered, occurrences, set_apart, visible
 from attention_viz.trace.splitting import writes_no_spaces
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.words import sign_groups
@@ -166,7 +166,7 @@ def quoted(text: str) -> str:
 @functools.lru_cache(maxsize=1 << 14)
 def _kind(text: str) -> str:
     """Return a word's kind; "it's" and "l'eau" count as their parts."""
-    if not carries(text, "text"):
+    if text in UNKNOWN_WORDS or not carries(text, "text"):
         return "sign"
     first, *rest = _APOSTROPHE.split(text)
     kinds = {_kind_of_part(first), *("function" if part in _CLITICS else _kind_of_part(part) for part in rest)}

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from html import escape
 
+# Tokenizers' tokens for an unknown word, in small letters: two of them may stand for different words.
+UNKNOWN_WORDS = frozenset(("[unk]", "<unk>", "<|unk|>"))
+
 # Light marks before a piece's text: it has a space before it, or goes on with the word before it.
 SPACE, CONTINUES = "·", "‿"
 
@@ -54,7 +57,7 @@ _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
 
 def occurrences(written: Sequence[str]) -> tuple[int, ...]:
-    """Count equal tokens in any case and with any mark, from 1; 0 for a token that comes once.
+    """Count equal tokens in any case and with any mark, from 1; 0 for a token that comes once, and unknown words.
 
     The explorer's `occurrences` in `data/spelling.js` counts in the same way; one table tests both.
     """
@@ -62,7 +65,7 @@ def occurrences(written: Sequence[str]) -> tuple[int, ...]:
     counts, seen, found = Counter(words), Counter[str](), list[int]()
     for word in words:
         seen[word] += 1
-        found.append(seen[word] if counts[word] > 1 else 0)
+        found.append(seen[word] if counts[word] > 1 and word not in UNKNOWN_WORDS else 0)
     return tuple(found)
 
 

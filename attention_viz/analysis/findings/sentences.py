@@ -32,8 +32,8 @@ _SENTENCES = {
     "regions": "{query} looks at {key:{count} regions}: {number}",
     "region": "{query} looks at {key:one region {where}} in {heads} of {of} heads: {number}",
     "region of a word": "{query} attends to {key:one region {where}}: {number}, {times} times its area",
-    "same token": "{query:repeated words} look back at {key:their earlier occurrences}: {number} on average",
-    "induction": "{query:repeated words} look at {key:the word that followed last time}: {number} on average",
+    "same token": "{query:repeated {repeated}} look back at {key:their earlier occurrences}: {number} on average",
+    "induction": "{query:repeated {repeated}} look at {key:the {one} that followed last time}: {number} on average",
     "carried": "{key} is carried to {query}: {number} of the row's size",
     "erased": "{query} erases {number} of the value of {key}",
 }
@@ -93,6 +93,7 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
     said = {"unit": _unit(scene, one), "before": scene.queries.named(one.key - 1) if one.kind == "induction" else ""}
     said["third"] = THIRDS[one.words] if one.kind == HEARD else ""
+    said |= dict(zip(("one", "repeated"), _repeated(scene, one), strict=True))
     said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}
     for literal, role, spelled, _ in Formatter().parse(_template(scene, one, following)):
         yield literal, ""
@@ -184,6 +185,12 @@ def _unit(scene: StreamScene, one: Candidate) -> str:
     if (unit := scene.queries.tokens.unit) is not Unit.WORD:
         return unit
     return unit if len(scene.queries.pieces) == len(scene.queries.tokens) else unit.token
+
+
+def _repeated(scene: StreamScene, one: Candidate) -> tuple[str, str]:
+    """Return what comes again, one and many: bytes of a character are no words."""
+    text = "" if one.seen is None else scene.queries.tokens.texts[one.seen[0]]
+    return ("piece", "pieces") if any("\udc80" <= sign <= "\udcff" for sign in text) else ("word", "words")
 
 
 def _likeliest_next(scene: StreamScene) -> str | None:

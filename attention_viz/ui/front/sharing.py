@@ -1,7 +1,9 @@
 """The first HTML's title, description and link preview: browsers and messengers read them before anything runs."""
 
+import functools
 import html
 import re
+from importlib import resources
 from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -49,11 +51,19 @@ class Previews:
             else:
                 content.extend(message.get("body", b""))
                 if not message.get("more_body"):
-                    head = _TITLE.sub(lambda _: head_of(scope["path"], scope["query_string"]), bytes(content), count=1)
+                    said = head_of(scope["path"], scope["query_string"]) + _layout()
+                    head = _TITLE.sub(lambda _: said, bytes(content), count=1)
                     await send(_started(start[0], len(head)))
                     await send({"type": "http.response.body", "body": head})
 
         await self._app(asked, receive, send_changed)
+
+
+@functools.cache
+def _layout() -> bytes:
+    """Return the pages' layout as an element, so that nothing stands elsewhere before the page brings its own."""
+    sheet = resources.files("attention_viz.ui.parts").joinpath("layout.css").read_bytes()
+    return b"\n    <style>" + sheet + b"</style>"
 
 
 def _is_file(path: str) -> bool:

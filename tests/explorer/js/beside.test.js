@@ -57,6 +57,6 @@ test("the sentence names words in quotes, and how far a region has more than its
   assert.equal(text(tellPatch(there, 6, "from", patches, axis).said), one);
   assert.equal(text(tellPatch(head, 5, "from", patches, axis).said), "“what” attends to itself: 0.50");
   const told = tellLookers(lookedLine(view({overKey: 2}), patches), patches, axis);
-  assert.equal(text(told), "Words that attend to this part of the picture: “red” 0.90, “what” 0.10");
+  assert.equal(text(told), "Words that attend to this part of the image: “red” 0.90, “what” 0.10");
   assert.equal(text(tellLookers(new Float32Array(7), patches, axis)).slice(0, 7), "No word");
 });

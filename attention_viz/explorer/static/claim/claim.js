@@ -6,6 +6,7 @@ import {tokenParts} from "./placed.js";
 import {findingAt} from "../data/pair.js";
 import {MixedHead, shareOfSize, significant} from "../data/mixing.js";
 import {weightText} from "../data/scale.js";
+import {UNKNOWN_WORDS} from "../data/spelling.js";
 import {placeInWords} from "../data/tokens.js";
 import {isInSight, liftNumber} from "../hosts/travel.js";
 
@@ -19,8 +20,8 @@ import {isInSight, liftNumber} from "../hosts/travel.js";
 // What the number is that a head writes.
 const EFFECT =
   "The head\u2019s direct effect on the first word\u2019s logit minus the second\u2019s, with norms and attention held fixed";
-// Tokenizers' tokens for an unknown word.
-const UNKNOWN = ["<unk>", "[UNK]", "<|unk|>"];
+// A number with two digits is as far from its weight at most.
+const ROUNDED = 0.0055;
 
 /** The sentence, large, and beside it where it is seen. @param {ClaimView} view @returns {Part} */
 export function createClaim(view) {
@@ -50,7 +51,7 @@ export function createClaim(view) {
       aside.hidden = aside.textContent === "";
       place.textContent = whereOf(view);
       const number = sentence.querySelector(".av-claim-number")?.textContent ?? "";
-      how.textContent = `How was ${weight || number} computed?`;
+      how.textContent = `How was ${weight ? `the weight ${weight}` : number} computed?`;
       const previewing = view.store.state.preview !== null;
       how.hidden = previewing || !isOfPair(view.now, weight || number);
       // A reading's shares aren't made of one head's scores.
@@ -69,7 +70,7 @@ function isOfPair({head, pair}, number) {
   if (!/[.<]/u.test(number)) return false;
   if (!head || !pair || head instanceof MixedHead) return true;
   const weight = head.at(pair.query, pair.key);
-  return !(number.startsWith("<") ? weight >= 0.01 : Math.abs(weight - Number(number)) >= 0.01);
+  return !(number.startsWith("<") ? weight >= 0.01 : Math.abs(weight - Number(number)) >= ROUNDED);
 }
 
 /** Lift the pair's weight off its cell, or off the sentence if the cell is out of sight.
@@ -120,11 +121,21 @@ function besideOf(view) {
   if (now.stream.signed)
     return {words: "", weight: isSignedHead(now.head) ? weightText(now.head.at(now.pair.query, now.pair.key)) : ""};
   const found = findingAt(recording, now.stream.name, now.at, now.pair);
+  // Of a mean over rows, what Step by step computes is the weight of the pair that is drawn.
+  if (found && isOfAllRows(found)) {
+    const drawn = now.head ? weightText(now.head.at(now.pair.query, now.pair.key)) : "";
+    return {
+      words: [drawnHere(view, now.pair, drawn), asideOf(now, now.pair)].filter(Boolean).join("; "),
+      weight: drawn,
+    };
+  }
   const weight = ofPieces(now, now.pair, found);
   const words =
     weight === null ? asideOf(now, now.pair) : `for whole words; this pair of tokens has ${weightText(weight)}`;
-  const all = [effectOf(found), rowOf(view, now.pair), words];
-  return {words: all.filter(Boolean).join("; "), weight: weight === null ? "" : weightText(weight)};
+  return {
+    words: [effectOf(found), words].filter(Boolean).join("; "),
+    weight: weight === null ? "" : weightText(weight),
+  };
 }
 
 /** @param {ClaimView["now"]["head"]} head @returns {head is MixedHead} */
@@ -138,12 +149,9 @@ function effectOf(found) {
 }
 
 /** Which row the arcs are of, where the sentence is about all rows of a head.
- * @param {ClaimView} view @param {{query: number, key: number}} pair */
-function rowOf({recording, now: {stream, at}}, {query, key}) {
-  const found = findingAt(recording, stream.name, at, {query, key});
-  return found && isOfAllRows(found)
-    ? `drawn here: ${stream.queries.names[query]} \u2192 ${stream.keys.names[key]}`
-    : "";
+ * @param {ClaimView} view @param {{query: number, key: number}} pair @param {string} weight */
+function drawnHere({now: {stream}}, {query, key}, weight) {
+  return `drawn here: ${stream.queries.names[query]} \u2192 ${stream.keys.names[key]} ${weight}`.trimEnd();
 }
 
 /** Whether the sentence is of a head's pair: beside cells that are pointed at nothing may come and go.
@@ -209,7 +217,7 @@ function sentenceOf(view) {
  * @param {Axis} axis */
 function unreadBy({labels, words}) {
   const said = labels.filter((_, place) => words[place]);
-  return said.length && said.every((label) => UNKNOWN.includes(label)) ? said[0] : null;
+  return said.length && said.every((label) => UNKNOWN_WORDS.includes(label.toLowerCase())) ? said[0] : null;
 }
 
 /** What a value does at a query. @param {MixedHead} head @param {[query: number, key: number]} cell

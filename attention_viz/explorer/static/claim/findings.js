@@ -15,11 +15,11 @@ import {setApart} from "../data/spelling.js";
 
 // So many pixels out of sight are none; so many at each end fade.
 const [HIDDEN, FADE] = [4, 48];
-// What heads do in all rows, short enough for a button; of other kinds stand the two words.
+// What repeated words or pieces look at, short enough for a button; of other kinds stand the two words.
 /** @type {Record<string, string>} */
 const JOBS = {
-  "same token": "repeated words \u2192 their earlier place",
-  induction: "repeated words \u2192 what followed last time",
+  "same token": "their earlier place",
+  induction: "what followed last time",
 };
 
 /** The findings, best first. @param {FindingsView} view @returns {Part} */
@@ -76,6 +76,7 @@ function buttons({recording}) {
       {type: "button", class: "av-finding", "data-testid": "finding", "data-finding": number, "aria-pressed": "false"},
       ...labels[number],
       element("strong", {}, weightText(one.strength)),
+      ...quantityOf(one),
       ...effectOn(one),
       element(
         "span",
@@ -84,6 +85,13 @@ function buttons({recording}) {
       ),
     ),
   );
+}
+
+/** What the number of a finding without a softmax is: neither is a weight. @param {PackedFinding} finding */
+function quantityOf({kind, parts}) {
+  if (kind === "erased") return [element("span", {}, "erased")];
+  const after = parts[parts.findIndex(([, role]) => role === "number") + 1];
+  return kind === "carried" && after ? [element("span", {}, after[0].trim())] : [];
 }
 
 /** What the head writes for or against the next word, as a triangle and a number, and in words for who can't see it.
@@ -107,7 +115,8 @@ function labelOf({queries, keys}, {kind, query, key, parts}) {
     const unit = saidOf(parts, "query").replace(/^each /iu, "");
     return [element("span", {}, `each ${unit} \u2192 the previous ${unit}`)];
   }
-  if (JOBS[kind]) return [element("span", {}, JOBS[kind])];
+  if (JOBS[kind] && !saidOf(parts, "query").startsWith("\u201c"))
+    return [element("span", {}, `${saidOf(parts, "query").toLowerCase()} \u2192 ${JOBS[kind]}`)];
   const from = element("bdi", {class: "av-query"}, wordOf(queries, query, parts, "query"));
   return [element("span", {}, from, " \u2192 ", element("bdi", {class: "av-keys"}, wordOf(keys, key, parts, "key")))];
 }

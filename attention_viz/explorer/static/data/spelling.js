@@ -15,6 +15,10 @@ const MARKED = /^[\u00b7\u203f](?=.)|(?<=.)\u203f$/gsu;
 const JOINER = /^[\u200c\u200d]$/u;
 // Letters and digits of scripts that run from right to left.
 const FROM_THE_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+// Bytes and invisible signs, as `signFor` writes them.
+const SPELLED_OUT = /\u27e8[^\u27e9]*\u27e9/gu;
+// Tokenizers' tokens for an unknown word, in small letters: two of them may stand for different words.
+export const UNKNOWN_WORDS = ["[unk]", "<unk>", "<|unk|>"];
 /** @type {Record<string, string>} */
 const SIGNS = {"\n": "\u21b5", "\t": "\u21e5", "\r": "\u240d", "\u007f": "\u2421", " ": "\u2423"};
 
@@ -34,10 +38,10 @@ export function spell(label, spelling = "unknown") {
   return {mark: "", text: visible(text) + (open ? MARKS.continues : "")};
 }
 
-/** Whether a text runs from right to left: by its first letter. @param {string[]} texts  its pieces */
-export function runsFromTheRight(texts) {
-  const first = texts.map((text) => /\p{L}/u.exec(text)?.[0]).find(Boolean);
-  return first !== undefined && FROM_THE_RIGHT.test(first);
+/** Whether most letters of a text run from right to left. @param {string} text */
+export function runsFromTheRight(text) {
+  const found = text.replace(SPELLED_OUT, "").match(/\p{L}/gu) ?? [];
+  return 2 * found.filter((letter) => FROM_THE_RIGHT.test(letter)).length > found.length;
 }
 
 /** A word that runs from right to left isolated, with its marks and number: those before it stand to its right, those
@@ -47,7 +51,8 @@ export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
 }
 
-/** Which of several equal tokens each is, in any case and with any mark, from 1; 0 for a token that comes once.
+/** Which of several equal tokens each is, in any case and with any mark, from 1; 0 for a token that comes once, and for
+ * unknown words.
  * `occurrences` in `trace/spelling.py` counts in the same way; both are tested on one table.
  * @param {string[]} written */
 export function countOccurrences(written) {
@@ -59,7 +64,7 @@ export function countOccurrences(written) {
   const seen = new Map();
   return Int32Array.from(words, (word) => {
     seen.set(word, (seen.get(word) ?? 0) + 1);
-    return counts.get(word) === 1 ? 0 : Number(seen.get(word));
+    return counts.get(word) === 1 || UNKNOWN_WORDS.includes(word) ? 0 : Number(seen.get(word));
   });
 }
 

@@ -1,7 +1,7 @@
 // The tokens along an axis as they stand on the screen: repeated ones told apart, and what each belongs to.
 
 import {partInWords, readCharacters, withCharacter} from "../overview/characters.js";
-import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, withOccurrence} from "./spelling.js";
+import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, textOf, withOccurrence} from "./spelling.js";
 
 /** @import {PackedAxis} from "./payload.js"
  * @import {CharacterPart} from "../overview/characters.js" */
@@ -94,10 +94,20 @@ export function readAxis(packed) {
     occurrences,
     repeats: occurrences.some((one) => one > 0),
     count: labels.length,
-    fromTheRight: runsFromTheRight(spellings.filter((_, at) => !dimmed[at]).map(({text}) => text)),
+    fromTheRight: runsFromTheRight(wholeText(labels, written, dimmed)),
     place: where ?? null,
     named: packed.named,
   };
+}
+
+/** The text that pieces are together, without special tokens and those that are written in another way.
+ * @param {string[]} labels @param {string[]} written @param {Uint8Array} dimmed */
+function wholeText(labels, written, dimmed) {
+  const how = written[dimmed.indexOf(0)];
+  return textOf(
+    labels.filter((_, at) => !dimmed[at] && written[at] === how),
+    how,
+  );
 }
 
 /** @param {number} count @param {number[][] | undefined} sentences @param {number[]} generated */
@@ -165,7 +175,7 @@ export function writeToken(node, axis, place) {
   word.textContent = text;
   // Its number is drawn by the style sheet, at the end of the word, so that the token's text stays the token.
   if (axis.occurrences[place]) word.dataset["occurrence"] = String(axis.occurrences[place]);
-  if (runsFromTheRight([text])) word.dir = "rtl";
+  if (runsFromTheRight(text)) word.dir = "rtl";
   node.replaceChildren(...(mark ? [sign, word] : [word]));
   node.title = axis.characters.has(place) ? axis.spoken[place] : mark + text;
   return node;

@@ -17,6 +17,7 @@ import {LEAST_NUMBER, rgb, weightText} from "../data/scale.js";
  * @property {string} font
  * @property {boolean} faint  in grey: what is there beside what is told
  * @property {boolean} [signed]  in the colours of plus and minus, in place of those of query and key
+ * @property {boolean} [lifted]  numbers over the arcs rather than on them
  * @property {boolean} [bold]  what is told: from the query's colour over the accent to the key's */
 
 const WIDEST = 7;
@@ -30,6 +31,8 @@ const LOWER = 0.72;
 // Numbers at arcs: how many at most, and the rim in the background's colour around each, in pixels.
 const MOST_NUMBERS = 6;
 const HALO = 4;
+// How far numbers are above their arcs.
+const LIFT = 4;
 
 /** Draw curves on a canvas, the heaviest last.
  * @param {CanvasRenderingContext2D} context @param {Edge[]} edges @param {ArcPlace} where */
@@ -96,7 +99,7 @@ function arcShape(from, to, room) {
 
 /** Write the heaviest weights at the top of their arcs, leaving out those that would lie over another.
  * @param {CanvasRenderingContext2D} context @param {Edge[]} edges @param {ArcPlace} where */
-export function drawNumbers(context, edges, {y, up, room, colours, font, signed = false}) {
+export function drawNumbers(context, edges, {y, up, room, colours, font, signed = false, lifted = false}) {
   context.font = font;
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -105,12 +108,13 @@ export function drawNumbers(context, edges, {y, up, room, colours, font, signed 
     .map(({from, to, weight}) => {
       const text = signed ? significant(weight) : weightText(weight);
       const {width, fontBoundingBoxAscent, fontBoundingBoxDescent} = context.measureText(text);
+      const height = fontBoundingBoxAscent + fontBoundingBoxDescent;
       return {
         text,
         x: (from + to) / 2,
-        y: y + up * arcShape(from, to, room).height * 0.75,
+        y: y + up * (arcShape(from, to, room).height * 0.75 + (lifted ? height / 2 + LIFT : 0)),
         width: width + HALO,
-        height: fontBoundingBoxAscent + fontBoundingBoxDescent,
+        height,
       };
     });
   for (const label of withoutOverlaps(labels, MOST_NUMBERS)) {

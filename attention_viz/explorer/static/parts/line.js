@@ -74,7 +74,7 @@ function tokenAt(axis, places, place) {
     "aria-selected": "false",
     "aria-label": axis.spoken[place],
     // Its mark stands where the line has the token before it, and of a word from right to left at that word's right.
-    dir: axis.fromTheRight || runsFromTheRight([axis.spellings[place].text]) ? "rtl" : "ltr",
+    dir: axis.fromTheRight || runsFromTheRight(axis.spellings[place].text) ? "rtl" : "ltr",
   });
   if (places.length > WHOLE_LINE) {
     token.setAttribute("aria-posinset", String(places.indexOf(place) + 1));

@@ -81,7 +81,8 @@ function chipsOf({now: {stream}}, patches) {
 function imagesOf(patches) {
   const {positions, across, sheet} = patches;
   const whole = positions.filter((position) => position >= 0);
-  if (!sheet || calledWhole(patches) !== "pictures") return [{called: calledWhole(patches), inside: [...whole]}];
+  const called = calledWhole(patches);
+  if (!sheet || called !== "images") return [{called: `${called}, all patches`, inside: [...whole]}];
   const pictures = new Set(sheet.panels.map(({picture}) => picture));
   return Array.from(pictures, (picture) => ({
     called: `image ${picture + 1}`,
@@ -163,9 +164,9 @@ function drawPhrase(view, patches, chips, scroller, canvas) {
   const {node} = chips[0];
   const y = (node.parentElement?.offsetTop ?? 0) + node.offsetTop - 2;
   /** @type {import("../parts/arcs.js").ArcPlace} */
-  const where = {y, up: -1, room: y - 12, colours: view.colours, font: view.fonts.small, faint: false};
+  const where = {y, up: -1, room: y - 24, colours: view.colours, font: view.fonts.small, faint: false};
   drawArcs(context, edges, where);
-  drawNumbers(context, edges, where);
+  drawNumbers(context, edges, {...where, lifted: true});
 }
 
 /** @param {StageView} view @param {Patches} patches @param {Chip[]} chips @returns {Edge[]} */

@@ -66,7 +66,7 @@ export function whereInImage(numbers, {down, across, sheet}) {
 /** What all patches together are. @param {Pick<Patches, "sheet">} patches */
 export function calledWhole({sheet}) {
   if (sheet?.video) return "video";
-  return sheet?.panels.some(({picture}) => picture !== sheet.panels[0].picture) ? "pictures" : "picture";
+  return sheet?.panels.some(({picture}) => picture !== sheet.panels[0].picture) ? "images" : "image";
 }
 
 /** The image of a sheet on which a patch is. @param {number} at @param {number} across

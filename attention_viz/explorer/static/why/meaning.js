@@ -24,7 +24,7 @@ export function drawWords(header, place) {
   const sizes = {size: header.sizes?.[name] ?? 1, full};
   const first = header.keys.findIndex((_, at) => boxes[at]);
   const words = header.keys.flatMap((word, at) => {
-    if (at === first) return [drawWord("picture", "image", ofImages, sizes, null)];
+    if (at === first) return [drawWord("image", "image", ofImages, sizes, null)];
     const frame = header.own && at === header.at ? (header.side === "key" ? "key" : "query") : null;
     return boxes[at] ? [] : [drawWord(word, at, sources.get(at) ?? UNREAD, sizes, frame)];
   });

@@ -159,7 +159,7 @@ def test_words_and_picture_light_each_other(open_page: OpenPage, idle: Callable[
     box = picture.bounding_box()
     assert box is not None
     picture.hover(position={"x": box["width"] * 15 / 16, "y": box["height"] * 15 / 16})
-    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("this part of the picture")
+    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("this part of the image")
     given = float(trace.weights(1, 0, "decoder")[67, 64])
     shown = line.locator('[data-place="67"]').get_attribute("data-weight")
     assert shown is not None and (shown == f"{given:.2f}" or (given < 0.005 and shown in ("<0.01", "0")))
