@@ -64,6 +64,12 @@ class Remade:
         rows = pixels.shape[:-3].numel() if pixels.ndim > 3 else 0
         return rows if not is_packed(self.tensors) and rows > len(self.sizes) else 0
 
+    def unit(self, axis: int) -> int:
+        """Return the pixels per band of rows or columns: a patch's, or 1 if patches may begin between its multiples."""
+        pixels = self.tensors.get(PICTURE)
+        steps = [self.patch] if pixels is None or is_packed(self.tensors) else [self.patch, int(pixels.shape[axis - 2])]
+        return self.patch if all(size[axis] % step == 0 for size in self.sizes for step in steps) else 1
+
     def changed(self, inside: Sequence[NDArray[np.bool_]]) -> dict[str, Tensor]:
         """Return the tensors of random images, which are others inside the masks, (row, column) each."""
         chance, made = np.random.default_rng(0), list[Pixels]()
@@ -75,11 +81,20 @@ class Remade:
 
     def with_tiles(self, numbers: Sequence[int]) -> dict[str, Tensor]:
         """Return the tensors of random images with other numbers in some tiles."""
+        return self._with(0, numbers)
+
+    def with_lines(self, axis: int, numbers: Sequence[int]) -> dict[str, Tensor]:
+        """Return the tensors of random images with other numbers in some rows, or columns, of every tile."""
+        return self._with(axis + 2, numbers)
+
+    def _with(self, axis: int, numbers: Sequence[int]) -> dict[str, Tensor]:
         found = self.changed([np.zeros(size, np.bool_) for size in self.sizes])
-        pixels = found[PICTURE].clone()
-        several = pixels.reshape(-1, *pixels.shape[-3:])
-        several[list(numbers)] += 1 + several[list(numbers)].abs()
-        return {**found, PICTURE: several.reshape(pixels.shape)}
+        pixels = found[PICTURE]
+        several = pixels.reshape(-1, *pixels.shape[-3:]).clone()
+        inside = torch.zeros(several.shape[axis], dtype=torch.bool)
+        inside[list(numbers)] = True
+        inside = inside.reshape([-1 if at == axis else 1 for at in range(4)])
+        return {**found, PICTURE: torch.where(inside, several + 1 + several.abs(), several).reshape(pixels.shape)}
 
 
 def tensors_in(made: Any) -> dict[str, Tensor]:
@@ -116,31 +131,16 @@ def sizes_read(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> list
     return [((rows * height, columns * width),) for rows, columns in cut]
 
 
+def resized_to(picture: Pixels, size: tuple[int, int]) -> Pixels:
+    """Return an image in this size, (rows, columns)."""
+    from PIL import Image
+
+    if picture.shape[:2] == size:
+        return picture
+    return np.array(Image.fromarray(picture).resize((size[1], size[0]), Image.Resampling.BICUBIC))
+
+
 def as_numbers(pictures: Sequence[Pixels], like: Tensor) -> Tensor:
     """Return images as numbers about 0, in the shape of a model's input of one row per image."""
     made = torch.stack([torch.from_numpy(one).movedim(-1, 0) for one in pictures]).to(like.dtype) / 64 - 2
     return made[:, : like.shape[-3]].reshape(like.shape)
-
-
-def alike(made: Mapping[str, Any], tensors: Mapping[str, Tensor], *, numbers: bool = True) -> bool:
-    """Return whether images resized beforehand give the same tensors but for the resizing.
-
-    Args:
-        numbers: whether to compare the images' own numbers, and not just everything else.
-    """
-    for name, one in tensors.items():
-        other = made.get(name)
-        if not isinstance(other, Tensor) or other.shape != one.shape:
-            return False
-        if not one.is_floating_point() and not torch.equal(one, other):
-            return False
-    if not numbers:
-        return True
-    one, other = (of[PICTURE].double().flatten() for of in (tensors, made))
-    both = torch.stack([one - one.mean(), other - other.mean()])
-    sizes = both.norm(dim=1)
-    return bool(sizes.min() == 0) or float(both[0] @ both[1] / sizes.prod()) > _SAME
-
-
-# Resizing by another filter changes the numbers a little; cropping or filling up changes them altogether.
-_SAME = 0.8

@@ -1,0 +1,118 @@
+"""Find the size at which a processor read an image: as patches in a list, or cut into tiles.
+
+The processor reads soft noise of the image's own size, never the image: colours and smooth parts would agree with
+every order of tiles.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from math import ceil
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attention_viz.inputs.media.remade import PICTURE, Pixels, is_packed, resized_to, sizes_read
+
+__all__ = ["Process", "size_cut"]
+
+Process = Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
+Size = tuple[int, int]
+# Noise has this many cells along a side: few enough to survive resizing, enough to show another order of tiles.
+_CELLS = 24
+# Noise read at the right size correlates more than this; tiles in another order correlate less by the margin.
+_SAME, _MARGIN = 0.95, 0.05
+
+
+def size_cut(tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process) -> tuple[Size, ...]:
+    """Return the images' sizes as the processor reads them, rows and columns in pixels; their own if none is proven.
+
+    Args:
+        tensors: the processor's tensors of the images.
+        sizes: the images' own sizes.
+        patch: the side of a patch, in pixels.
+    """
+    own = tuple(sizes)
+    noise = [_noise(size, number) for number, size in enumerate(sizes)]
+    try:
+        read = process(noise)
+    except Exception:  # whatever a processor's own code says to noise
+        return own
+    if not _same_shapes(read, tensors):
+        return own
+    packed = is_packed(tensors)
+    found = next(iter(sizes_read(tensors, len(sizes), patch)), own) if packed else _tiled(read[PICTURE], noise) or own
+    if found == own:
+        return own
+    try:
+        again = process([resized_to(one, size) for one, size in zip(noise, found, strict=True)])
+    except Exception:  # whatever a processor's own code says to an image of another size
+        return own
+    same = _same_shapes(again, tensors) and _likeness(again[PICTURE], read[PICTURE]) > _SAME
+    return found if same else own
+
+
+def _noise(size: Size, seed: int) -> Pixels:
+    """Return an image of soft noise of this size."""
+    cells = tuple(min(side, _CELLS) for side in size)
+    return resized_to(np.random.default_rng(seed).integers(0, 256, (*cells, 3), dtype=np.uint8), size)
+
+
+def _same_shapes(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> bool:
+    """Return whether both have the same pixels' shape and the same grids."""
+    ours = {name: one for name, one in tensors.items() if name in made and not name.endswith(("_ids", "_mask"))}
+    return PICTURE in ours and all(
+        made[name].shape == one.shape
+        and (one.is_floating_point() or name == "image_sizes" or torch.equal(made[name], one))
+        for name, one in ours.items()
+    )
+
+
+def _tiled(pixels: Tensor, noise: Sequence[Pixels]) -> tuple[Size, ...] | None:
+    """Return the size at which one image was cut into tiles in rows; None if no size fits, or several."""
+    if len(noise) != 1 or pixels.ndim < 4 or pixels.shape[-3] != 3:
+        return None
+    tiles = pixels.reshape(-1, *pixels.shape[-3:]).double()
+    best = list[tuple[float, Size]]()
+    for rows, several in _orders(tiles):
+        canvas = torch.cat([torch.cat(list(row), dim=-1) for row in several.split(len(several) // rows)], dim=-2)
+        fits = [(_fitting(canvas, noise[0], *where), where[1]) for where in _placements(noise[0], canvas)]
+        best.append(max(fits))
+    best.sort(reverse=True)
+    clear = all(one[0] - other[0] > _MARGIN for one, other in pairwise(best[:2]))
+    return (best[0][1],) if best and best[0][0] > _SAME and clear else None
+
+
+def _orders(tiles: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """Yield numbers of rows and the tiles in them: all tiles, or all but a thumbnail first or last."""
+    for several in (tiles, tiles[1:], tiles[:-1]):
+        for rows in range(1, len(several) + 1):
+            if len(several) % rows == 0:
+                yield rows, several
+
+
+def _placements(picture: Pixels, canvas: Tensor) -> Iterator[tuple[Size, Size]]:
+    """Yield an image's possible corners and sizes in a canvas: stretched, or fitted in its middle or first corner."""
+    height, width = canvas.shape[-2:]
+    yield (0, 0), (height, width)
+    share = min(height / picture.shape[0], width / picture.shape[1])
+    for rounded in (ceil, round, int):
+        size = (min(height, rounded(picture.shape[0] * share)), min(width, rounded(picture.shape[1] * share)))
+        if min(size) > 0 and size != (height, width):
+            yield ((height - size[0]) // 2, (width - size[1]) // 2), size
+            yield (0, 0), size
+
+
+def _fitting(canvas: Tensor, picture: Pixels, corner: Size, size: Size) -> float:
+    """Return how alike an image in this size and a part of a canvas are."""
+    inside = canvas[:, corner[0] : corner[0] + size[0], corner[1] : corner[1] + size[1]]
+    return _likeness(inside, torch.from_numpy(resized_to(picture, size)).movedim(-1, 0))
+
+
+def _likeness(one: Tensor, other: Tensor) -> float:
+    """Return the correlation of two tensors, per channel if they have three."""
+    one, other = one.double(), other.double()
+    axes = (-2, -1) if one.ndim > 2 and one.shape[-3] == 3 else None
+    both = [of - (of.mean() if axes is None else of.mean(dim=axes, keepdim=True)) for of in (one, other)]
+    size = float(both[0].norm() * both[1].norm())
+    return float((both[0] * both[1]).sum()) / size if size else 0.0
