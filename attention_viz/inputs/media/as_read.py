@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention_viz.inputs.media.cutting import Process, size_cut
+from attention_viz.inputs.media.cutting import Process, fits
 from attention_viz.inputs.media.remade import PICTURE, Pixels, Remade, as_numbers, is_packed, resized_to, sizes_read
 from attention_viz.trace.seen import NOTHING, Seen
 
@@ -32,8 +32,11 @@ def as_read(
         pairs = zip(names, pictures, seen.pictures, strict=True)
         notes = [note for name, one, read in pairs for note in reader.cut(one, read, name if len(names) > 1 else "")]
         return seen, remade, tuple(notes)
-    sizes = size_cut(tensors, [(one.shape[0], one.shape[1]) for one in pictures], patch, process)
-    remade = Remade(tensors, sizes, patch, process)
+    found = fits(tensors, [(one.shape[0], one.shape[1]) for one in pictures], patch, process)
+    if found is None:
+        return seen_of(pictures), None, ()
+    sizes = tuple(one.size for one in found)
+    remade = Remade(tensors, sizes, patch, process, corners=tuple(one.corner for one in found))
     resized = [resized_to(one, size) for one, size in zip(pictures, sizes, strict=True)]
     pairs = zip(names, pictures, sizes, strict=True)
     notes = tuple(filter(None, (_note(name, one, size, several=len(names) > 1) for name, one, size in pairs)))

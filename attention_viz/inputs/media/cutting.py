@@ -5,6 +5,7 @@ every order of tiles.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 
@@ -14,42 +15,52 @@ from torch import Tensor
 
 from attention_viz.inputs.media.remade import PICTURE, Pixels, is_packed, resized_to, sizes_read
 
-__all__ = ["Process", "size_cut"]
+__all__ = ["Fit", "Process", "fits"]
 
 Process = Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
 Size = tuple[int, int]
 # Noise has this many cells along a side: few enough to survive resizing, enough to show another order of tiles.
 _CELLS = 24
 # Noise read at the right size correlates more than this; tiles in another order correlate less by the margin.
-_SAME, _MARGIN = 0.95, 0.05
+_SAME, _MARGIN = 0.9, 0.05
 
 
-def size_cut(tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process) -> tuple[Size, ...]:
-    """Return the images' sizes as the processor reads them, rows and columns in pixels; their own if none is proven.
+@dataclass(frozen=True)
+class Fit:
+    """An image's size as it was read, rows and columns in pixels, and its corner in its tiles."""
+
+    size: Size
+    corner: Size = (0, 0)
+
+
+def fits(
+    tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process
+) -> tuple[Fit, ...] | None:
+    """Return how the processor reads each image; None if no size is proven.
 
     Args:
         tensors: the processor's tensors of the images.
         sizes: the images' own sizes.
         patch: the side of a patch, in pixels.
     """
-    own = tuple(sizes)
     noise = [_noise(size, number) for number, size in enumerate(sizes)]
     try:
         read = process(noise)
-    except Exception:  # whatever a processor's own code says to noise
-        return own
-    if not _same_shapes(read, tensors):
-        return own
-    packed = is_packed(tensors)
-    found = next(iter(sizes_read(tensors, len(sizes), patch)), own) if packed else _tiled(read[PICTURE], noise) or own
-    if found == own:
-        return own
-    try:
-        again = process([resized_to(one, size) for one, size in zip(noise, found, strict=True)])
-    except Exception:  # whatever a processor's own code says to an image of another size
-        return own
-    same = _same_shapes(again, tensors) and _likeness(again[PICTURE], read[PICTURE]) > _SAME
-    return found if same else own
+        if not _same_shapes(read, tensors):
+            return None
+        found = _listed(tensors, len(sizes), patch) if is_packed(tensors) else _tiled(read[PICTURE], noise)
+        if found is None:
+            return None
+        again = process([resized_to(one, fit.size) for one, fit in zip(noise, found, strict=True)])
+    except Exception:  # whatever a processor's own code says to noise, or to an image of another size
+        return None
+    return found if _same_shapes(again, tensors) and _likeness(again[PICTURE], read[PICTURE]) > _SAME else None
+
+
+def _listed(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> tuple[Fit, ...] | None:
+    """Return the sizes that the grids of lists of patches name."""
+    sizes = next(iter(sizes_read(tensors, pictures, patch)), None)
+    return None if sizes is None else tuple(map(Fit, sizes))
 
 
 def _noise(size: Size, seed: int) -> Pixels:
@@ -68,19 +79,26 @@ def _same_shapes(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> b
     )
 
 
-def _tiled(pixels: Tensor, noise: Sequence[Pixels]) -> tuple[Size, ...] | None:
-    """Return the size at which one image was cut into tiles in rows; None if no size fits, or several."""
-    if len(noise) != 1 or pixels.ndim < 4 or pixels.shape[-3] != 3:
+def _tiled(pixels: Tensor, noise: Sequence[Pixels]) -> tuple[Fit, ...] | None:
+    """Return how images were cut into tiles in rows; None if nothing fits one, or several."""
+    if pixels.ndim == 4 and len(noise) == 1:
+        pixels = pixels[None]
+    if pixels.ndim != 5 or len(pixels) != len(noise) or pixels.shape[2] != 3:
         return None
-    tiles = pixels.reshape(-1, *pixels.shape[-3:]).double()
-    best = list[tuple[float, Size]]()
+    found = [_fit(tiles[tiles.flatten(1).any(dim=1)].double(), one) for tiles, one in zip(pixels, noise, strict=True)]
+    several = tuple(one for one in found if one is not None)
+    return several if len(several) == len(found) else None
+
+
+def _fit(tiles: Tensor, noise: Pixels) -> Fit | None:
+    """Return how one image was cut into tiles."""
+    best = list[tuple[float, Size, Size]]()
     for rows, several in _orders(tiles):
         canvas = torch.cat([torch.cat(list(row), dim=-1) for row in several.split(len(several) // rows)], dim=-2)
-        fits = [(_fitting(canvas, noise[0], *where), where[1]) for where in _placements(noise[0], canvas)]
-        best.append(max(fits))
+        best.append(max((_fitting(canvas, noise, *where), *where) for where in _placements(noise, canvas, tiles)))
     best.sort(reverse=True)
     clear = all(one[0] - other[0] > _MARGIN for one, other in pairwise(best[:2]))
-    return (best[0][1],) if best and best[0][0] > _SAME and clear else None
+    return Fit(best[0][2], best[0][1]) if best and best[0][0] > _SAME and clear else None
 
 
 def _orders(tiles: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -91,14 +109,18 @@ def _orders(tiles: Tensor) -> Iterator[tuple[int, Tensor]]:
                 yield rows, several
 
 
-def _placements(picture: Pixels, canvas: Tensor) -> Iterator[tuple[Size, Size]]:
-    """Yield an image's possible corners and sizes in a canvas: stretched, or fitted in its middle or first corner."""
+def _placements(picture: Pixels, canvas: Tensor, tiles: Tensor) -> Iterator[tuple[Size, Size]]:
+    """Yield an image's possible corners and sizes in a canvas: stretched, or fitted in its middle or first corner.
+
+    No row or column of tiles stays empty.
+    """
     height, width = canvas.shape[-2:]
     yield (0, 0), (height, width)
     share = min(height / picture.shape[0], width / picture.shape[1])
     for rounded in (ceil, round, int):
         size = (min(height, rounded(picture.shape[0] * share)), min(width, rounded(picture.shape[1] * share)))
-        if min(size) > 0 and size != (height, width):
+        empty = height - size[0] >= tiles.shape[-2] or width - size[1] >= tiles.shape[-1]
+        if min(size) > 0 and size != (height, width) and not empty:
             yield ((height - size[0]) // 2, (width - size[1]) // 2), size
             yield (0, 0), size
 

@@ -37,6 +37,7 @@ class Remade:
         patch: the side of a patch, in pixels.
         process: returns the tensors of other images of these sizes.
         times: seconds of each image, if they are a video's frames.
+        corners: where each image begins in its tiles, row and column in pixels; empty if at their first pixel.
     """
 
     tensors: Mapping[str, Tensor]
@@ -44,6 +45,7 @@ class Remade:
     patch: int
     process: Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
     times: tuple[float, ...] = ()
+    corners: tuple[tuple[int, int], ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -53,7 +55,7 @@ class Remade:
             if not name.endswith(("_ids", "attention_mask", "labels")) or name == "aspect_ratio_ids":
                 small = not one.is_floating_point() and one.numel() <= 1000
                 found.append((name, tuple(one.shape), tuple(one.flatten().tolist()) if small else ()))
-        return (self.sizes, self.times, *found)
+        return (self.sizes, self.times, self.corners, *found)
 
     @property
     def tiles(self) -> int:
@@ -64,11 +66,17 @@ class Remade:
         rows = pixels.shape[:-3].numel() if pixels.ndim > 3 else 0
         return rows if not is_packed(self.tensors) and rows > len(self.sizes) else 0
 
-    def unit(self, axis: int) -> int:
-        """Return the pixels per band of rows or columns: a patch's, or 1 if patches may begin between its multiples."""
+    def bands(self, picture: int, axis: int) -> NDArray[np.int64]:
+        """Return the number of the patch that each row, or column, of an image is in, from 0."""
+        corner = self.corners[picture][axis] if self.corners else 0
+        at = np.arange(self.sizes[picture][axis], dtype=np.int64) + corner
         pixels = self.tensors.get(PICTURE)
-        steps = [self.patch] if pixels is None or is_packed(self.tensors) else [self.patch, int(pixels.shape[axis - 2])]
-        return self.patch if all(size[axis] % step == 0 for size in self.sizes for step in steps) else 1
+        if pixels is not None and not is_packed(self.tensors):
+            tile = int(pixels.shape[axis - 2])
+            found = at // tile * -(-tile // self.patch) + at % tile // self.patch
+        else:
+            found = at // self.patch
+        return found - found[0]
 
     def changed(self, inside: Sequence[NDArray[np.bool_]]) -> dict[str, Tensor]:
         """Return the tensors of random images, which are others inside the masks, (row, column) each."""

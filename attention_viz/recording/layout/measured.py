@@ -7,7 +7,6 @@ image are changed by the bits of their number in Gray code, each bit and its opp
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +26,11 @@ if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
 Regions = tuple[Region | None, ...]
+Edges = list[tuple[float, float]]
 # A position reads a band if the band moves it by this share of the band that moves it most.
 _SUPPORT = 0.02
+# Why positions have no places if their rectangles do.
+_OVERLAP = "the rectangles that they read overlap, so they are no grid"
 # A position that moves less than this share of the largest move isn't moved by the picture.
 _STILL = 1e-5
 # Edges nearer than this share of a side are one.
@@ -120,24 +122,30 @@ class _Moves:
             found.append(torch.stack([self.by(change(half)) for half in halves]))
         return torch.stack(found) if found else torch.zeros(0, 2, len(self.whole))
 
-    def bands(self, axis: int, unit: int) -> Tensor:
-        """Return which bands of so many pixels move each position, along the images' rows or columns."""
+    def banded(self, axis: int) -> tuple[Tensor, list[Edges]]:
+        """Return which patches of the images move each position, along rows or columns, and the patches' edges."""
+        sizes = self._remade.sizes
+        bands = [self._remade.bands(picture, axis) for picture in range(len(sizes))]
 
         def change(numbers: Sequence[int]) -> Mapping[str, Tensor]:
-            return self._remade.changed([_bands(size, axis, unit, numbers) for size in self._remade.sizes])
+            inside = [np.isin(one, list(numbers)) for one in bands]
+            several = zip(inside, sizes, strict=True)
+            return self._remade.changed(
+                [np.broadcast_to(one[:, None] if axis == 0 else one[None], size) for one, size in several]
+            )
 
-        count = ceil(max(size[axis] for size in self._remade.sizes) / unit)
-        return _candidates(self.coded(count, change), count, _SUPPORT)
+        count = max(int(one[-1]) for one in bands) + 1
+        return _candidates(self.coded(count, change), count, _SUPPORT), list(map(_edges_of, bands))
 
-    def lines(self, axis: int, side: int, unit: int) -> Tensor:
-        """Return which bands of so many lines of its tile move each position."""
+    def lines(self, axis: int) -> tuple[Tensor, list[Edges]]:
+        """Return which patches of a tile move each position, along rows or columns, and the patches' edges."""
+        band = np.arange(self._remade.tensors[PICTURE].shape[axis - 2], dtype=np.int64) // self._remade.patch
 
         def change(numbers: Sequence[int]) -> Mapping[str, Tensor]:
-            wanted = set(numbers)
-            return self._remade.with_lines(axis, [line for line in range(side) if line // unit in wanted])
+            return self._remade.with_lines(axis, np.isin(band, list(numbers)).nonzero()[0].tolist())
 
-        count = ceil(side / unit)
-        return _candidates(self.coded(count, change), count, _SUPPORT)
+        count = int(band[-1]) + 1
+        return _candidates(self.coded(count, change), count, _SUPPORT), [_edges_of(band)] * len(self._remade.sizes)
 
     def pictured(self, numbers: Sequence[int]) -> Mapping[str, Tensor]:
         """Return the tensors with some images changed as a whole."""
@@ -167,35 +175,41 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
     if remade.tiles:
         tiles = _candidates(moves.coded(remade.tiles, remade.with_tiles), remade.tiles, _SUPPORT).int().argmax(dim=1)
     tiles[len(marks) :] += max(remade.tiles, 1)
-    units = [remade.unit(axis) for axis in (0, 1)]
-    spans = [moves.bands(axis, unit) for axis, unit in enumerate(units)]
-    reduced = _reduced(spans, tiles) if remade.tiles else torch.zeros(len(still), dtype=torch.bool)
-    own = [(spans[axis], [size[axis] / units[axis] for size in sizes]) for axis in (0, 1)]
-    small = own
-    if bool(reduced.any()):
-        sides = remade.tensors[PICTURE].shape[-2:]
-        parts = [remade.patch if side % remade.patch == 0 else 1 for side in sides]
-        small = [
-            (moves.lines(axis, side, unit), [side / unit] * len(sizes))
-            for axis, (side, unit) in enumerate(zip(sides, parts, strict=True))
-        ]
+    own = [moves.banded(axis) for axis in (0, 1)]
+    reduced = torch.zeros(len(still), dtype=torch.bool)
+    if remade.tiles:
+        reduced = _reduced([inside for inside, _ in own], tiles)
+    small = [moves.lines(axis) for axis in (0, 1)] if bool(reduced.any()) else own
     places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(still))]
     found = list[Region | None]()
     for at, span in enumerate(places):
         axes = small if reduced[at] else own
-        edges = [] if span is None else [_edges(bands[at], counts[span[0]]) for bands, counts in axes]
+        edges = [] if span is None else [_side(inside[at], of[span[0]]) for inside, of in axes]
         found.append(_region(span, places.count(span), edges, bool(reduced[at]), remade.times))
-    _check_apart(found[: len(marks)])
-    _check_apart(found[len(marks) :])
+    for several in (found[: len(marks)], found[len(marks) :]):
+        _check_apart(several)
     return tuple(found[: len(marks)]), tuple(found[len(marks) :])
 
 
-def _edges(inside: Tensor, count: float) -> tuple[float, float] | None:
-    """Return the first and last edge of bands, in shares of a side of so many; None without bands, or with gaps."""
-    numbers = inside.nonzero()[:, 0].tolist()
-    if not numbers or numbers[-1] - numbers[0] >= len(numbers) or numbers[0] >= count:
+def _edges_of(band: "NDArray[np.int64]") -> Edges:
+    """Return each band's first and last edge, in shares of the side."""
+    numbers = range(int(band[-1]) + 1)
+    found = [(np.searchsorted(band, number), np.searchsorted(band, number, "right")) for number in numbers]
+    return [(float(first / len(band)), float(last / len(band))) for first, last in found]
+
+
+def _side(inside: Tensor, edges: Edges) -> tuple[float, float] | None:
+    """Return the first and last edge of bands side by side; None without bands.
+
+    Raises:
+        UnsupportedModel: other bands are between them.
+    """
+    numbers = inside[: len(edges)].nonzero()[:, 0].tolist()
+    if not numbers:
         return None
-    return numbers[0] / count, min(1.0, (numbers[-1] + 1) / count)
+    if numbers[-1] - numbers[0] >= len(numbers):
+        raise UnsupportedModel(_OVERLAP)
+    return edges[numbers[0]][0], edges[numbers[-1]][1]
 
 
 def _check_apart(regions: Sequence[Region | None]) -> None:
@@ -212,10 +226,7 @@ def _check_apart(regions: Sequence[Region | None]) -> None:
             sides.setdefault((*which, 1), set()).add((one.left, one.right))
     for several in sides.values():
         if any(one[1] > other[0] + _TOUCH for one, other in pairwise(sorted(several))):
-            raise UnsupportedModel(
-                "their rectangles overlap, as the processor resizes the image or the model joins patches; "
-                "use an image of the size that the model reads"
-            )
+            raise UnsupportedModel(_OVERLAP)
 
 
 def _span(found: Tensor, times: Sequence[float]) -> tuple[int, int] | None:
@@ -246,12 +257,6 @@ def _region(
 def gray_bit(number: int, which: int) -> int:
     """Return a bit of a number in Gray code, whose neighbours differ by one bit."""
     return (number ^ number >> 1) >> which & 1
-
-
-def _bands(size: tuple[int, int], axis: int, unit: int, numbers: Sequence[int]) -> "NDArray[np.bool_]":
-    """Return the pixels in some of an image's bands."""
-    inside = np.isin(np.arange(size[axis]) // unit, list(numbers))
-    return np.broadcast_to(inside[:, None] if axis == 0 else inside[None], size)
 
 
 def _candidates(coded: Tensor, count: int, share: float) -> Tensor:
