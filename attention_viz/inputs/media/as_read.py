@@ -28,7 +28,7 @@ def as_read(
 ) -> tuple[Seen, Remade | None, tuple[str, ...]]:
     """Return the images as read, how to make their tensors again, and notes on cut images."""
     if _is_whole(tensors, len(pictures)):
-        seen, remade = of_tensors(tensors, patch, process, reader)
+        seen, remade = _of_whole(tensors, patch, reader)
         pairs = zip(names, pictures, seen.pictures, strict=True)
         notes = [note for name, one, read in pairs for note in reader.cut(one, read, name if len(names) > 1 else "")]
         return seen, remade, tuple(notes)
@@ -48,15 +48,29 @@ def of_tensors(
 ) -> tuple[Seen, Remade | None]:
     """Return the images in a processor's own tensors, and how to make them again; None if that is unknown."""
     pixels = tensors[PICTURE]
-    if pixels.ndim == 4 and not is_packed(tensors) and _is_whole(tensors, len(pixels)):
-        sizes = ((int(pixels.shape[-2]), int(pixels.shape[-1])),) * len(pixels)
-        remade = Remade(tensors, sizes, patch, lambda several: {PICTURE: as_numbers(several, pixels)})
-        return seen_of([reader.as_seen(one).numpy() for one in pixels]), remade
+    if _is_whole(tensors, len(pixels)):
+        if len(pixels) > 1 and _fitting(tensors, 1, patch, process):
+            return NOTHING, None  # its rows may be one image's tiles
+        return _of_whole(tensors, patch, reader)
     grids = [one for name, one in tensors.items() if name.endswith(("grid_thw", "spatial_shapes", "target_sizes"))]
-    pictures = len(grids[0]) if grids else 1
-    fitting = [one for one in sizes_read(tensors, pictures, patch) if _agree(process, one, tensors)]
+    fitting = _fitting(tensors, len(grids[0]) if grids else 1, patch, process)
     # Several orders of tiles may fit: then none is known.
     return NOTHING, Remade(tensors, fitting[0], patch, process) if len(fitting) == 1 else None
+
+
+def _of_whole(tensors: Mapping[str, Tensor], patch: int, reader: "PictureReader") -> tuple[Seen, Remade]:
+    """Return the images of one row each, and how to make them again."""
+    pixels = tensors[PICTURE]
+    sizes = ((int(pixels.shape[-2]), int(pixels.shape[-1])),) * len(pixels)
+    remade = Remade(tensors, sizes, patch, lambda several: {PICTURE: as_numbers(several, pixels)})
+    return seen_of([reader.as_seen(one).numpy() for one in pixels]), remade
+
+
+def _fitting(
+    tensors: Mapping[str, Tensor], pictures: int, patch: int, process: Process
+) -> list[tuple[tuple[int, int], ...]]:
+    """Return the sizes of images that would give tensors of these shapes."""
+    return [one for one in sizes_read(tensors, pictures, patch) if _agree(process, one, tensors)]
 
 
 def _note(name: str, picture: Pixels, size: tuple[int, int], *, several: bool) -> str:
