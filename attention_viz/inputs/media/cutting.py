@@ -33,9 +33,7 @@ class Fit:
     corner: Size = (0, 0)
 
 
-def fits(
-    tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process
-) -> tuple[Fit, ...] | None:
+def fits(tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process) -> tuple[Fit, ...] | None:
     """Return how the processor reads each image; None if no size is proven.
 
     Args:
@@ -48,7 +46,7 @@ def fits(
         read = process(noise)
         if not _same_shapes(read, tensors):
             return None
-        found = _listed(tensors, len(sizes), patch) if is_packed(tensors) else _tiled(read[PICTURE], noise)
+        found = _listed(tensors, len(sizes), patch) if is_packed(tensors) else _tiled(read[PICTURE], noise, process)
         if found is None:
             return None
         again = process([resized_to(one, fit.size) for one, fit in zip(noise, found, strict=True)])
@@ -79,34 +77,39 @@ def _same_shapes(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> b
     )
 
 
-def _tiled(pixels: Tensor, noise: Sequence[Pixels]) -> tuple[Fit, ...] | None:
+def _tiled(pixels: Tensor, noise: Sequence[Pixels], process: Process) -> tuple[Fit, ...] | None:
     """Return how images were cut into tiles in rows; None if nothing fits one, or several."""
-    if pixels.ndim == 4 and len(noise) == 1:
-        pixels = pixels[None]
-    if pixels.ndim != 5 or len(pixels) != len(noise) or pixels.shape[2] != 3:
+    if pixels.ndim < 4 or pixels.shape[-3] != 3:
         return None
-    found = [_fit(tiles[tiles.flatten(1).any(dim=1)].double(), one) for tiles, one in zip(pixels, noise, strict=True)]
-    several = tuple(one for one in found if one is not None)
-    return several if len(several) == len(found) else None
+    tiles, found = pixels.reshape(-1, *pixels.shape[-3:]), list[Fit]()
+    for at, one in enumerate(noise):
+        others = [255 - other if number == at else other for number, other in enumerate(noise)]
+        own = (process(others)[PICTURE].reshape(tiles.shape) != tiles).flatten(1).any(dim=1)
+        if (fit := _fit(tiles[own].double(), one)) is None:
+            return None
+        found.append(fit)
+    return tuple(found)
 
 
 def _fit(tiles: Tensor, noise: Pixels) -> Fit | None:
     """Return how one image was cut into tiles."""
     best = list[tuple[float, Size, Size]]()
-    for rows, several in _orders(tiles):
-        canvas = torch.cat([torch.cat(list(row), dim=-1) for row in several.split(len(several) // rows)], dim=-2)
-        best.append(max((_fitting(canvas, noise, *where), *where) for where in _placements(noise, canvas, tiles)))
+    reduced = torch.from_numpy(resized_to(noise, (tiles.shape[-2], tiles.shape[-1]))).movedim(-1, 0)
+    for rows, several, thumbnail in _orders(tiles):
+        if thumbnail is None or _likeness(thumbnail, reduced) > _SAME:
+            canvas = torch.cat([torch.cat(list(row), dim=-1) for row in several.split(len(several) // rows)], dim=-2)
+            best.append(max((_fitting(canvas, noise, *where), *where) for where in _placements(noise, canvas, tiles)))
     best.sort(reverse=True)
     clear = all(one[0] - other[0] > _MARGIN for one, other in pairwise(best[:2]))
     return Fit(best[0][2], best[0][1]) if best and best[0][0] > _SAME and clear else None
 
 
-def _orders(tiles: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Yield numbers of rows and the tiles in them: all tiles, or all but a thumbnail first or last."""
-    for several in (tiles, tiles[1:], tiles[:-1]):
+def _orders(tiles: Tensor) -> Iterator[tuple[int, Tensor, Tensor | None]]:
+    """Yield numbers of rows, the tiles in them, and a thumbnail before or after these."""
+    for several, thumbnail in ((tiles, None), (tiles[1:], tiles[:1]), (tiles[:-1], tiles[-1:])):
         for rows in range(1, len(several) + 1):
             if len(several) % rows == 0:
-                yield rows, several
+                yield rows, several, None if thumbnail is None else thumbnail[0]
 
 
 def _placements(picture: Pixels, canvas: Tensor, tiles: Tensor) -> Iterator[tuple[Size, Size]]:
