@@ -7,9 +7,9 @@ import numpy as np
 from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, UnsupportedModel, UnusableVideo, first_line
-from attention_viz.inputs.media.as_read import resized_to, seen_of
+from attention_viz.inputs.media.as_read import seen_of
 from attention_viz.inputs.media.readers import InputField
-from attention_viz.inputs.media.remade import VIDEO, Pixels, Remade, sizes_read, tensors_in
+from attention_viz.inputs.media.remade import VIDEO, Pixels, Remade, resized_to, sizes_read, tensors_in
 from attention_viz.inputs.media.video import Video
 from attention_viz.trace.kind import InputKind
 

@@ -37,6 +37,7 @@ class Remade:
         patch: the side of a patch, in pixels.
         process: returns the tensors of other images of these sizes.
         times: seconds of each image, if they are a video's frames.
+        corners: where each image begins in its tiles, row and column in pixels; empty if at their first pixel.
     """
 
     tensors: Mapping[str, Tensor]
@@ -44,6 +45,7 @@ class Remade:
     patch: int
     process: Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
     times: tuple[float, ...] = ()
+    corners: tuple[tuple[int, int], ...] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -53,7 +55,7 @@ class Remade:
             if not name.endswith(("_ids", "attention_mask", "labels")) or name == "aspect_ratio_ids":
                 small = not one.is_floating_point() and one.numel() <= 1000
                 found.append((name, tuple(one.shape), tuple(one.flatten().tolist()) if small else ()))
-        return (self.sizes, self.times, *found)
+        return (self.sizes, self.times, self.corners, *found)
 
     @property
     def tiles(self) -> int:
@@ -63,6 +65,18 @@ class Remade:
         pixels = self.tensors[PICTURE]
         rows = pixels.shape[:-3].numel() if pixels.ndim > 3 else 0
         return rows if not is_packed(self.tensors) and rows > len(self.sizes) else 0
+
+    def bands(self, picture: int, axis: int) -> NDArray[np.int64]:
+        """Return the number of the patch that each row, or column, of an image is in, from 0."""
+        corner = self.corners[picture][axis] if self.corners else 0
+        at = np.arange(self.sizes[picture][axis], dtype=np.int64) + corner
+        pixels = self.tensors.get(PICTURE)
+        if pixels is not None and not is_packed(self.tensors):
+            tile = int(pixels.shape[axis - 2])
+            found = at // tile * -(-tile // self.patch) + at % tile // self.patch
+        else:
+            found = at // self.patch
+        return found - found[0]
 
     def changed(self, inside: Sequence[NDArray[np.bool_]]) -> dict[str, Tensor]:
         """Return the tensors of random images, which are others inside the masks, (row, column) each."""
@@ -75,11 +89,20 @@ class Remade:
 
     def with_tiles(self, numbers: Sequence[int]) -> dict[str, Tensor]:
         """Return the tensors of random images with other numbers in some tiles."""
+        return self._with(0, numbers)
+
+    def with_lines(self, axis: int, numbers: Sequence[int]) -> dict[str, Tensor]:
+        """Return the tensors of random images with other numbers in some rows, or columns, of every tile."""
+        return self._with(axis + 2, numbers)
+
+    def _with(self, axis: int, numbers: Sequence[int]) -> dict[str, Tensor]:
         found = self.changed([np.zeros(size, np.bool_) for size in self.sizes])
-        pixels = found[PICTURE].clone()
-        several = pixels.reshape(-1, *pixels.shape[-3:])
-        several[list(numbers)] += 1 + several[list(numbers)].abs()
-        return {**found, PICTURE: several.reshape(pixels.shape)}
+        pixels = found[PICTURE]
+        several = pixels.reshape(-1, *pixels.shape[-3:]).clone()
+        inside = torch.zeros(several.shape[axis], dtype=torch.bool)
+        inside[list(numbers)] = True
+        inside = inside.reshape([-1 if at == axis else 1 for at in range(4)])
+        return {**found, PICTURE: torch.where(inside, several + 1 + several.abs(), several).reshape(pixels.shape)}
 
 
 def tensors_in(made: Any) -> dict[str, Tensor]:
@@ -116,31 +139,16 @@ def sizes_read(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> list
     return [((rows * height, columns * width),) for rows, columns in cut]
 
 
+def resized_to(picture: Pixels, size: tuple[int, int]) -> Pixels:
+    """Return an image in this size, (rows, columns)."""
+    from PIL import Image
+
+    if picture.shape[:2] == size:
+        return picture
+    return np.array(Image.fromarray(picture).resize((size[1], size[0]), Image.Resampling.BICUBIC))
+
+
 def as_numbers(pictures: Sequence[Pixels], like: Tensor) -> Tensor:
     """Return images as numbers about 0, in the shape of a model's input of one row per image."""
     made = torch.stack([torch.from_numpy(one).movedim(-1, 0) for one in pictures]).to(like.dtype) / 64 - 2
     return made[:, : like.shape[-3]].reshape(like.shape)
-
-
-def alike(made: Mapping[str, Any], tensors: Mapping[str, Tensor], *, numbers: bool = True) -> bool:
-    """Return whether images resized beforehand give the same tensors but for the resizing.
-
-    Args:
-        numbers: whether to compare the images' own numbers, and not just everything else.
-    """
-    for name, one in tensors.items():
-        other = made.get(name)
-        if not isinstance(other, Tensor) or other.shape != one.shape:
-            return False
-        if not one.is_floating_point() and not torch.equal(one, other):
-            return False
-    if not numbers:
-        return True
-    one, other = (of[PICTURE].double().flatten() for of in (tensors, made))
-    both = torch.stack([one - one.mean(), other - other.mean()])
-    sizes = both.norm(dim=1)
-    return bool(sizes.min() == 0) or float(both[0] @ both[1] / sizes.prod()) > _SAME
-
-
-# Resizing by another filter changes the numbers a little; cropping or filling up changes them altogether.
-_SAME = 0.8

@@ -6,6 +6,7 @@ image are changed by the bits of their number in Gray code, each bit and its opp
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
-from attention_viz.inputs.media.remade import Remade
+from attention_viz.inputs.media.remade import PICTURE, Remade
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.hooks import hooked
 from attention_viz.recording.recorder import Call, Recorder, RunEnded, recording
@@ -25,15 +26,17 @@ if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
 Regions = tuple[Region | None, ...]
-# A position reads a band if the band moves it by this share of the band that moves it most; in a reduced copy of the
-# picture, whose resizing spreads each pixel, by the larger share.
-_SUPPORT, _REDUCED = 0.02, 0.4
+Edges = list[tuple[float, float]]
+# A position reads a band if the band moves it by this share of the band that moves it most.
+_SUPPORT = 0.02
+# Why positions have no places if their rectangles do.
+_OVERLAP = "the rectangles that they read overlap, so they are no grid"
 # A position that moves less than this share of the largest move isn't moved by the picture.
 _STILL = 1e-5
+# Edges nearer than this share of a side are one.
+_TOUCH = 1e-9
 # A tile that covers more than this of each side of an image covers all of it.
 _WHOLE = 0.9
-# More bands than this along a side are joined.
-_MOST_BANDS = 128
 
 
 class Apart(Recorder):
@@ -119,13 +122,30 @@ class _Moves:
             found.append(torch.stack([self.by(change(half)) for half in halves]))
         return torch.stack(found) if found else torch.zeros(0, 2, len(self.whole))
 
-    def banded(self, axis: int, count: int) -> Callable[[Sequence[int]], Mapping[str, Tensor]]:
-        """Return a function that changes some of `count` bands of every image, along its rows or columns."""
+    def banded(self, axis: int) -> tuple[Tensor, list[Edges]]:
+        """Return which patches of the images move each position, along rows or columns, and the patches' edges."""
+        sizes = self._remade.sizes
+        bands = [self._remade.bands(picture, axis) for picture in range(len(sizes))]
 
         def change(numbers: Sequence[int]) -> Mapping[str, Tensor]:
-            return self._remade.changed([_bands(size, axis, count, numbers) for size in self._remade.sizes])
+            inside = [np.isin(one, list(numbers)) for one in bands]
+            several = zip(inside, sizes, strict=True)
+            return self._remade.changed(
+                [np.broadcast_to(one[:, None] if axis == 0 else one[None], size) for one, size in several]
+            )
 
-        return change
+        count = max(int(one[-1]) for one in bands) + 1
+        return _candidates(self.coded(count, change), count, _SUPPORT), list(map(_edges_of, bands))
+
+    def lines(self, axis: int) -> tuple[Tensor, list[Edges]]:
+        """Return which patches of a tile move each position, along rows or columns, and the patches' edges."""
+        band = np.arange(self._remade.tensors[PICTURE].shape[axis - 2], dtype=np.int64) // self._remade.patch
+
+        def change(numbers: Sequence[int]) -> Mapping[str, Tensor]:
+            return self._remade.with_lines(axis, np.isin(band, list(numbers)).nonzero()[0].tolist())
+
+        count = int(band[-1]) + 1
+        return _candidates(self.coded(count, change), count, _SUPPORT), [_edges_of(band)] * len(self._remade.sizes)
 
     def pictured(self, numbers: Sequence[int]) -> Mapping[str, Tensor]:
         """Return the tensors with some images changed as a whole."""
@@ -150,30 +170,63 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
     pictures = _candidates(moves.coded(len(sizes), moves.pictured), len(sizes), _SUPPORT)
     if remade.times and not _is_plain(pictures[~still], torch.zeros(int((~still).sum()))):
         each = torch.stack([moves.by(moves.pictured([frame])) for frame in range(len(sizes))], dim=1)
-        pictures = _of_each(each, torch.zeros(len(still), dtype=torch.bool))
+        pictures = (each > _SUPPORT * each.amax(dim=1, keepdim=True)) & (each > 0)
     tiles = torch.zeros(len(still), dtype=torch.long)
     if remade.tiles:
         tiles = _candidates(moves.coded(remade.tiles, remade.with_tiles), remade.tiles, _SUPPORT).int().argmax(dim=1)
     tiles[len(marks) :] += max(remade.tiles, 1)
-    counts = [min(_MOST_BANDS, max(1, max(size[axis] for size in sizes) // remade.patch)) for axis in (0, 1)]
-    coded = [moves.coded(count, moves.banded(axis, count)) for axis, count in enumerate(counts)]
+    own = [moves.banded(axis) for axis in (0, 1)]
     reduced = torch.zeros(len(still), dtype=torch.bool)
     if remade.tiles:
-        reduced = _reduced([_candidates(one, count, _SUPPORT) for one, count in zip(coded, counts, strict=True)], tiles)
-    spans = list[Tensor]()
-    for axis, (count, one) in enumerate(zip(counts, coded, strict=True)):
-        found = torch.where(reduced[:, None], _candidates(one, count, _REDUCED), _candidates(one, count, _SUPPORT))
-        if not _is_plain(found[~still], tiles[~still]):
-            change = moves.banded(axis, count)
-            found = _of_each(torch.stack([moves.by(change([band])) for band in range(count)], dim=1), reduced)
-        spans.append(found)
+        reduced = _reduced([inside for inside, _ in own], tiles)
+    small = [moves.lines(axis) for axis in (0, 1)] if bool(reduced.any()) else own
     places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(still))]
-    rows, columns = spans
-    found = tuple(
-        None if span is None else _region(span, places.count(span), rows[at], columns[at], reduced[at], remade.times)
-        for at, span in enumerate(places)
-    )
-    return found[: len(marks)], found[len(marks) :]
+    found = list[Region | None]()
+    for at, span in enumerate(places):
+        axes = small if reduced[at] else own
+        edges = [] if span is None else [_side(inside[at], of[span[0]]) for inside, of in axes]
+        found.append(_region(span, places.count(span), edges, bool(reduced[at]), remade.times))
+    for several in (found[: len(marks)], found[len(marks) :]):
+        _check_apart(several)
+    return tuple(found[: len(marks)]), tuple(found[len(marks) :])
+
+
+def _edges_of(band: "NDArray[np.int64]") -> Edges:
+    """Return each band's first and last edge, in shares of the side."""
+    numbers = range(int(band[-1]) + 1)
+    found = [(np.searchsorted(band, number), np.searchsorted(band, number, "right")) for number in numbers]
+    return [(float(first / len(band)), float(last / len(band))) for first, last in found]
+
+
+def _side(inside: Tensor, edges: Edges) -> tuple[float, float] | None:
+    """Return the first and last edge of bands side by side; None without bands.
+
+    Raises:
+        UnsupportedModel: other bands are between them.
+    """
+    numbers = inside[: len(edges)].nonzero()[:, 0].tolist()
+    if not numbers:
+        return None
+    if numbers[-1] - numbers[0] >= len(numbers):
+        raise UnsupportedModel(_OVERLAP)
+    return edges[numbers[0]][0], edges[numbers[-1]][1]
+
+
+def _check_apart(regions: Sequence[Region | None]) -> None:
+    """Refuse rectangles that overlap: they aren't the parts that positions read.
+
+    Raises:
+        UnsupportedModel: two intervals of an image's rows or columns overlap and differ.
+    """
+    sides = dict[tuple[object, ...], set[tuple[float, float]]]()
+    for one in regions:
+        if one is not None:
+            which = (one.picture, one.start, one.end, one.thumbnail)
+            sides.setdefault((*which, 0), set()).add((one.top, one.bottom))
+            sides.setdefault((*which, 1), set()).add((one.left, one.right))
+    for several in sides.values():
+        if any(one[1] > other[0] + _TOUCH for one, other in pairwise(sorted(several))):
+            raise UnsupportedModel(_OVERLAP)
 
 
 def _span(found: Tensor, times: Sequence[float]) -> tuple[int, int] | None:
@@ -185,20 +238,20 @@ def _span(found: Tensor, times: Sequence[float]) -> tuple[int, int] | None:
 
 
 def _region(
-    span: tuple[int, int], several: int, rows: Tensor, columns: Tensor, reduced: Tensor, times: Sequence[float]
+    span: tuple[int, int] | None,
+    several: int,
+    edges: Sequence[tuple[float, float] | None],
+    reduced: bool,
+    times: Sequence[float],
 ) -> Region | None:
     """Return a placeholder's rectangle; None if it reads the whole image, like others."""
-    edges = [
-        (int(inside.nonzero()[0]) / len(inside), (int(inside.nonzero()[-1]) + 1) / len(inside))
-        for inside in (rows, columns)
-        if bool(inside.any())
-    ]
-    if len(edges) < 2 or (several > 1 and edges == [(0, 1), (0, 1)]):
+    sides = [one for one in edges if one is not None]
+    if span is None or len(sides) < 2 or (several > 1 and sides == [(0, 1), (0, 1)]):
         return None
-    (top, bottom), (left, right) = edges
+    (top, bottom), (left, right) = sides
     first, last = span
     when = (times[first], times[last]) if times else (None, None)
-    return Region(first, top, left, bottom, right, bool(reduced), *when)
+    return Region(first, top, left, bottom, right, reduced, *when)
 
 
 def gray_bit(number: int, which: int) -> int:
@@ -206,27 +259,14 @@ def gray_bit(number: int, which: int) -> int:
     return (number ^ number >> 1) >> which & 1
 
 
-def _bands(size: tuple[int, int], axis: int, count: int, numbers: Sequence[int]) -> "NDArray[np.bool_]":
-    """Return the pixels in some of an image's bands."""
-    band = np.arange(size[axis]) * count // size[axis]
-    inside = np.isin(band, list(numbers))
-    return np.broadcast_to(inside[:, None] if axis == 0 else inside[None], size)
-
-
 def _candidates(coded: Tensor, count: int, share: float) -> Tensor:
     """Return which numbers may have moved each placeholder, (placeholder, number): no run denies them."""
     moved = coded > share * coded.amax(dim=(0, 1), keepdim=True) if len(coded) else coded > 0
     found = torch.ones(coded.shape[-1], count, dtype=torch.bool)
     for bit, runs in enumerate(moved):
-        for number in range(count):
-            found[:, number] &= runs[gray_bit(number, bit)]
+        which = torch.tensor([gray_bit(number, bit) for number in range(count)])
+        found &= runs[which].T
     return found
-
-
-def _of_each(moves: Tensor, reduced: Tensor) -> Tensor:
-    """Return which bands moved each placeholder, from a run per band, (placeholder, band)."""
-    share = torch.where(reduced, _REDUCED, _SUPPORT)[:, None]
-    return (moves > share * moves.amax(dim=1, keepdim=True)) & (moves > 0)
 
 
 def _is_plain(found: Tensor, tiles: Tensor) -> bool:

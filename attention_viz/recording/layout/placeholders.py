@@ -94,7 +94,7 @@ class MeasuredPlaceholders:
     def of(self, runner: "Runner", remade: Remade | RemadeSound | None, marks: Sequence[int]) -> Placeholders:
         """Return the rectangle or stretch of each placeholder."""
         if remade is None:
-            why = "the size of the image, video or audio can't be found in its tensors; pass the thing itself"
+            why = "the size that the model reads can't be found; if you passed tensors, pass the thing itself"
             return Placeholders(tuple(marks), (None,) * len(marks), why)
         key = (*remade.key, len(marks))
         with self._lock:
