@@ -40,8 +40,8 @@ export function spell(label, spelling = "unknown") {
 
 /** Whether most letters of a text run from right to left. @param {string} text */
 export function runsFromTheRight(text) {
-  const letters = text.replace(SPELLED_OUT, "").match(/\p{L}/gu) ?? [];
-  return 2 * letters.filter((letter) => FROM_THE_RIGHT.test(letter)).length > letters.length;
+  const found = text.replace(SPELLED_OUT, "").match(/\p{L}/gu) ?? [];
+  return 2 * found.filter((letter) => FROM_THE_RIGHT.test(letter)).length > found.length;
 }
 
 /** A word that runs from right to left isolated, with its marks and number: those before it stand to its right, those
