@@ -188,7 +188,7 @@ def _unit(scene: StreamScene, one: Candidate) -> str:
 
 
 def _repeated(scene: StreamScene, one: Candidate) -> tuple[str, str]:
-    """Return what comes again, one and many: bytes of a character are no words."""
+    """Return the noun of a repeated token, one and many; bytes of a character are pieces."""
     text = "" if one.seen is None else scene.queries.tokens.texts[one.seen[0]]
     return ("piece", "pieces") if any("\udc80" <= sign <= "\udcff" for sign in text) else ("word", "words")
 

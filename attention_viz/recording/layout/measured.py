@@ -30,7 +30,7 @@ Edges = list[tuple[float, float]]
 # A position reads a band if the band moves it by this share of the band that moves it most.
 _SUPPORT = 0.02
 # Why positions have no places if their rectangles do.
-_OVERLAP = "the rectangles that they read overlap, so they are no grid"
+_OVERLAP = "the rectangles that they read overlap, so they form no grid"
 # A position that moves less than this share of the largest move isn't moved by the picture.
 _STILL = 1e-5
 # Edges nearer than this share of a side are one.

@@ -61,7 +61,7 @@ class Previews:
 
 @functools.cache
 def _layout() -> bytes:
-    """Return the pages' layout as an element, so that nothing stands elsewhere before the page brings its own."""
+    """Return the pages' layout as an element, so that nothing moves once the page brings its own."""
     sheet = resources.files("attention_viz.ui.parts").joinpath("layout.css").read_bytes()
     return b"\n    <style>" + sheet + b"</style>"
 

@@ -192,7 +192,7 @@ def put_all(one: Silenced, slots: Slots) -> Patched | None:
     if choice.ranked != "put":
         return None
     if isinstance(one.of, Score):
-        slots["told"].caption("Patching explains a next word, not a score. Choose Next word under Which number.")
+        slots["told"].caption("Patching explains a next word, not a score. To patch, choose Next word as the number.")
         return None
     if not choice.put_from.strip():
         slots["told"].caption("Type the sentence with a word changed, and press Enter.")
