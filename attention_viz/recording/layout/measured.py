@@ -178,7 +178,7 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
     own = [moves.banded(axis) for axis in (0, 1)]
     reduced = torch.zeros(len(still), dtype=torch.bool)
     if remade.tiles:
-        reduced = _reduced([inside for inside, _ in own], tiles)
+        reduced = _reduced(own, tiles, pictures.int().argmax(dim=1))
     small = [moves.lines(axis) for axis in (0, 1)] if bool(reduced.any()) else own
     places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(still))]
     found = list[Region | None]()
@@ -283,12 +283,20 @@ def _is_plain(found: Tensor, tiles: Tensor) -> bool:
     return True
 
 
-def _reduced(spans: Sequence[Tensor], tiles: Tensor) -> Tensor:
-    """Return which placeholders are of a tile that covers the whole image, where others cover parts."""
-    covers = {
-        int(tile): min(float(span[tiles == tile].any(dim=0).float().mean()) for span in spans) > _WHOLE
-        for tile in tiles.unique()
-    }
+def _reduced(axes: Sequence[tuple[Tensor, list[Edges]]], tiles: Tensor, pictures: Tensor) -> Tensor:
+    """Return which placeholders are of a tile that covers the whole of its image, where others cover parts.
+
+    Args:
+        axes: which bands move each placeholder, and each image's bands, along rows and columns.
+        tiles: each placeholder's tile.
+        pictures: each placeholder's image.
+    """
+    covers = dict[int, bool]()
+    for tile in tiles.unique().tolist():
+        own = tiles == tile
+        picture = int(pictures[own][0])
+        shares = (inside[own].any(dim=0)[: len(edges[picture])].float().mean() for inside, edges in axes)
+        covers[tile] = min(map(float, shares)) > _WHOLE
     if all(covers.values()):
         return torch.zeros(len(tiles), dtype=torch.bool)
     return torch.tensor([covers[int(tile)] for tile in tiles])
