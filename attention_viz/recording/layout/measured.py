@@ -33,6 +33,8 @@ _SUPPORT = 0.02
 _OVERLAP = "the rectangles that they read overlap, so they form no grid"
 # A position that moves less than this share of the largest move isn't moved by the picture.
 _STILL = 1e-5
+# More bands than this along a side are never measured one by one.
+_MOST_SINGLE = 256
 # Edges nearer than this share of a side are one.
 _TOUCH = 1e-9
 # A tile that covers more than this of each side of an image covers all of it.
@@ -122,8 +124,8 @@ class _Moves:
             found.append(torch.stack([self.by(change(half)) for half in halves]))
         return torch.stack(found) if found else torch.zeros(0, 2, len(self.whole))
 
-    def banded(self, axis: int) -> tuple[Tensor, list[Edges]]:
-        """Return which patches of the images move each position, along rows or columns, and the patches' edges."""
+    def banded(self, axis: int) -> "Bands":
+        """Measure which patches of the images move each position, along rows or columns."""
         sizes = self._remade.sizes
         bands = [self._remade.bands(picture, axis) for picture in range(len(sizes))]
 
@@ -134,23 +136,51 @@ class _Moves:
                 [np.broadcast_to(one[:, None] if axis == 0 else one[None], size) for one, size in several]
             )
 
-        count = max(int(one[-1]) for one in bands) + 1
-        return _candidates(self.coded(count, change), count, _SUPPORT), list(map(_edges_of, bands))
+        return Bands(self, max(int(one[-1]) for one in bands) + 1, change, list(map(_edges_of, bands)))
 
-    def lines(self, axis: int) -> tuple[Tensor, list[Edges]]:
-        """Return which patches of a tile move each position, along rows or columns, and the patches' edges."""
+    def lines(self, axis: int) -> "Bands":
+        """Measure which patches of its tile move each position, along rows or columns."""
         band = np.arange(self._remade.tensors[PICTURE].shape[axis - 2], dtype=np.int64) // self._remade.patch
 
         def change(numbers: Sequence[int]) -> Mapping[str, Tensor]:
             return self._remade.with_lines(axis, np.isin(band, list(numbers)).nonzero()[0].tolist())
 
-        count = int(band[-1]) + 1
-        return _candidates(self.coded(count, change), count, _SUPPORT), [_edges_of(band)] * len(self._remade.sizes)
+        return Bands(self, int(band[-1]) + 1, change, [_edges_of(band)] * len(self._remade.sizes))
 
     def pictured(self, numbers: Sequence[int]) -> Mapping[str, Tensor]:
         """Return the tensors with some images changed as a whole."""
         sizes = enumerate(self._remade.sizes)
         return self._remade.changed([np.full(size, one in numbers, np.bool_) for one, size in sizes])
+
+
+class Bands:
+    """The bands along rows or columns that move each position.
+
+    Attributes:
+        inside: which bands may move each position, (position, band).
+        edges: each band's edges in each image, in shares of the side.
+    """
+
+    def __init__(
+        self, moves: _Moves, count: int, change: Callable[[Sequence[int]], Mapping[str, Tensor]], edges: list[Edges]
+    ) -> None:
+        """Measure all bands with few runs."""
+        self._moves, self._change, self.edges = moves, change, edges
+        self.inside = _candidates(moves.coded(count, change), count, _SUPPORT)
+
+    def settle(self, which: Tensor, tiles: Tensor) -> None:
+        """Measure with a run per band if the few runs don't tell the bands of these positions.
+
+        Raises:
+            UnsupportedModel: there are too many bands.
+        """
+        count = self.inside.shape[1]
+        if not bool(which.any()) or _is_plain(self.inside[which], tiles[which]):
+            return
+        if count > _MOST_SINGLE:
+            raise UnsupportedModel(_OVERLAP)
+        each = torch.stack([self._moves.by(self._change([band])) for band in range(count)], dim=1)
+        self.inside = (each > _SUPPORT * each.amax(dim=1, keepdim=True)) & (each > 0)
 
 
 def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Regions, Regions]:
@@ -178,13 +208,16 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
     own = [moves.banded(axis) for axis in (0, 1)]
     reduced = torch.zeros(len(still), dtype=torch.bool)
     if remade.tiles:
-        reduced = _reduced([inside for inside, _ in own], tiles)
-    small = [moves.lines(axis) for axis in (0, 1)] if bool(reduced.any()) else own
+        reduced = _reduced(own, tiles, pictures.int().argmax(dim=1))
+    small = [moves.lines(axis) for axis in (0, 1)] if bool(reduced.any()) else []
+    for axes, which in ((own, ~still & ~reduced), (small, ~still & reduced)):
+        for one in axes:
+            one.settle(which, tiles)
     places = [None if still[at] else _span(pictures[at], remade.times) for at in range(len(still))]
     found = list[Region | None]()
     for at, span in enumerate(places):
         axes = small if reduced[at] else own
-        edges = [] if span is None else [_side(inside[at], of[span[0]]) for inside, of in axes]
+        edges = [] if span is None else [_side(one.inside[at], one.edges[span[0]]) for one in axes]
         found.append(_region(span, places.count(span), edges, bool(reduced[at]), remade.times))
     for several in (found[: len(marks)], found[len(marks) :]):
         _check_apart(several)
@@ -283,12 +316,20 @@ def _is_plain(found: Tensor, tiles: Tensor) -> bool:
     return True
 
 
-def _reduced(spans: Sequence[Tensor], tiles: Tensor) -> Tensor:
-    """Return which placeholders are of a tile that covers the whole image, where others cover parts."""
-    covers = {
-        int(tile): min(float(span[tiles == tile].any(dim=0).float().mean()) for span in spans) > _WHOLE
-        for tile in tiles.unique()
-    }
+def _reduced(axes: "Sequence[Bands]", tiles: Tensor, pictures: Tensor) -> Tensor:
+    """Return which placeholders are of a tile that covers the whole of its image, where others cover parts.
+
+    Args:
+        axes: which bands move each placeholder, along rows and columns.
+        tiles: each placeholder's tile.
+        pictures: each placeholder's image.
+    """
+    covers = dict[int, bool]()
+    for tile in tiles.unique().tolist():
+        own = tiles == tile
+        picture = int(pictures[own][0])
+        shares = (one.inside[own].any(dim=0)[: len(one.edges[picture])].float().mean() for one in axes)
+        covers[tile] = min(map(float, shares)) > _WHOLE
     if all(covers.values()):
         return torch.zeros(len(tiles), dtype=torch.bool)
     return torch.tensor([covers[int(tile)] for tile in tiles])

@@ -1,10 +1,12 @@
 """Which rectangle of an image each placeholder reads, in sixteen families."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 import attention_viz as av
@@ -18,7 +20,7 @@ from attention_viz.recording.layout.placeholders import MeasuredPlaceholders, Pl
 from attention_viz.recording.recorder import Call
 from attention_viz.recording.runner import Runner
 from attention_viz.trace.tokens import Region
-from tests.models.picture_families import IMAGE, PIXELS, PROCESSORS, text_of, tiny_of
+from tests.models.picture_families import IMAGE, PIXELS, PROCESSORS, tensors_of, text_of, tiny_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 SQUARE = PIXELS[:, :64]
@@ -187,3 +189,80 @@ def test_a_region_outside_its_picture_is_refused() -> None:
         Region(0, 0.5, 0, 0.5, 1)
     with pytest.raises(av.TraceError, match="edges in order"):
         Region(0, 0, 0, 1, float(np.float64(1.5)))
+
+
+def rows_and_columns(family: str, pixels: "NDArray[np.uint8]", *, thumbnail: bool = False) -> tuple[int, int]:
+    """Return the numbers of rows and columns of the tokens' rectangles, which are a whole grid."""
+    given = BesideReader(family, tiny_of(family), PROCESSORS[family]()).read(
+        Beside(text_of(family), (av.Picture(pixels),))
+    )
+    assert given.remade is not None
+    marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
+    found, _ = measured(Runner.of(tiny_of(family)), given.remade, marks)
+    own = [one for one in found if one is not None and one.thumbnail == thumbnail]
+    rows, columns = {(one.top, one.bottom) for one in own}, {(one.left, one.right) for one in own}
+    for sides in (sorted(rows), sorted(columns)):
+        assert (sides[0][0], sides[-1][1]) == (0, 1)
+        assert all(one[1] == pytest.approx(other[0]) for one, other in pairwise(sides))
+    assert len(own) == len(rows) * len(columns)
+    return len(rows), len(columns)
+
+
+@pytest.mark.parametrize("family", ["internvl", "aya_vision"])
+@pytest.mark.parametrize("colour", [(255, 255, 255), (9, 60, 200)])
+def test_a_picture_of_one_colour_has_its_tiles_in_rows(family: str, colour: tuple[int, int, int]) -> None:
+    plain = np.full((200, 200, 3), colour, np.uint8)
+    assert rows_and_columns(family, plain) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "grid"),
+    [
+        ("llava_next", (100, 100), (8, 8)),
+        ("llava_onevision", (100, 100), (8, 8)),
+        ("aya_vision", (96, 64), (4, 2)),
+        ("aya_vision", (300, 90), (6, 2)),
+        ("idefics3", (90, 210), (2, 4)),
+    ],
+)
+def test_a_resized_picture_has_a_grid_without_overlaps(
+    family: str, size: tuple[int, int], grid: tuple[int, int]
+) -> None:
+    pixels = np.random.default_rng(5).integers(0, 256, (*size, 3), dtype=np.uint8)
+    assert rows_and_columns(family, pixels) == grid
+    side = 4 if family.startswith("llava") else 2
+    assert rows_and_columns(family, pixels, thumbnail=True) == (side, side)
+
+
+def test_a_padded_picture_has_patches_that_begin_in_the_padding() -> None:
+    """64 × 96 pixels are read as 43 × 64, 10 below the upper edge of tiles in patches of 8."""
+    model, reader = tiny_of("llava_next"), BesideReader("llava_next", tiny_of("llava_next"), PROCESSORS["llava_next"]())
+    given = reader.read(Beside(text_of("llava_next"), (av.Picture(PIXELS),)))
+    assert given.remade is not None
+    assert (given.remade.sizes, given.remade.corners) == (((43, 64),), ((10, 0),))
+    marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
+    found, _ = measured(Runner.of(model), given.remade, marks)
+    tops = sorted({one.top * 43 for one in found if one is not None and not one.thumbnail})
+    assert tops == pytest.approx([0, 6, 14, 22, 30, 38])
+
+
+@pytest.mark.parametrize("family", ["internvl", "aya_vision"])
+def test_tensors_that_fit_several_orders_of_tiles_have_no_places(family: str) -> None:
+    tensors = tensors_of(PROCESSORS[family](), text_of(family), [SQUARE])
+    given = BesideReader(family, tiny_of(family), PROCESSORS[family]()).of_tensors(tensors)
+    assert given.remade is None
+    notes = MeasuredPlaceholders().of(Runner.of(tiny_of(family)), given.remade, [3]).notes
+    assert "the size that the model reads can't be found" in notes[0]
+
+
+def test_a_size_that_the_processor_never_reads_has_no_places() -> None:
+    """8 × 400 pixels give 2 × 80 patches, but 16 × 640 pixels give 2 × 70."""
+    pixels = np.random.default_rng(5).integers(0, 256, (8, 400, 3), dtype=np.uint8)
+    reader = BesideReader("glm4v", tiny_of("glm4v"), PROCESSORS["glm4v"]())
+    assert reader.read(Beside(text_of("glm4v"), (av.Picture(pixels),))).remade is None
+
+
+def test_rectangles_that_overlap_are_refused() -> None:
+    with pytest.raises(UnsupportedModel, match="overlap"):
+        measuring._check_apart([Region(0, 0, 0, 0.375, 1), None, Region(0, 0, 0, 0.5, 1)])
+    measuring._check_apart([Region(0, 0, 0, 0.5, 1), Region(0, 0.5, 0, 1, 1), Region(1, 0.2, 0, 0.7, 1)])
