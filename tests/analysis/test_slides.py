@@ -218,6 +218,14 @@ def test_two_heads_are_told_by_their_largest_difference(trace: Trace) -> None:
     assert said(slide.ask).endswith(". And in the second?") and said(slide.tell).startswith("In the second, ")
 
 
+def test_two_texts_are_compared_with_the_second_one_on_the_slide(trace: Trace) -> None:
+    other = av.scratch("the dog sat since it was tired", seed=3)
+    (slide,) = compared_slides(compare(trace, other, 0, 0))
+    assert slide.ask[-1] == ("“the dog sat since it was tired”", "small")
+    (same,) = compared_slides(compare(trace, trace, 0, 0, other_head=1))
+    assert all(role != "small" for _, role in same.ask)
+
+
 def test_the_chosen_pair_of_two_heads_comes_first_and_the_second_side_by_its_name(trace: Trace) -> None:
     comparison = compare(trace, trace, 0, 0, other_head=1)
     first, largest = compared_slides(comparison, (2, 1), called="in layer 0, head 1")

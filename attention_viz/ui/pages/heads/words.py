@@ -41,7 +41,7 @@ def claim_words(parts: Mapping[str, HeadTables], trace: Trace) -> str:
     count, named = len(jobs), sum(ROLES[name].job for name in jobs["role"])
     model = shortened(display_name(trace.provenance.model), 40)
     if all(score != score for score in jobs["score"].tolist()):
-        return f"This text has too few words to show what the {count} heads of {model} do."
+        return f"This text has too few words to show the roles of the {count} heads of {model}."
     several = "have a clear role" if named != 1 else "has a clear role"
     own = parts[stream].roles["role"].tolist() if stream not in trace.mixers else []
     resting, broad = own.count("first"), jobs["role"].tolist().count("broad")
