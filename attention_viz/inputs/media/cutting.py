@@ -1,4 +1,4 @@
-"""Find the size that a processor read an image at: as patches in a list, or cut into tiles.
+"""Find the size that a processor reads an image at: as patches in a list, or cut into tiles.
 
 The processor reads soft noise of the image's own size, never the image: colours and smooth parts would agree with
 every order of tiles.

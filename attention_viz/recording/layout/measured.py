@@ -29,8 +29,8 @@ Regions = tuple[Region | None, ...]
 Edges = list[tuple[float, float]]
 # A position reads a band if the band moves it by this share of the band that moves it most.
 _SUPPORT = 0.02
-# Why positions have no places if their rectangles do.
-_OVERLAP = "the rectangles that they read overlap, so they form no grid"
+# The reason if positions have no places because rectangles overlap.
+_OVERLAP = "their rectangles overlap"
 # A position that moves less than this share of the largest move isn't moved by the picture.
 _STILL = 1e-5
 # More bands than this along a side are never measured one by one.
@@ -220,7 +220,7 @@ def measured(runner: "Runner", remade: Remade, marks: Sequence[int]) -> tuple[Re
         edges = [] if span is None else [_side(one.inside[at], one.edges[span[0]]) for one in axes]
         found.append(_region(span, places.count(span), edges, bool(reduced[at]), remade.times))
     for several in (found[: len(marks)], found[len(marks) :]):
-        _check_apart(several)
+        check_apart(several)
     return tuple(found[: len(marks)]), tuple(found[len(marks) :])
 
 
@@ -245,7 +245,7 @@ def _side(inside: Tensor, edges: Edges) -> tuple[float, float] | None:
     return edges[numbers[0]][0], edges[numbers[-1]][1]
 
 
-def _check_apart(regions: Sequence[Region | None]) -> None:
+def check_apart(regions: Sequence[Region | None]) -> None:
     """Refuse rectangles that overlap: they aren't the parts that positions read.
 
     Raises:

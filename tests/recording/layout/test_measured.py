@@ -13,6 +13,7 @@ import attention_viz as av
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.beside import Beside, BesideReader
 from attention_viz.inputs.media.readers import InputField
+from attention_viz.inputs.media.remade import Remade
 from attention_viz.recording.batches.batch import whole_output
 from attention_viz.recording.layout import measured as measuring
 from attention_viz.recording.layout.measured import measured
@@ -85,7 +86,7 @@ def read(family: str, pictures: int = 1) -> InputField:
 
 def places(family: str) -> Places:
     given = read(family)
-    assert given.remade is not None
+    assert isinstance(given.remade, Remade)
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
     found, _ = measured(Runner.of(tiny_of(family)), given.remade, marks)
     return list(found)
@@ -146,7 +147,7 @@ def test_a_shape_is_measured_once_whatever_the_text() -> None:
 
 def test_two_images_have_their_own_rectangles() -> None:
     given = read("qwen2_vl", 2)
-    assert given.remade is not None
+    assert isinstance(given.remade, Remade)
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
     found, _ = measured(Runner.of(tiny_of("qwen2_vl")), given.remade, marks)
     assert list(found) == [*grid(4, 6), *grid(4, 6, picture=1)]
@@ -156,7 +157,7 @@ def test_a_picture_that_isnt_resized_evenly_still_has_places_around_the_right_on
     """64 × 96 pixels are fitted into 64 × 64 and filled up, so that bands and patches don't align."""
     model, reader = tiny_of("llava_next"), BesideReader("llava_next", tiny_of("llava_next"), PROCESSORS["llava_next"]())
     given = reader.read(Beside(text_of("llava_next"), (av.Picture(PIXELS),)))
-    assert given.remade is not None
+    assert isinstance(given.remade, Remade)
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
     found, _ = measured(Runner.of(model), given.remade, marks)
     rows = len([one for one in found if one is None])
@@ -196,7 +197,7 @@ def rows_and_columns(family: str, pixels: "NDArray[np.uint8]", *, thumbnail: boo
     given = BesideReader(family, tiny_of(family), PROCESSORS[family]()).read(
         Beside(text_of(family), (av.Picture(pixels),))
     )
-    assert given.remade is not None
+    assert isinstance(given.remade, Remade)
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
     found, _ = measured(Runner.of(tiny_of(family)), given.remade, marks)
     own = [one for one in found if one is not None and one.thumbnail == thumbnail]
@@ -238,7 +239,7 @@ def test_a_padded_picture_has_patches_that_begin_in_the_padding() -> None:
     """64 × 96 pixels are read as 43 × 64, 10 below the upper edge of tiles in patches of 8."""
     model, reader = tiny_of("llava_next"), BesideReader("llava_next", tiny_of("llava_next"), PROCESSORS["llava_next"]())
     given = reader.read(Beside(text_of("llava_next"), (av.Picture(PIXELS),)))
-    assert given.remade is not None
+    assert isinstance(given.remade, Remade)
     assert (given.remade.sizes, given.remade.corners) == (((43, 64),), ((10, 0),))
     marks = (given.tensors["input_ids"][0] == IMAGE).nonzero()[:, 0].tolist()
     found, _ = measured(Runner.of(model), given.remade, marks)
@@ -264,5 +265,5 @@ def test_a_size_that_the_processor_never_reads_has_no_places() -> None:
 
 def test_rectangles_that_overlap_are_refused() -> None:
     with pytest.raises(UnsupportedModel, match="overlap"):
-        measuring._check_apart([Region(0, 0, 0, 0.375, 1), None, Region(0, 0, 0, 0.5, 1)])
-    measuring._check_apart([Region(0, 0, 0, 0.5, 1), Region(0, 0.5, 0, 1, 1), Region(1, 0.2, 0, 0.7, 1)])
+        measuring.check_apart([Region(0, 0, 0, 0.375, 1), None, Region(0, 0, 0, 0.5, 1)])
+    measuring.check_apart([Region(0, 0, 0, 0.5, 1), Region(0, 0.5, 0, 1, 1), Region(1, 0.2, 0, 0.7, 1)])
