@@ -56,7 +56,7 @@ def test_a_head_that_writes_most_against_a_number_is_not_said_to_write_most_of_i
 
 
 def test_a_findings_slide_asks_without_the_answer_and_then_gives_it_with_the_runs_numbers() -> None:
-    trace = shipped("coreference").trace("the ball hit the window and it broke")
+    trace = shipped("coreference").trace("the girl saw the ball and she took it")
     found = av.findings(trace)
     slides = found_slides(trace, found)
     assert len(slides) == len(found) > 1
