@@ -79,7 +79,7 @@ def test_a_word_lights_the_patches_of_every_frame(open_page: OpenPage, tmp_path:
     on = torch.tensor([one is not None for one in trace.query_tokens("decoder").regions])
     line.locator(f'[data-place="{last}"]').hover()
     chip = line.locator(".av-picture-chip")
-    expect(chip).to_have_text("video")
+    expect(chip).to_have_text("video, all patches")
     expect(chip).to_have_attribute("data-weight", f"{float(row[on].sum()):.2f}")
     # A patch of the last frame, at its middle; then the black between two frames, which is no patch.
     film = sheet_of(trace)

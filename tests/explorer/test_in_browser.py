@@ -204,7 +204,7 @@ def test_the_sentence_is_about_the_head_on_the_screen_until_a_pair_is_chosen(sho
     # Of words alone, and no word with itself.
     weights = bank.weights(5, 8)[1:-1, 1:-1].clone().fill_diagonal_(0)
     query, key = divmod(int(weights.argmax()), weights.shape[1])
-    words, place = bank.query_tokens().labels[1:-1], page.get_by_test_id("explorer-claim").locator(".av-where")
+    words, place = bank.query_tokens().names[1:-1], page.get_by_test_id("explorer-claim").locator(".av-where")
     expect(place).to_have_text("layer 5, head 8")
     expect(part(page, "sentence")).to_contain_text(f"“{words[query]}”")
     expect(part(page, "sentence")).to_contain_text(f"“{words[key]}”: {weights.max():.2f}")

@@ -99,7 +99,7 @@ def test_a_word_lights_both_images(open_page: OpenPage, tmp_path: Path) -> None:
     box = picture.bounding_box()
     assert box is not None
     picture.hover(position={"x": box["width"] * 8.5 / 9, "y": box["height"] * 3.5 / 4})
-    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("this part of the pictures")
+    expect(page.get_by_test_id("explorer-sentence")).to_contain_text("this part of the images")
     at = next(
         at
         for at, one in enumerate(tokens.regions)
