@@ -57,7 +57,7 @@ _NAMED = {"\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡", " ": "␣"}
 
 
 def occurrences(written: Sequence[str]) -> tuple[int, ...]:
-    """Count equal tokens in any case and with any mark, from 1; 0 for a token that comes once, and unknown words.
+    """Count equal tokens in any case and with any mark, from 1; 0 for a token that comes once.
 
     The explorer's `occurrences` in `data/spelling.js` counts in the same way; one table tests both.
     """
@@ -65,7 +65,7 @@ def occurrences(written: Sequence[str]) -> tuple[int, ...]:
     counts, seen, found = Counter(words), Counter[str](), list[int]()
     for word in words:
         seen[word] += 1
-        found.append(seen[word] if counts[word] > 1 and word not in UNKNOWN_WORDS else 0)
+        found.append(seen[word] if counts[word] > 1 else 0)
     return tuple(found)
 
 

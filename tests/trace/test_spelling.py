@@ -104,7 +104,7 @@ def test_a_character_with_bytes_missing_is_half_a_one() -> None:
     assert cut_characters(["ð", "Ÿ"], ["text"] * 2) == []
 
 
-def test_unknown_words_have_no_number() -> None:
+def test_unknown_words_are_told_apart_in_lists() -> None:
     labels = ("[CLS]", "[UNK]", "mat", "[UNK]", "mat", "[SEP]")
     tokens = Tokens(labels, None, special=(True, *[False] * 4, True), spelling=("wordpiece",) * len(labels))
-    assert tokens.occurrences == (0, 0, 1, 0, 2, 0) and tokens.names[1] == tokens.names[3] == "[UNK]"
+    assert tokens.occurrences == (0, 1, 1, 2, 2, 0) and (tokens.names[1], tokens.names[3]) == ("[UNK]₁", "[UNK]₂")

@@ -51,8 +51,7 @@ export function setApart(written) {
   return FROM_THE_RIGHT.test(written) ? `\u2068${written}\u2069` : written;
 }
 
-/** Which of several equal tokens each is, in any case and with any mark, from 1; 0 for a token that comes once, and for
- * unknown words.
+/** Which of several equal tokens each is, in any case and with any mark, from 1; 0 for a token that comes once.
  * `occurrences` in `trace/spelling.py` counts in the same way; both are tested on one table.
  * @param {string[]} written */
 export function countOccurrences(written) {
@@ -64,7 +63,7 @@ export function countOccurrences(written) {
   const seen = new Map();
   return Int32Array.from(words, (word) => {
     seen.set(word, (seen.get(word) ?? 0) + 1);
-    return counts.get(word) === 1 || UNKNOWN_WORDS.includes(word) ? 0 : Number(seen.get(word));
+    return counts.get(word) === 1 ? 0 : Number(seen.get(word));
   });
 }
 
