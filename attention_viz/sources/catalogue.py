@@ -92,6 +92,8 @@ class Entry:
             trained=trained,
             reads=self.reads,
             mixers=mixers,
+            reads_several=self.reads == InputKind.BESIDE,
+            generates=self.predicts and self.streams != ("encoder",),
         )
 
     @property

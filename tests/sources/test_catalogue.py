@@ -37,7 +37,7 @@ def test_what_the_catalogue_says_a_model_can_is_what_it_can(name: str) -> None:
     assert model.reads == entry.reads
     attending = entry.layers - len(entry.mixers)
     assert model.heads == {stream: (entry.heads,) * attending for stream in entry.streams}
-    assert (model.facts.numbers, model.facts.without) == (entry.facts.numbers, entry.facts.without)
+    assert model.facts == entry.facts
     assert model.streams == entry.streams
     assert model.predicts == entry.predicts
     if entry.reads == "text":

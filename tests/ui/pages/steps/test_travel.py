@@ -64,7 +64,7 @@ def test_the_number_travels_from_its_cell_to_its_place(open_page: OpenPage, idle
 def test_a_signed_number_travels_too(open_page: OpenPage, idle: Idle) -> None:
     page = open_page("/?model=recall-mamba&layer=0&head=0&query=5&key=2", height=860)
     how = page.get_by_test_id("explorer-how")
-    expect(how).to_have_text("How was 0.60 computed?")
+    expect(how).to_have_text("How was the weight 0.60 computed?")
     page.evaluate(WATCH)
     how.click()
     expect(page.get_by_test_id("pipeline-claim")).to_contain_text("carries 0.60")
