@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
-from attention_viz.explorer.seen import Sheet, on_sheet
+from attention_viz.explorer.seen import ImageSheet, on_sheet
 from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class PackedAxes:
     """Rows of tokens, packed once for all streams."""
 
-    def __init__(self, generated: int, sheet: Sheet | None = None) -> None:
+    def __init__(self, generated: int, sheet: ImageSheet | None = None) -> None:
         """Begin empty; `generated` counts the model's own last tokens, and patches are named on the sheet."""
         self.entries: list[dict[str, Any]] = []
         self._generated, self._sheet = generated, sheet

@@ -119,7 +119,7 @@ def _known(second: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Panel:
+class SheetPanel:
     """One image on a sheet, a frame of a video, or an image as the model reads it reduced.
 
     Attributes:
@@ -153,7 +153,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class ImageSheet:
     """The images beside a text, or the frames of a video, with a patch's gap between them.
 
     Attributes:
@@ -161,7 +161,7 @@ class Sheet:
         together: whether the model reads several frames at one time.
     """
 
-    panels: tuple[Panel, ...]
+    panels: tuple[SheetPanel, ...]
     video: bool = False
     together: bool = False
 
@@ -197,7 +197,7 @@ class Sheet:
         return sheet
 
 
-def sheet_of(trace: "Trace") -> Sheet | None:
+def sheet_of(trace: "Trace") -> ImageSheet | None:
     """Return the sheet of several images, of tiles beside a reduced copy, or of a video's frames.
 
     None if one grid of patches says it all, or if an image's regions form no grid.
@@ -222,8 +222,8 @@ def sheet_of(trace: "Trace") -> Sheet | None:
     height, width, _ = trace.seen.pictures[0].shape
     down, across = next(iter(grids.values()))
     panels = _laid_out([*grids.values()], height / down, width / across, 1 if times else _BROAD)
-    return Sheet(
-        tuple(Panel(*key, *panel, *name) for key, panel, name in zip(grids, panels, names, strict=True)),
+    return ImageSheet(
+        tuple(SheetPanel(*key, *panel, *name) for key, panel, name in zip(grids, panels, names, strict=True)),
         bool(times),
         any(start < end for start, end in times.values()),
     )

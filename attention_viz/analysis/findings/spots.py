@@ -25,7 +25,7 @@ _OF_A_HEAD = 16
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
+class _PlacedLayer:
     """A layer's searched rows over the patches; `seats` are the rows' own patches, −1 for the class token."""
 
     number: int
@@ -51,11 +51,11 @@ def spots_of(scene: StreamScene) -> list[Candidate]:
     for number in scene.trace.layer_numbers(scene.stream):
         rows = scene.trace.attention(number, scene.stream).rows(list(positions)).weights
         weights = grid.of_weights(rows.detach().float().cpu().nan_to_num(0))
-        found += _of_layer(scene, _Layer(number, grid, weights, positions, seats))
+        found += _of_layer(scene, _PlacedLayer(number, grid, weights, positions, seats))
     return found
 
 
-def _of_layer(scene: StreamScene, layer: _Layer) -> list[Candidate]:
+def _of_layer(scene: StreamScene, layer: _PlacedLayer) -> list[Candidate]:
     weights = layer.weights
     inside = weights >= TOGETHER * weights.amax(dim=(2, 3), keepdim=True).clamp_min(1e-12)
     shares = (weights * inside).sum(dim=(2, 3))
@@ -97,7 +97,7 @@ def _parts(inside: Bool[Tensor, "down across"], seat: tuple[int, int]) -> list[f
     return parts if seat == (-1, -1) or min(steps) >= _AWAY else []
 
 
-def _beside(layer: _Layer, head: int, row: int, inside: Bool[Tensor, "down across"]) -> float:
+def _beside(layer: _PlacedLayer, head: int, row: int, inside: Bool[Tensor, "down across"]) -> float:
     """Return the mean weight that other patches give to patches as far from them; 0 for the class token."""
     seat, (down, across) = layer.seats[row], inside.shape
     if seat == (-1, -1):

@@ -93,7 +93,7 @@ class _Turn:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _LayerBlock:
     """A whole layer's turn, those of the modules within, and the calls of both kinds that had ended before it."""
 
     entered: Tensor
@@ -112,7 +112,7 @@ class _Addition:
 
 
 @dataclass(eq=False)
-class _Listener:
+class _TurnListener:
     """Hears the modules around one call, of `count` rows.
 
     Attributes:
@@ -127,7 +127,7 @@ class _Listener:
     count: int
     turns: list[_Turn] = field(default_factory=list[_Turn])
     began: list[tuple[tuple[int, int], int]] = field(default_factory=list[tuple[tuple[int, int], int]])
-    block: _Block | None = None
+    block: _LayerBlock | None = None
 
     def enter(self, _module: nn.Module, _inputs: object) -> None:
         """Note where a module begins; the run ends once the stream's next layer has called."""
@@ -150,7 +150,7 @@ class _Listener:
         left = left.detach().clone()
         alone = self.own.intersection(range(first[0], calls)) == frozenset({self.number})
         if alone and entered is not None and entered.shape == left.shape:
-            self.block = _Block(entered, left, self.turns[start:], first)
+            self.block = _LayerBlock(entered, left, self.turns[start:], first)
         self.turns.append(_Turn(module, entered, left, calls, others))
 
 
@@ -212,7 +212,7 @@ def _flow(run: ModelRun, trace: Trace, layer: int, stream: str) -> LayerFlow | s
     return LayerFlow(block.entered, parts, block.left, order)
 
 
-def _heard(run: ModelRun, trace: Trace, number: int, own: frozenset[int], kind: str) -> _Block | None:
+def _heard(run: ModelRun, trace: Trace, number: int, own: frozenset[int], kind: str) -> _LayerBlock | None:
     """Run a copy until the stream's next layer has called; return the layer's turn."""
     twin = run.runner.twin(frozen=True)
     labels = mixer_labels(twin.model)
@@ -225,7 +225,7 @@ def _heard(run: ModelRun, trace: Trace, number: int, own: frozenset[int], kind: 
         return both if kind == "attention" else (both[1], both[0])
 
     stream, layer = (run.anatomy.mixer_places if kind == "mixer" else run.anatomy.places)[number]
-    listener = _Listener(counts, number, own, len(trace.query_tokens(stream)))
+    listener = _TurnListener(counts, number, own, len(trace.query_tokens(stream)))
 
     def leave(module: nn.Module, inputs: tuple[object, ...], named: dict[str, object], output: object) -> None:
         listener.leave(module, inputs, named, output)
@@ -255,7 +255,9 @@ def _heard(run: ModelRun, trace: Trace, number: int, own: frozenset[int], kind: 
     return listener.block
 
 
-def _ways(block: _Block, stream: Tensor, start: int, number: int, depth: int = 0) -> Iterator[tuple[_Addition, ...]]:
+def _ways(
+    block: _LayerBlock, stream: Tensor, start: int, number: int, depth: int = 0
+) -> Iterator[tuple[_Addition, ...]]:
     """Yield ways from the stream to the layer's output, each bit by bit the run's own."""
     if depth == _MOST_PARTS:
         return
@@ -271,7 +273,7 @@ def _ways(block: _Block, stream: Tensor, start: int, number: int, depth: int = 0
         yield from _parallel(block, stream, number)
 
 
-def _parallel(block: _Block, stream: Tensor, number: int) -> Iterator[tuple[_Addition, ...]]:
+def _parallel(block: _LayerBlock, stream: Tensor, number: int) -> Iterator[tuple[_Addition, ...]]:
     fits = [(at, one) for at, one in enumerate(block.turns) if one.left.shape == stream.shape]
     # The attention's output is the first after its call, unless the MLP came before.
     for (first, one), (second, other) in itertools.permutations(fits, 2):
@@ -284,7 +286,7 @@ def _parallel(block: _Block, stream: Tensor, number: int) -> Iterator[tuple[_Add
                 yield (found,)
 
 
-def _after(block: _Block, turns: tuple[_Turn, ...], at: int, totals: Sequence[Tensor]) -> Iterator[_Addition]:
+def _after(block: _LayerBlock, turns: tuple[_Turn, ...], at: int, totals: Sequence[Tensor]) -> Iterator[_Addition]:
     """Yield additions with the stream after them: the layer's output, the total, or the total after a norm."""
     for total in totals:
         if _equal(total, block.left):
@@ -302,7 +304,7 @@ def _calls_first(way: Sequence[_Addition], number: int) -> bool:
     return any(turn.calls > number for one in way for turn in one.turns)
 
 
-def _parts(way: Sequence[_Addition], block: _Block, number: int, own: str) -> Iterator[tuple[StreamPart, ...]]:
+def _parts(way: Sequence[_Addition], block: _LayerBlock, number: int, own: str) -> Iterator[tuple[StreamPart, ...]]:
     calls, others = block.before
     for one in way:
         kinds = list[str]()
@@ -319,7 +321,7 @@ def _parts(way: Sequence[_Addition], block: _Block, number: int, own: str) -> It
             yield (attended, StreamPart(kinds[1], one.turns[1].left, one.total, one.left))
 
 
-def _feeding(block: _Block) -> str:
+def _feeding(block: _LayerBlock) -> str:
     names = " ".join(type(turn.module).__name__.lower() for turn in block.turns)
     return "mixture of experts" if any(word in names for word in _EXPERTS) else "MLP"
 

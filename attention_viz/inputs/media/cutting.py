@@ -15,7 +15,7 @@ from torch import Tensor
 
 from attention_viz.inputs.media.remade import PICTURE, Pixels, is_packed, resized_to, sizes_read
 
-__all__ = ["Fit", "Process", "fits"]
+__all__ = ["Process", "TileFit", "fits"]
 
 Process = Callable[[Sequence[Pixels]], Mapping[str, Tensor]]
 Size = tuple[int, int]
@@ -26,14 +26,16 @@ _SAME, _MARGIN = 0.9, 0.05
 
 
 @dataclass(frozen=True)
-class Fit:
+class TileFit:
     """An image's size as it was read, rows and columns in pixels, and its corner in its tiles."""
 
     size: Size
     corner: Size = (0, 0)
 
 
-def fits(tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process) -> tuple[Fit, ...] | None:
+def fits(
+    tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, process: Process
+) -> tuple[TileFit, ...] | None:
     """Return how the processor reads each image; None if no size is proven.
 
     Args:
@@ -55,10 +57,10 @@ def fits(tensors: Mapping[str, Tensor], sizes: Sequence[Size], patch: int, proce
     return found if _same_shapes(again, tensors) and _likeness(again[PICTURE], read[PICTURE]) > _SAME else None
 
 
-def _listed(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> tuple[Fit, ...] | None:
+def _listed(tensors: Mapping[str, Tensor], pictures: int, patch: int) -> tuple[TileFit, ...] | None:
     """Return the sizes that the grids of lists of patches name."""
     sizes = next(iter(sizes_read(tensors, pictures, patch)), None)
-    return None if sizes is None else tuple(map(Fit, sizes))
+    return None if sizes is None else tuple(map(TileFit, sizes))
 
 
 def _noise(size: Size, seed: int) -> Pixels:
@@ -77,11 +79,11 @@ def _same_shapes(made: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> b
     )
 
 
-def _tiled(pixels: Tensor, noise: Sequence[Pixels], process: Process) -> tuple[Fit, ...] | None:
+def _tiled(pixels: Tensor, noise: Sequence[Pixels], process: Process) -> tuple[TileFit, ...] | None:
     """Return how images were cut into tiles in rows; None if nothing fits one, or several."""
     if pixels.ndim < 4 or pixels.shape[-3] != 3:
         return None
-    tiles, found = pixels.reshape(-1, *pixels.shape[-3:]), list[Fit]()
+    tiles, found = pixels.reshape(-1, *pixels.shape[-3:]), list[TileFit]()
     for at, one in enumerate(noise):
         others = [255 - other if number == at else other for number, other in enumerate(noise)]
         own = (process(others)[PICTURE].reshape(tiles.shape) != tiles).flatten(1).any(dim=1)
@@ -91,7 +93,7 @@ def _tiled(pixels: Tensor, noise: Sequence[Pixels], process: Process) -> tuple[F
     return tuple(found)
 
 
-def _fit(tiles: Tensor, noise: Pixels) -> Fit | None:
+def _fit(tiles: Tensor, noise: Pixels) -> TileFit | None:
     """Return how one image was cut into tiles."""
     best = list[tuple[float, Size, Size]]()
     reduced = torch.from_numpy(resized_to(noise, (tiles.shape[-2], tiles.shape[-1]))).movedim(-1, 0)
@@ -101,7 +103,7 @@ def _fit(tiles: Tensor, noise: Pixels) -> Fit | None:
             best.append(max((_fitting(canvas, noise, *where), *where) for where in _placements(noise, canvas, tiles)))
     best.sort(reverse=True)
     clear = all(one[0] - other[0] > _MARGIN for one, other in pairwise(best[:2]))
-    return Fit(best[0][2], best[0][1]) if best and best[0][0] > _SAME and clear else None
+    return TileFit(best[0][2], best[0][1]) if best and best[0][0] > _SAME and clear else None
 
 
 def _orders(tiles: Tensor) -> Iterator[tuple[int, Tensor, Tensor | None]]:

@@ -9,7 +9,7 @@ _sight = widgets.component("sight", *sight_source())
 
 
 @dataclass
-class _Seen:
+class _SeenKeys:
     """The places that the visitor has scrolled to."""
 
     keys: set[str] = field(default_factory=set[str])
@@ -17,7 +17,7 @@ class _Seen:
 
 def in_sight(key: str, height: int) -> bool:
     """Return whether the place was ever seen; until then, draw an empty one, `height` pixels high."""
-    seen = visit.memory(_Seen).keys
+    seen = visit.memory(_SeenKeys).keys
     if key in seen:
         return True
 
