@@ -66,7 +66,7 @@ def patch_shares(
     groups += [(said[at], [at]) for at in shown]
     if rest := words[len(shown) :]:
         groups.append(("other words", rest))
-    labels = tuple(number_repeats([label for label, _ in groups]))
+    labels = tuple(label for label, _ in groups)
     now, was = (
         tuple(_sum(row, inside) for _, inside in groups) for row in (values, values if before is None else before)
     )

@@ -14,6 +14,7 @@ from attention_viz.errors import AttentionVizError, UnusableSound, UnusableText,
 from attention_viz.inputs.media.beside import IDS, Beside, BesideReader, mark_of
 from attention_viz.inputs.media.processor_apart import arguments_of
 from attention_viz.inputs.media.readers import SPEECH, InputField, SoundReader
+from attention_viz.inputs.media.remade import tensors_in
 from attention_viz.inputs.media.remade_sound import RemadeSound
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.trace.kind import InputKind
@@ -104,6 +105,6 @@ class BesideSoundReader(BesideReader):
 
     def _heard(self, text: str, samples: NDArray[np.float32]) -> dict[str, Tensor]:
         made = self._processor(text=text, audio=samples, sampling_rate=self._sounds.rate, return_tensors="pt")
-        tensors = {name: one for name, one in dict(made).items() if isinstance(one, Tensor) and name != "labels"}
+        tensors = tensors_in(made)
         self._check(tensors, self.main)
         return tensors

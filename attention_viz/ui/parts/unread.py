@@ -10,7 +10,7 @@ from attention_viz.edits.words import listed
 from attention_viz.serving import permissions as allowed
 from attention_viz.serving.runs import Run, unread
 from attention_viz.sources.catalogue import of_text
-from attention_viz.trace.spelling import set_apart
+from attention_viz.trace.spelling import UNKNOWN_WORDS, set_apart
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.parts.notices import tell
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
 
-# Tokenizers' tokens for an unknown word.
-UNKNOWN = ("<unk>", "[UNK]", "<|unk|>")
 _NAMED, _LONGEST = 3, 24
 
 
@@ -31,7 +29,9 @@ def unknown_words(trace: "Trace") -> str:
     parts = {"sentence": trace.key_tokens(trace.streams[0])}
     if "cross" in trace.attention_streams:
         parts = {"sentence": trace.key_tokens("cross"), "target": trace.query_tokens("cross")}
-    found = {where: [label for label in tokens.labels if label in UNKNOWN] for where, tokens in parts.items()}
+    found = {
+        where: [label for label in tokens.labels if label.lower() in UNKNOWN_WORDS] for where, tokens in parts.items()
+    }
     unknown = [
         f"{len(labels)} {'word' if len(labels) == 1 else 'words'} of the {where}"
         for where, labels in found.items()
@@ -45,9 +45,9 @@ def unknown_words(trace: "Trace") -> str:
 
 def counted(tokens: "Tokens") -> tuple[int, int]:
     """Return how many of the text's words are unknown, and how many it has."""
-    own = set(tokens.counted) | {at for at, label in enumerate(tokens.labels) if label in UNKNOWN}
+    own = set(tokens.counted) | {at for at, label in enumerate(tokens.labels) if label.lower() in UNKNOWN_WORDS}
     words = [piece for piece in tokens.pieces if own.issuperset(piece)]
-    return sum(any(tokens.labels[at] in UNKNOWN for at in piece) for piece in words), len(words)
+    return sum(any(tokens.labels[at].lower() in UNKNOWN_WORDS for at in piece) for piece in words), len(words)
 
 
 def reader(state: State) -> str | None:
