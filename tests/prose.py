@@ -19,7 +19,7 @@ DOCUMENTS: Mapping[str, tuple[str, ...]] = {
     "changelog": ("CHANGELOG.md",),
     "contributing, security": ("CONTRIBUTING.md", "SECURITY.md"),
     "docs": ("docs/**/*.md",),
-    "lessons": ("attention_viz/lesson/text/**/*.md",),
+    "lessons": ("attention_viz/lesson/text/en/*.md",),
 }
 # The text of a string in Python, by the folder it is in; errors and docstrings are texts of their own.
 STRINGS = {"ui": "page texts", "cli": "command line"}

@@ -42,7 +42,7 @@ _DRAWS, _APART = 12, 100_003
 _SCREENS = (answering, costs, heads, kinds, masks, scores, seen, softmax, states, toy, trained, vectors, order)
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
-    "why vectors plain roles scores scaling softmax mixture masks heads jobs together writes "
+    "why vectors plain roles scores softmax scaling mixture masks heads jobs together writes "
     "positions cross picture where sound older recurrent cost practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}

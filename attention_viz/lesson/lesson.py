@@ -268,6 +268,7 @@ class Lesson:
     """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
+        idea: one or two sentences before the question, in English; they introduce what it names.
         deeper: URLs of further pages, such as "steps".
         words: selectable by `Scene.word`, and the query; None if none or the bars are words.
         trained_word: whether `Scene.word` is a word of the trained model's text, as with `trained_words`.
@@ -284,6 +285,7 @@ class Lesson:
     words: Callable[[Scene], tuple[Mapping[str, str], str]] | None = None
     sample: Callable[[Scene], str] | None = None
     trained_word: bool = False
+    idea: str = ""
 
     @property
     def asks_word(self) -> bool:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.translation import TEXTS, current_language, translate
 from attention_viz.steps.steps import NOTATIONS, STEPS
 
 __all__ = ["TERMS", "lesson_text", "template"]
@@ -54,16 +54,21 @@ TERMS: dict[str, str] = {
 }
 
 
-_TEXTS = Path(__file__).parent / "text"
 _FACT = re.compile(r"\{\{ *([\w.]+) *\}\}")
 _TERM = re.compile(r"\[([^\]]+)\]\(term:([^)]+)\)")
 _SCALE = r"\tfrac{1}{\sqrt{d_k}}"
 
 
-@cache
 def template(name: str) -> str:
-    """Return a lesson's Markdown with {{facts}}, {{formula.scores}} and [words](term:name)."""
-    return (_TEXTS / f"{name}.md").read_text(encoding="utf-8").strip()
+    """Return a lesson's Markdown with {{facts}}, {{formula.scores}} and [words](term:name), in the current language."""
+    return _template(name, current_language())
+
+
+@cache
+def _template(name: str, language: str) -> str:
+    path = TEXTS / language / f"{name}.md"
+    path = path if path.exists() else TEXTS / "en" / f"{name}.md"
+    return path.read_text(encoding="utf-8").strip()
 
 
 def lesson_text(
@@ -94,7 +99,7 @@ def lesson_text(
             raise AttentionVizError(
                 f"lesson {name!r} uses the term {found[2]!r}, which isn't in TERMS; add it to lesson/render.py"
             )
-        return term(found[1], TERMS[found[2]])
+        return term(found[1], translate(TERMS[found[2]]))
 
     # Terms first: filled-in facts may be the reader's words, which must not be read as our marks.
     return _FACT.sub(fill, _TERM.sub(mark, template(name)))

@@ -16,7 +16,7 @@ from attention_viz.operation.attention import attend
 from attention_viz.operation.masks import causal
 from attention_viz.steps.steps import STEPS
 
-TEXTS = Path(course.__file__).parent / "text"
+TEXTS = Path(course.__file__).parent / "text" / "en"
 ORDER = [
     *(
         "why",
@@ -24,8 +24,8 @@ ORDER = [
         "plain",
         "roles",
         "scores",
-        "scaling",
         "softmax",
+        "scaling",
         "mixture",
         "masks",
         "heads",
