@@ -158,7 +158,7 @@ def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen:
     assert screen.address["done"] == "why.scores"
     listed = {one["title"]: one["done"] for one in screen.channel("learn", "lessons")["lessons"]}
     assert [title for title, done in listed.items() if done] == ["1. Why attention", "5. Scores"]
-    assert screen.picker("Next: Scaling →")
+    assert screen.picker("Next: Softmax →")
     screen.press("New exercise")
     assert screen.address["exercise_seed"] == "4"
     assert EXERCISES["score"].make(SCENE, 4).question in said(screen)
@@ -192,7 +192,7 @@ def test_the_notation_holds_through_the_course(screen: Screen) -> None:
     columns = formula() if lesson(screen, "lesson=scores&notation=columns&guess=shown") else ""
     assert columns != rows
     screen.press("Next →")
-    assert (screen.address["notation"], screen.address["lesson"]) == ("columns", "scaling")
+    assert (screen.address["notation"], screen.address["lesson"]) == ("columns", "softmax")
 
 
 def test_a_room_is_asked_each_lessons_question_and_exercise_and_has_the_answers_on_a_key(screen: Screen) -> None:
