@@ -66,7 +66,7 @@ def test_the_verdict_has_the_focus_and_is_on_a_low_screen(stay: OpenPage) -> Non
 
 
 def test_what_comes_next_begins_at_its_top_and_an_answer_has_the_focus(stay: OpenPage) -> None:
-    page = stay("/learn?lesson=scores&guess=shown", width=1366, height=700)
+    page = stay("/learn?lesson=softmax&guess=shown", width=1366, height=700)
     page.get_by_test_id("stMain").evaluate("one => one.scrollTo(0, 400)")
     page.get_by_role("button", name="Next →", exact=True).click()
     heading = page.get_by_role("heading", level=1)
