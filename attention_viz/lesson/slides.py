@@ -24,13 +24,16 @@ _BLOCK, _INLINE = re.compile(r"\$\$(.+)\$\$", re.DOTALL), re.compile(r"\$([^$]+)
 def lesson_slides(
     name: str, title: str, text: str, ask: Ask, shown: Shown, exercise: Exercise, notation: str = "rows"
 ) -> tuple[Slide, ...]:
-    """Return question, figure, formula if there is one, and exercise; `text` is empty if no sentence is used."""
+    """Return question, figure, formula and exercise; `text` is empty if no sentence is used.
+
+    There is no figure if the question's bars are it, and no formula if the lesson has none.
+    """
     read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
     source = f"{title} · {ask.source}{read}"
     question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
-    figure = _figure(shown, f"{title}{read}")
+    figure = () if ask.complete else (_figure(shown, f"{title}{read}"),)
     exercised = _exercise(exercise, f"{title} · {translate('exercise')}{read}")
-    return question, figure, *_formulas(name, shown, notation, f"{title}{read}"), exercised
+    return question, *figure, *_formulas(name, shown, notation, f"{title}{read}"), exercised
 
 
 def _figure(shown: Shown, source: str) -> Slide:
