@@ -144,7 +144,7 @@ def _ask_heads(scene: Scene) -> Ask:
     return Ask(
         translate("How many of the {count} numbers does each head read?", count=_D_MODEL),
         translate("Each head reads all {count} numbers", count=read),
-        translate("our own module with {heads}: inputs that change a head’s query", heads=counted(heads, "head")),
+        translate("our own module ({heads}): inputs that change a head’s query", heads=counted(heads, "head")),
         tuple(counted(option, "number") for option in options),
         tuple(float(option == read) for option in options),
         shown=("",) * len(options),
