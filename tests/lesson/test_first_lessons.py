@@ -18,7 +18,6 @@ from attention_viz.lesson.words import offered, signed, telling
 from attention_viz.operation.attention import Attention
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
-from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.splitting import split_words
 from tests.views.printed import drawn
 
@@ -73,9 +72,7 @@ def test_without_parameters_each_word_finds_itself_as_the_real_vectors_are_long(
         ask, shown = LESSONS["plain"].ask(one), LESSONS["plain"].show(one)
         weights = (vectors @ vectors.T).softmax(-1)
         assert ask.right == {2} and ask.values == pytest.approx(weights[2].tolist(), abs=1e-5)
-        products, shares = (
-            numpy.array(part.z, dtype=float) for part in shown.figure.select_traces({"type": "heatmap"})
-        )
+        products, shares = (numpy.array(part.z, dtype=float) for part in drawn(shown.figure))
         assert numpy.allclose(products, vectors @ vectors.T, atol=1e-3)
         assert numpy.allclose(shares, weights, atol=1e-5)
         assert (shown.facts["itself"], shown.facts["among"], shown.facts["total"]) == ("7", "7", "1.00")
@@ -91,9 +88,7 @@ def test_a_role_is_drawn_as_the_product_of_all_vectors_and_its_matrix(
 ) -> None:
     shown = LESSONS["roles"].show(replace(scene, choice=choice, notation=notation))
     width = {"value": 3, "wide": 6}.get(choice, D_K)
-    drawn_x, matrix, made = (
-        numpy.array(part.z, dtype=float) for part in shown.figure.select_traces({"type": "heatmap"})
-    )
+    drawn_x, matrix, made = (numpy.array(part.z, dtype=float) for part in drawn(shown.figure))
     if notation == "columns":
         drawn_x, matrix, made = drawn_x.T, matrix.T, made.T
     assert numpy.allclose(drawn_x, word_vectors(split_words(TEXT), D_MODEL, 3), atol=1e-6)
@@ -169,7 +164,7 @@ def test_the_scale_brings_the_spread_back_and_the_gradient_with_it(scene: Scene,
 
     pooled = numpy.concatenate([scores(s, 1).numpy().ravel() for s in SETS])
     assert float(facts["spread"]) == pytest.approx(pooled.std(), abs=0.006)
-    assert float(facts["spread"]) == pytest.approx(d_k**0.5, rel=0.2) and facts["root"] == f"{d_k**0.5:.0f}"
+    assert float(facts["spread"]) == pytest.approx(d_k**0.5, rel=0.3) and facts["root"] == f"{d_k**0.5:.0f}"
     told_numbers = [float(facts[name]) for name in ("bare", "bare_gradient", "scaled", "scaled_gradient")]
     known = [*measured(1), *measured(d_k**-0.5)]
     assert told_numbers[::2] == pytest.approx(known[::2], abs=6e-3)
