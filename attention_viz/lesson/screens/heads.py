@@ -45,20 +45,11 @@ def _link(scene: Scene) -> HeadLink:
 
 def _ask_mixture(scene: Scene) -> Ask:
     """Give weights and values along the figure's first direction; ask for the mixture."""
-    trace, link = scene.trained(), _link(scene)
-    labels = [short(name) for name in trace.query_tokens().names]
-    flat, _ = in_a_plane(trace, link.layer, link.head)
-    weights, places = flat.attention(0).weights[0, link.query].double(), flat.attention(0).value[0, :, 0].double()
-    ranked = weights.argsort(descending=True, stable=True).tolist()
-    parts = [(labels[key], float(weights[key]), float(places[key])) for key in ranked[:_GIVEN]]
-    rest = ranked[_GIVEN:]
-    if share := float(weights[rest].sum()):
-        parts.append((translate("the others"), share, float(weights[rest] @ places[rest]) / share))
-    right, word = float(weights @ places), labels[link.query]
-    options = _mixtures(right, [place for _, _, place in parts])
+    trace, link, (parts, right) = scene.trained(), _link(scene), _parts(scene)
+    word, options = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
     return Ask(
         translate("At which place is the output of {word}?", word=word),
-        translate("The output of {word} is at {right}: {sum}", word=word, right=_number(right), sum=_sum(parts)),
+        translate("The output of {word} is at {right}", word=word, right=_number(right)),
         translate("{model}, layer {layer}, head {head}: places along the figure’s first direction", **_place(scene)),
         tuple(map(_number, options)),
         tuple(float(option == right) for option in options),
@@ -77,6 +68,20 @@ def _ask_mixture(scene: Scene) -> Ask:
     )
 
 
+def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
+    """Return name, weight and place of the largest parts and of all others together, and where the mixture is."""
+    trace, link = scene.trained(), _link(scene)
+    labels = [short(name) for name in trace.query_tokens().names]
+    flat, _ = in_a_plane(trace, link.layer, link.head)
+    weights, places = flat.attention(0).weights[0, link.query].double(), flat.attention(0).value[0, :, 0].double()
+    ranked = weights.argsort(descending=True, stable=True).tolist()
+    parts = [(labels[key], float(weights[key]), float(places[key])) for key in ranked[:_GIVEN]]
+    rest = ranked[_GIVEN:]
+    if share := float(weights[rest].sum()):
+        parts.append((translate("the others"), share, float(weights[rest] @ places[rest]) / share))
+    return parts, float(weights @ places)
+
+
 def _mixtures(right: float, places: Sequence[float]) -> list[float]:
     """Return the right mixture among usual mistakes, in order: without weights, added up, only one value."""
     found, apart = [right], _APART * (max(places) - min(places))
@@ -86,13 +91,14 @@ def _mixtures(right: float, places: Sequence[float]) -> list[float]:
     return sorted(found)
 
 
-def _sum(parts: Sequence[tuple[str, float, float]]) -> str:
+def _sum(parts: Sequence[tuple[str, float, float]], right: float) -> str:
     """Write the mixture out."""
     places = [_number(place) for _, _, place in parts]
-    return " + ".join(
+    products = [
         f"{weight_text(weight)} · {f'({place})' if place[0] == '−' else place}"
         for (_, weight, _), place in zip(parts, places, strict=True)
-    )
+    ]
+    return f"{' + '.join(products)} = {_number(right)}"
 
 
 def _number(place: float) -> str:
@@ -123,8 +129,9 @@ def _show_mixture(scene: Scene) -> Shown:
         "where": _where(beyond(values, output)),
     }
     says = translate(
-        "The output of “{word}” is at {output}; “{best}” pulls most, with {weight}.",
+        "{mixed}, rounded. In the figure, the output of “{word}” is at {output}; “{best}” pulls most, with {weight}.",
         **{name: facts[name] for name in ("word", "output", "best", "weight")},
+        mixed=_sum(*_parts(scene)),
     )
     return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
 

@@ -52,7 +52,7 @@ def _ask_roles(scene: Scene) -> Ask:
         translate("Does {other} with its query fit the key of {word} just as well?", **words),
         translate("Yes: the reverse is {back}, too", back=reverse)
         if same
-        else translate("No: the reverse is {back}, since another query meets another key", back=reverse),
+        else translate("No: the reverse is {back}", back=reverse),
         translate("{model}, layer {layer}, head {head}: query · key", **_place(scene)),
         (
             translate("yes, {number} again", number=there),
@@ -91,9 +91,9 @@ def _show_roles(scene: Scene) -> Shown:
         "formula.role": _formula(role, scene.notation),
     }
     says = translate(
-        "A small example with random matrices, so the numbers mean nothing: {d_model} numbers of “{here}” become its "
-        "{role} of {width}.",
-        **{name: facts[name] for name in ("d_model", "here", "role", "width")},
+        "“{word}” → “{other}” is {forth}. The reverse is {back}, since another query meets another key. The figure "
+        "shows random numbers: {d_model} of “{here}” become {width}, its {role}.",
+        **facts,
     )
     figure = panels(_grid(scene, role), scene.theme)
     spots = row_spots(figure, asking_words(scene), upright=scene.notation == "columns")

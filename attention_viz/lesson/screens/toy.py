@@ -26,15 +26,12 @@ def _ask_together(scene: Scene) -> Ask:
     layer, head = pair.reader
     best = max(numbers, key=numbers.__getitem__)
     found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
-    parts = {"other": short(names[best]), "found": found, "part": signed(numbers[best], 2), "score": signed(score, 2)}
+    parts = {"other": short(names[best]), "part": signed(numbers[best], 2), "score": signed(score, 2)}
     return Ask(
-        translate(
-            "{word} comes again, and a head looks at {found}. Which word led it there?",
-            **{"word": short(names[pair.query]), "found": found},
-        ),
-        translate("{other} led it to {found}: {part} of a score of {score}", **parts)
+        translate("Which word led it there?"),
+        translate("{other} led it there: {part} of a score of {score}", **parts)
         if numbers[best] > _MOST * score > 0
-        else translate("No word led it to {found}: a score of {score}", **parts),
+        else translate("No word led it there: a score of {score}", **parts),
         translate(
             "the toy {model} after {step} steps, layer {layer}, head {head}: the score split by word; {rest} comes "
             "from no word",
@@ -47,6 +44,9 @@ def _ask_together(scene: Scene) -> Ask:
         pressed=tuple(str(at - pair.start) if 0 <= at - pair.start < last else "" for at in numbers),
         word=True,
         place=CatalogueHead.of(pair.trace, layer, head),
+        premise=translate(
+            "{word} comes again, and a head looks at {found}.", word=short(names[pair.query]), found=found
+        ),
     )
 
 
@@ -110,10 +110,7 @@ def _ask_writes(scene: Scene) -> Ask:
     best = max(found.added, key=found.added.__getitem__)
     number = signed(found.added[best], 2)
     return Ask(
-        translate(
-            "At {word}, layer {layer}, head {head} looks at {seen}. Which word gets likelier?",
-            **{"word": short(names[found.query]), "layer": layer, "head": head, "seen": seen},
-        ),
+        translate("Which word gets likelier by that?"),
         translate("It raises {word} most: its logit by {number}", word=short(best), number=number)
         if found.added[best] > _LEAST
         else translate(
@@ -129,6 +126,10 @@ def _ask_writes(scene: Scene) -> Ask:
         pressed=tuple(str(at) if at < last else "" for at in range(len(TOY_WORDS))),
         word=True,
         place=CatalogueHead.of(found.trace, layer, head),
+        premise=translate(
+            "At {word}, layer {layer}, head {head} looks at {seen}.",
+            **{"word": short(names[found.query]), "layer": layer, "head": head, "seen": seen},
+        ),
     )
 
 

@@ -97,7 +97,7 @@ def _ask_plain(scene: Scene) -> Ask:
     word, best = short(labels[query]), int(row.argmax())
     most = {"word": word, "other": short(labels[best]), "weight": weight_text(float(row[best]))}
     return Ask(
-        translate("Nothing is learned for it: which word does {word} take most from?", word=word),
+        translate("Which word does {word} take most from?", word=word),
         translate("{word} takes {weight} from itself", word=word, weight=most["weight"])
         if best == query
         else translate("{word} takes {weight} from {other}", **most),
@@ -180,8 +180,8 @@ LESSONS = {
         deeper=("steps",),
         words=trained_words,
         idea=(
-            "The simplest attention compares vectors as they are. A word’s dot products with all words, itself "
-            "included, become its shares: the larger the product, the larger the share."
+            "The simplest attention learns nothing: it compares vectors as they are. A word’s dot products with all "
+            "words, itself included, become its shares: the larger the product, the larger the share."
         ),
     ),
 }

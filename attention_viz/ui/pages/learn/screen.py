@@ -57,8 +57,8 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
             below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {lesson.minutes} minutes"
             with st.container(gap=None, width="stretch"):
                 _show_idea(lesson)
-                st.markdown(f"# {phrase}")
                 _show_premise(ask)
+                st.markdown(f"# {phrase}")
                 st.caption(below)
                 _show_asked_text(ask, scene)
         st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
