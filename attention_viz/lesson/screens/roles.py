@@ -92,7 +92,7 @@ def _show_roles(scene: Scene) -> Shown:
     }
     says = translate(
         "“{word}” → “{other}” is {forth}. The reverse is {back}, since another query meets another key. The figure "
-        "shows random numbers: {d_model} of “{here}” become {width}, its {role}.",
+        "shows random numbers: {d_model} numbers of “{here}” become {width}, its {role}.",
         **facts,
     )
     figure = panels(_grid(scene, role), scene.theme)

@@ -33,8 +33,7 @@ def _ask_together(scene: Scene) -> Ask:
         if numbers[best] > _MOST * score > 0
         else translate("No word led it there: a score of {score}", **parts),
         translate(
-            "the toy {model} after {step} steps, layer {layer}, head {head}: the score split by word; {rest} comes "
-            "from no word",
+            "the toy {model}, {step} steps, layer {layer}, head {head}: the score by word, {rest} from none",
             **{"model": TOY, "step": pair.step, "layer": layer, "head": head},
             rest=signed(score - sum(numbers.values()), 2),
         ),
