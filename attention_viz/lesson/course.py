@@ -18,14 +18,14 @@ from attention_viz.lesson.screens import (
     masks,
     order,
     picture,
-    scores,
+    roles,
+    scaling,
     scoring,
     seen,
-    softmax,
     states,
     toy,
     trained,
-    vectors,
+    why,
     word_map,
 )
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
@@ -44,8 +44,8 @@ __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "gi
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
-    *(answering, costs, cross, heads, kinds, masks, order, picture, scores, scoring, seen, softmax),
-    *(states, toy, trained, vectors, word_map),
+    *(answering, costs, cross, heads, kinds, masks, order, picture, roles, scaling, scoring, seen, states, toy),
+    *(trained, why, word_map),
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (

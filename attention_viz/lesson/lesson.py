@@ -82,6 +82,7 @@ class Ask:
         opening: the gesture that answers in place of the bars.
         place: None for our small head.
         drawn: whether the numbers come from a seed and mean nothing.
+        premise: the numbers that the question builds on, in a sentence beside it.
     """
 
     question: str
@@ -100,6 +101,7 @@ class Ask:
     opening: Opening | None = None
     place: CatalogueHead | None = None
     drawn: bool = False
+    premise: str = ""
 
     def __post_init__(self) -> None:
         """Check that every option has a number and text."""
