@@ -113,7 +113,7 @@ KINDS = {
 
 _PREMISES = {
     "additive": "The additive score adds two vectors, each times a matrix, and squeezes each number between −1 and 1 "
-    "(tanh). Then it multiplies by a third vector, which stays as it is.",
+    "(tanh). Then it multiplies by a third vector, which stays the same.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
@@ -164,7 +164,9 @@ def _ask_older(scene: Scene) -> Ask:
     right = min(options, key=lambda times: abs(math.log(grown / times)))
     name = translate(KINDS[kind][0])
     return Ask(
-        translate("Every vector becomes {times} times as long. How much larger gets the score?", times=_LONGER),
+        translate(
+            "Both vectors become {times} times as long. How many times as large does the score get?", times=_LONGER
+        ),
         translate("{score}: the score gets {grown} times as large", score=name, grown=f"{grown:,.3g}"),
         translate(
             "random vectors and matrices: the largest score of “{word}”, without its sign",

@@ -206,7 +206,7 @@ def _ask_recurrent(scene: Scene) -> Ask:
         named = {1: translate("both")}
     return Ask(
         translate(
-            "With as many processors as you like: how many rounds does a recurrent network need to reach “{word}”?",
+            "With as many processors as you like, how many rounds does a recurrent network need to reach “{word}”?",
             word=in_words(scene.names[count - 1]),
         ),
         translate("A recurrent network needs {rounds}, one per word; attention needs 1", rounds=_rounds(count)),

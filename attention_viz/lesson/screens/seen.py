@@ -87,12 +87,12 @@ def _ask_sound(scene: Scene) -> Ask:
             translate("{start} to {end} s", start=f"{start:.1f}", end=f"{end:.1f}")
             for start, end in itertools.pairwise(edges)
         ),
-        translate("the silence after it"),
+        translate("after the recording"),
     )
     best, said = max(range(len(values)), key=values.__getitem__), in_words(heard.words[word])
     return Ask(
         translate(
-            "If the voice speaks evenly: which part does the model look at before it writes “{word}”?", word=said
+            "If the voice speaks evenly, which part does the model look at before it writes “{word}”?", word=said
         ),
         translate(
             "Before it writes “{word}”, it looks most at {part}: {weight}",
@@ -130,6 +130,7 @@ def _show_sound(scene: Scene) -> Shown:
         **texts(words=len(heard.words), layer=layer, head=head),
         "word": in_words(heard.words[word]),
         "share": weight_text(float(heard.during(word)[word])),
+        "rest": weight_text(float(heard.rows[word][heard.begins >= heard.seconds].sum())),
         "seconds": f"{heard.seconds:.2f}",
         "rate": f"{1 / (heard.begins[1] - heard.begins[0]):.0f}",
         "start": f"{start:.2f}",

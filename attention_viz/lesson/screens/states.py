@@ -151,7 +151,8 @@ def _drawn(small: _Small, scene: Scene) -> go.Figure:
     ahead = torch.ones(mixer.shape, dtype=torch.bool).triu(1)
     word = in_words(small.words[small.at])
     entries = [f"{c}" for c in range(_WIDTH)]
-    key, value = ([translate(part, at=at) for at in entries] for part in ("key {at}", "value {at}"))
+    key = [translate("key {at}", at=at) for at in entries]
+    value = [translate("value {at}", at=at) for at in entries]
     rows = [*(translate("query {at}", at=at) for at in entries), *key, *value]
     numbers = torch.cat([mixer.query, mixer.key, mixer.value], dim=-1).mT
     weights = mixer.weights.masked_fill(ahead, torch.nan).tolist()
@@ -186,8 +187,8 @@ _CONTROL_LINEAR = Control("Decay", lambda scene: {one: one for one in _DECAYS}, 
 _ALIKE = 0.75
 _QUESTIONS = {
     "adds": "“{text}” A layer only adds to its state. Which colour does the question read?",
-    "half": "“{text}” A layer erases a part of a key’s old value, but uses half its β. Which colour does the question "
-    "read?",
+    "half": "“{text}” A layer uses half its β: it erases less of a key’s old value, and adds less of the new one. Which "
+    "colour does the question read?",
     "erases": "“{text}” A layer erases a key’s old value before it adds the new one. Which colour does the question "
     "read?",
 }
@@ -314,9 +315,8 @@ LESSONS = {
         ("", "heads"),
         _names,
         idea=(
-            "A state stores values by their keys. When a key comes again, a layer can add the new value to the old "
-            "one, or erase a part of the old one first (the delta rule). That part is β, from 0, nothing, to 1, all "
-            "of it."
+            "A state stores values by their keys. If a key comes again, a layer can add the new value to the old one. "
+            "Or it erases a part of the old one first (the delta rule). That part is β: 0 erases nothing, 1 everything."
         ),
     ),
 }

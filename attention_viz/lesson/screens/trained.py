@@ -216,7 +216,7 @@ def _ask_about_effect(scene: Scene) -> Ask:
         tuple(f"{signed(row[key])} × {signed(lengths[key])}: {in_words(labels[key])}" for key in keys),
         tuple(products),
         place=CatalogueHead.of(trace, layer, light.head, (light.query, light.key)),
-        premise=translate("Each option has a word's weight, times the length of its value."),
+        premise=translate("Each option is a word’s weight × the length of its value."),
     )
 
 
