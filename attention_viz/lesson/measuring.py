@@ -49,7 +49,7 @@ def practice(name: str) -> MeasuredPractice:
 def _seconds_by_length() -> Mapping[int, float]:
     texts = [_vectors(length, WIDTH) for length in LENGTHS]
     runs = [lambda vectors=vectors: attend(vectors, vectors, vectors).weights @ vectors for vectors in texts]
-    return dict(zip(LENGTHS, _fastest(*runs), strict=True))
+    return dict(zip(LENGTHS, fastest(*runs), strict=True))
 
 
 @cache
@@ -68,7 +68,7 @@ def _fused() -> MeasuredPractice:
     fused = SelfAttention(_D_MODEL, _HEADS).eval()
     apart, x = fused.unfused().eval(), _vectors(_LENGTH, _D_MODEL)
     with torch.no_grad():
-        three, one = _fastest(
+        three, one = fastest(
             lambda: [layer(x) for layer in (apart.query, apart.key, apart.value)],
             lambda: fused.fused(x).chunk(3, dim=-1),
         )
@@ -144,7 +144,7 @@ def _vectors(length: int, width: int) -> Tensor:
 
 
 @torch.no_grad()
-def _fastest(*runs: Callable[[], object]) -> list[float]:
+def fastest(*runs: Callable[[], object]) -> list[float]:
     """Return each run's shortest time in seconds; they take turns, so that other work slows none of them alone."""
     seconds = [math.inf] * len(runs)
     for _ in range(_TIMES):

@@ -187,8 +187,8 @@ _CONTROL_LINEAR = Control("Decay", lambda scene: {one: one for one in _DECAYS}, 
 _ALIKE = 0.75
 _QUESTIONS = {
     "adds": "“{text}” A layer only adds to its state. Which colour does the question read?",
-    "half": "“{text}” A layer uses half its β: it erases less of a key’s old value, and adds less of the new one. Which "
-    "colour does the question read?",
+    "half": "“{text}” A layer uses half its β: it erases less of a key’s old value, and adds less of the new one. "
+    "Which colour does the question read?",
     "erases": "“{text}” A layer erases a key’s old value before it adds the new one. Which colour does the question "
     "read?",
 }
