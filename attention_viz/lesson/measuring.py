@@ -17,7 +17,8 @@ from attention_viz.operation.modules import MultiHeadAttention, SelfAttention
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 WIDTH = 64
-_TIMES = 7
+# How often each is timed: at least, and at most, for so many seconds in all.
+_FEWEST, _MOST, _SECONDS = 2, 6, 0.6
 _LENGTH, _BLOCK, _D_MODEL, _HEADS = 512, 64, 128, 4
 
 _lock = threading.Lock()
@@ -146,12 +147,16 @@ def _vectors(length: int, width: int) -> Tensor:
 @torch.no_grad()
 def fastest(*runs: Callable[[], object]) -> list[float]:
     """Return each run's shortest time in seconds; they take turns, so that other work slows none of them alone."""
-    seconds = [math.inf] * len(runs)
-    for _ in range(_TIMES):
+    seconds, began = [math.inf] * len(runs), time.perf_counter()
+    for turn in range(_MOST):
+        if turn >= _FEWEST and time.perf_counter() - began > _SECONDS:
+            break
         for at, run in enumerate(runs):
-            started = time.perf_counter()
-            run()
-            seconds[at] = min(seconds[at], time.perf_counter() - started)
+            # Twice: the first time fills the processor's fast memory.
+            for _ in range(2):
+                started = time.perf_counter()
+                run()
+                seconds[at] = min(seconds[at], time.perf_counter() - started)
     return seconds
 
 

@@ -18,9 +18,7 @@ from attention_viz.lesson.words import offered, signed, telling
 from attention_viz.operation.attention import Attention
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
-from attention_viz.trace.spelling import number_repeats
 from attention_viz.trace.splitting import split_words
-from tests.views.printed import drawn
 
 TEXT = "The bank of the river was flooded"
 BANK, D_MODEL, D_K = 1, 8, 4

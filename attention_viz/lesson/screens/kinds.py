@@ -140,8 +140,8 @@ def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
 
 def _trace_older(scene: Scene, kind: str) -> Trace:
     scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
-    whole, (x, *matrices) = scratch.trace(scene.text), _drawn_vectors(scene)
-    call = scored(x, *matrices, kind)
+    whole, (x, w, u, v) = scratch.trace(scene.text), _drawn_vectors(scene)
+    call = scored(x, w, u, v, kind)
     origin = replace(whole.provenance, revision=f"{whole.provenance.revision} score={kind}")
     return replace(whole, layers={scratch.stream: (Layer(call, "0", x),)}, output=call.output[0], provenance=origin)
 

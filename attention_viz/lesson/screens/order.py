@@ -209,7 +209,7 @@ def _ask_recurrent(scene: Scene) -> Ask:
             "With as many processors as you like, how many rounds does a recurrent network need to reach “{word}”?",
             word=in_words(scene.names[count - 1]),
         ),
-        translate("A recurrent network needs {rounds}, one per word; attention needs 1", rounds=_rounds(count)),
+        translate("{rounds} for a recurrent network, one per word; 1 for attention", rounds=_rounds(count)),
         translate("counted: each state waits for the one before it"),
         tuple(map(_rounds, rounds)),
         tuple(float(one == count) for one in rounds),
@@ -274,9 +274,8 @@ LESSONS = {
         _CONTROL_RECURRENT,
         "path",
         idea=(
-            "A recurrent network, the usual model before attention, reads word by word and carries a vector along: its "
-            "state. It computes each state from the state before and the next word. In a round, processors compute "
-            "everything that needn't wait for something else."
+            "A recurrent network carries a vector along the text, its state. It computes each state from the state "
+            "before and the next word. In a round, processors compute everything that needn't wait."
         ),
     ),
 }
