@@ -1,4 +1,4 @@
-"""Who said what when: rows from queries and keys, and the frames divided among the words by trying all ways in order."""
+"""Who said what when: rows from queries and keys, and the frames divided among the words in order."""
 
 import math
 from functools import cache
@@ -32,10 +32,10 @@ def _words(trace: Trace) -> list[tuple[str, list[int]]]:
     for at, piece in enumerate(tokens.written):
         if tokens.special[at]:
             continue
-        if not found or piece.startswith("␣") or piece.startswith(" "):
-            found.append((piece.strip("␣ "), [at]))
+        if not found or piece.startswith("·"):
+            found.append((piece.strip("·"), [at]))
         else:
-            found[-1] = (found[-1][0] + piece.lstrip("·"), [*found[-1][1], at])
+            found[-1] = (found[-1][0] + piece.strip("‿"), [*found[-1][1], at])
     return found
 
 
