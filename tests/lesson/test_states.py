@@ -178,7 +178,7 @@ def test_the_lesson_states_the_weights_of_the_trained_head(scene: Scene) -> None
 
 
 @pytest.mark.parametrize(
-    ("rule", "right"), [("erases", "mostly “green”"), ("half", "mostly “green”"), ("adds", "both alike")]
+    ("rule", "right"), [("erases", "mostly green"), ("half", "mostly green"), ("adds", "both alike")]
 )
 def test_a_guess_is_about_the_weights_of_the_trained_head(scene: Scene, rule: str, right: str) -> None:
     ask = LESSONS["delta"].ask(replace(scene, choice=rule))

@@ -77,9 +77,9 @@ def _ask_linear(scene: Scene) -> Ask:
     options = sorted(read)
     plain = translate("The state is ({first}, {second}).", first=first, second=second)
     return Ask(
-        translate("What does the query (1, 0) read from the state now: query · state?"),
+        translate("What does the query (1, 0) read from the state now?"),
         translate(
-            "The query (1, 0) reads {right}: {kept} from before, and {new} of the new word",
+            "The query (1, 0) reads {right}: {kept} from before and {new} of the new word",
             right=trimmed(right),
             kept=trimmed(kept),
             new=_NEW,
@@ -210,8 +210,8 @@ def _ask_delta(scene: Scene) -> Ask:
     sizes = [abs(one) for one in numbers]
     right = 2 if min(sizes) > _ALIKE * max(sizes) else sizes.index(max(sizes))
     options = (
-        translate("mostly “{colour}”", colour=old),
-        translate("mostly “{colour}”", colour=new),
+        translate("mostly {colour}", colour=old),
+        translate("mostly {colour}", colour=new),
         translate("both alike"),
     )
     shown = f"{old} {trimmed(numbers[0], 3)}, {new} {trimmed(numbers[1], 3)}"
@@ -219,7 +219,7 @@ def _ask_delta(scene: Scene) -> Ask:
         translate(_QUESTIONS[rule], text=found.text),
         translate("The question reads both alike: {weights}", weights=shown)
         if right == len(sizes)
-        else translate("The question reads mostly “{colour}”: {weights}", colour=found.own[right], weights=shown),
+        else translate("The question reads mostly {colour}: {weights}", colour=found.own[right], weights=shown),
         translate(
             "the toy {model}, layer {layer}, head {head}: weight of each colour for “?”",
             model=MODEL,
