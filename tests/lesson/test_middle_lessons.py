@@ -77,7 +77,7 @@ def test_without_positions_only_a_mask_tells_the_order(scene: Scene, setting: st
     assert ("stays the same" in asked.finding) != mask
     # “bank” takes the place of “was”.
     away = float((new[1] - old[5]).norm() / old[5].norm())
-    assert asked.options[2] == "it is that of ‘was’" and asked.shown[2] == f"{away:.0%} away from it".replace("%", " %")
+    assert asked.options[2] == "it is that of ‘was’" and asked.shown[2] == f"{away:.0%} away".replace("%", " %")
     if mask:
         assert f"“{words[moved.index(max(moved))]}” moves most: by {max(moved):.0%}".replace("%", " %") in (
             shown.facts["moved"].replace("₁", "").replace("₂", "")

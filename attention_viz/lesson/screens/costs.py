@@ -20,7 +20,7 @@ def _ask_cost(_: Scene) -> Ask:
     sizes = {
         _NOVEL * _BYTES: f"{n} × {_BYTES}",
         _NOVEL * WIDTH * _BYTES: f"{n} × {WIDTH} × {_BYTES}",
-        _NOVEL**2 * _BYTES: f"{n} × {n} × {_BYTES}",
+        _NOVEL**2 * _BYTES: f"{n}² × {_BYTES}",
     }
     found = max(sizes)
     return Ask(
@@ -155,7 +155,7 @@ def _percent(part: float) -> str:
 def _part(apart: float) -> str:
     if apart >= _SEEN or not apart:
         return share_text(apart)
-    return translate("less than 1 in {count}", count=f"{_power(apart):,}")
+    return f"<{100 / _power(apart):g} %"
 
 
 def _power(apart: float) -> int:

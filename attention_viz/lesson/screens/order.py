@@ -107,7 +107,7 @@ def _ask_positions(scene: Scene) -> Ask:
     shown[right] = translate("moves by {part}", part=by)
     if there != at:
         options.append(translate("it is that of ‘{word}’", word=in_words(names[there])))
-        shown.append(translate("{part} away from it", part=share_text(other)))
+        shown.append(translate("{part} away", part=share_text(other)))
     return Ask(
         translate(_QUESTIONS[positions], word=word),
         translate("Read backwards, the output of “{word}” stays the same", word=word)

@@ -300,9 +300,8 @@ LESSONS = {
         "state",
         words=_words,
         idea=(
-            "Attention keeps all keys and values. Linear attention keeps one state of fixed size: each word adds its "
-            "key times its value. A query reads the state by a product with it. A decay can shrink the state before "
-            "each new word, so that old words fade."
+            "Linear attention keeps no keys and values, only a state of fixed size. Each word adds its key times its "
+            "value, and a query reads the state by a product. A decay can shrink the state before each new word."
         ),
     ),
     "delta": Lesson(
