@@ -67,7 +67,7 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
 
 
 def _show_idea(lesson: Lesson) -> None:
-    """Introduce what the question names, before the answer and after it."""
+    """Introduce the words of the question, before the answer and after it."""
     if lesson.idea:
         with st.container(key="learn-idea"):
             st.markdown(plain(translate(lesson.idea)))
