@@ -81,6 +81,7 @@ class Ask:
         on_picture: whether the options are guessed on `seen`: its boxes in order, then others.
         place: None for our small head.
         drawn: whether the numbers come from a seed and mean nothing.
+        premise: the numbers that the question builds on, in a sentence beside it.
     """
 
     question: str
@@ -99,6 +100,7 @@ class Ask:
     on_picture: bool = False
     place: CatalogueHead | None = None
     drawn: bool = False
+    premise: str = ""
 
     def __post_init__(self) -> None:
         """Check that every option has a number and text."""

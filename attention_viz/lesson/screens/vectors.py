@@ -187,7 +187,20 @@ def _trained(scene: Scene) -> dict[str, str]:
 _CONTROL_PLAIN = Control("Query word", lambda scene: offered(scene.words), lambda scene: telling(scene.words))
 
 LESSONS = {
-    "why": Lesson("Why attention", 5, _ask_why, _show_why, _CONTROL_WHY, "strongest", deeper=("", "heads")),
+    "why": Lesson(
+        "Why attention",
+        5,
+        _ask_why,
+        _show_why,
+        _CONTROL_WHY,
+        "strongest",
+        deeper=("", "heads"),
+        idea=(
+            "A model reads a text word by word, between two marks of its own, [CLS] and [SEP]. It works in layers, and "
+            "each layer has several heads. In every head, each word takes a share from each word, and its shares add "
+            "up to 1."
+        ),
+    ),
     "vectors": Lesson(
         "Words as vectors", 5, _ask_vectors, _show_vectors, _CONTROL_VECTORS, "nearest", deeper=("steps",)
     ),
