@@ -15,23 +15,23 @@ from attention_viz.views.style.wording import escaped, shortened, spread, with_m
 if TYPE_CHECKING:
     from attention_viz.circuits.layers.model_flow import ModelFlow
 
-__all__ = ["TEMPERATURES", "flow"]
+__all__ = ["TEMPERATURES", "residual_stream"]
 
 # The temperatures at which the tokens' chances are drawn.
 TEMPERATURES = (0.5, 1.0, 2.0)
 _HEIGHT, _MARGIN = 520, 8
 # The parts of the height of both rows, and what stands between; the widths of the table and its columns of bars.
-_ROWS, _BETWEEN, _COLUMNS = [0.66, 0.34], 0.16, [0.31, 0.23, 0.23, 0.23]
+_ROWS, _BETWEEN, _COLUMNS = [0.68, 0.32], 0.13, [0.31, 0.23, 0.23, 0.23]
 # Bars keep that far from the stream, in parts of its length.
 _GAP = 0.05
 # A letter's width on a phone, in parts of the figure's, and the letters of a token that has room.
 _LETTER, _LETTERS = 0.023, 9
 # Where the stream begins, and the rows above and below the bars: layers, a heading, tokens, the arrow's end.
-_START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3, 0.48, 0.68, 0.84
+_START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3, 0.48, 0.72, 0.94
 _SMALL = 11
 
 
-def flow(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
+def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """Draw one token's vector on its way through a model, and the likeliest next tokens at three temperatures.
 
     The line is the residual stream. Bars above and below it are what each layer's attention and MLP add: the
@@ -230,9 +230,7 @@ def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette)
     middle = (len(found.layers) - 1) / 2
     word = {"size": 13, "color": colours.query, "family": MONOSPACE}
     name = f"<b>{escaped(shortened(found.word))}</b>"
-    figure.add_annotation(
-        text=name, x=_START - 0.3, y=most, xanchor="left", yanchor="bottom", **{**look, "font": word}
-    )
+    figure.add_annotation(text=name, x=_START - 0.3, y=most, xanchor="left", yanchor="bottom", **{**look, "font": word})
     for text, height in (
         ("attention adds ↓", most + _OVER),
         ("MLP adds ↑", -most - _UNDER),
@@ -242,9 +240,10 @@ def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette)
     for at in spread(len(found.layers), 8):
         text = str(found.layers[at]) if at else f"layer {found.layers[0]}"
         figure.add_annotation(text=text, x=at, y=-most - _LAYERS, **look)
+    layout: Any = figure.layout
     names = ("next token, logit", *(f"T = {temperature:g}" for temperature in TEMPERATURES))
     for at, text in enumerate(names, 2):
-        left, top = figure.layout[f"xaxis{at}"].domain[0], figure.layout[f"yaxis{at}"].domain[1]
+        left, top = layout[f"xaxis{at}"].domain[0], layout[f"yaxis{at}"].domain[1]
         corner = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
         figure.add_annotation(text=text, **corner, **plain)
         if at == 2:
