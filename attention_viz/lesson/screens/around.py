@@ -165,7 +165,7 @@ LESSONS = {
         "residual",
         deeper=("steps", "why"),
         words=_words,
-        idea="Each layer adds to a word's vector twice: first attention, with what its heads took from other words; then an "
-        "MLP, a small network that works on each word by itself. The last vector chooses the next word.",
+        idea="Each layer adds to a word's vector twice: first attention, with what its heads took from other words; "
+        "then an MLP, a small network that works on each word by itself. The last vector chooses the next word.",
     )
 }
