@@ -1,11 +1,10 @@
-"""Around attention: what is shown is what plain transformers computes, module by module, read by hooks of the test's own."""
+"""Around attention: what is shown is what plain transformers computes, read by hooks on its modules."""
 
 import math
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 from torch import Tensor
 
 import attention_viz as av
@@ -80,7 +79,7 @@ def test_the_parts_of_the_last_vector_sum_to_one_and_the_largest_is_right(scene:
 
 def test_another_word_has_another_answer(scene: Scene) -> None:
     options, asking = LESSONS["around"].words(scene)  # pyright: ignore[reportOptionalCall] -- it has words
-    assert options[asking] == "·flooded" and asking == "6"
+    assert options[asking] == "flooded" and asking == "6"
     other = LESSONS["around"].ask(replace(scene, word=2))
     assert "“of”" in other.question and other.right == {1} and "Attention" in other.finding
 

@@ -55,7 +55,7 @@ def _name(scene: Scene) -> str:
 
 def _words(scene: Scene) -> tuple[dict[str, str], str]:
     trace = _trace(scene)
-    positions, labels = _positions(trace), trace.query_tokens().written
+    positions, labels = _positions(trace), trace.query_tokens().names
     options = offered([labels[at] for at in positions])
     pressed = scene.word is not None and scene.word < len(positions)
     return options, str(scene.word if pressed else len(positions) - 1)
@@ -83,9 +83,9 @@ def _ask(scene: Scene) -> Ask:
         finding,
         translate("{model}: each sum along the last vector; the three add up to 1", model=model),
         (
-            translate("its own embedding"),
-            translate("all that attention added"),
-            translate("all that MLPs added"),
+            translate("the embedding"),
+            translate("all attention"),
+            translate("all MLPs"),
         ),
         parts,
         shown=tuple(signed(one, 2) for one in parts),
@@ -138,11 +138,11 @@ def _show(scene: Scene) -> Shown:
 
 
 def _stopped(found: ModelFlow, stop: int) -> str:
-    """Say what would come next after so many layers."""
+    """Say what would come next after fewer layers than all."""
     chance = weight_texts(chance=found.chances(stop)[0])["chance"]
     values = {"stop": stop, "word": _next(found, stop), "chance": chance}
     if stop == len(found.layers):
-        return translate("All {stop} layers have run.", stop=stop)
+        return ""
     return translate("If only {stop} layers ran, “{word}” would be likeliest: {chance}.", **values)
 
 

@@ -233,7 +233,7 @@ def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette)
     figure.add_annotation(text=name, x=_START - 0.3, y=most, xanchor="left", yanchor="bottom", **{**look, "font": word})
     for text, height in (
         ("attention adds ↓", most + _OVER),
-        ("MLP adds ↑", -most - _UNDER),
+        ("MLP adds ↑ (bar: its length ÷ the sum’s)", -most - _UNDER),
         ("likeliest next token if the layers ended here", -most - _HEADING),
     ):
         figure.add_annotation(text=text, x=middle, y=height, **look)

@@ -68,7 +68,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
     parts = {name: float(torch.as_tensor(one).double() @ end / (end @ end)) for name, one in sums.items()}
     chances = {t: float((whole.logits.double() / t).softmax(dim=-1).max()) for t in (0.5, 1.0, 2.0)}
     count, short = len(whole.attention), passed(scene.text, -1, layers=chosen)
-    stopped = f"All {count} layers have run."
+    stopped = ""
     if chosen < count:
         likely = float(short.logits.double().softmax(dim=-1).max())
         stopped = f"If only {chosen} layers ran, “{short.following}” would be likeliest: {_share(likely)}."
