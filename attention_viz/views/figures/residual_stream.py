@@ -10,7 +10,7 @@ from attention_viz.errors import ShapeError
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, shortened, spread, with_minus
+from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
 
 if TYPE_CHECKING:
     from attention_viz.circuits.layers.model_flow import ModelFlow
@@ -24,8 +24,8 @@ _HEIGHT, _MARGIN = 520, 8
 _ROWS, _BETWEEN, _COLUMNS = [0.68, 0.32], 0.13, [0.31, 0.23, 0.23, 0.23]
 # Bars keep that far from the stream, in parts of its length.
 _GAP = 0.05
-# A letter's width on a phone, in parts of the figure's, and the letters of a token that has room.
-_LETTER, _LETTERS = 0.023, 9
+# A letter's width on a phone, in parts of the figure's, the letters of a token in a row, and elsewhere.
+_LETTER, _LETTERS, _LONGEST = 0.023, 9, 18
 # Where the stream begins, and the rows above and below the bars: layers, a heading, tokens, the arrow's end.
 _START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3, 0.48, 0.72, 0.94
 _SMALL = 11
@@ -116,7 +116,7 @@ def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, most: float, c
         line=line,
         marker=marker,
         hovertext=[
-            f"{escaped(found.word)} enters, {float(found.streams[0].norm()):.2f} long",
+            f"{_token(found.word)} enters, {float(found.streams[0].norm()):.2f} long",
             "",
             "",
             f"after {stop} layers: {float(found.streams[stop].norm()):.2f} long",
@@ -136,7 +136,7 @@ def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: f
         if min(len(word), _LETTERS) * _LETTER * (layers + 2) > len(stops) and stops[-1] < layers:
             continue
         places.append((stops[0] + stops[-1]) / 2 - 1)
-        name = escaped(shortened(word, _LETTERS))
+        name = _token(word, _LETTERS)
         texts.append(f"<b>{name}</b>" if stop in stops else name)
     figure.add_scatter(
         x=places,
@@ -158,8 +158,8 @@ def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: f
         mode="markers",
         marker={"size": 12, "opacity": 0},
         hovertext=[
-            f"after layer {layer}: {escaped(found.likeliest[at + 1][0][1])}, {weight_text(found.chances(at + 1)[0])}"
-            for at, layer in enumerate(found.layers)
+            f"after layer {layer}: {_token(found.likeliest[at][0][1])}, {escaped(weight_text(found.chances(at)[0]))}"
+            for at, layer in enumerate(found.layers, 1)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
         row=1,
@@ -171,7 +171,7 @@ def _add_table(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palett
     """Write the likeliest tokens and their logits."""
     best = found.likeliest[stop]
     logits = [with_minus(f"{float(found.logits[stop, token]):.1f}") for token, _ in best]
-    names = [escaped(shortened(word, _LETTERS)) for _, word in best]
+    names = [_token(word, _LETTERS) for _, word in best]
     for place, side, texts in ((0.0, "right", names), (1.0, "left", logits)):
         figure.add_scatter(
             x=[place] * len(best),
@@ -192,7 +192,7 @@ def _add_chances(
 ) -> None:
     """Draw the likeliest tokens' probabilities at a temperature."""
     chances = found.chances(stop, temperature)
-    names = [escaped(word) for _, word in found.likeliest[stop]]
+    names = [_token(word) for _, word in found.likeliest[stop]]
     figure.add_bar(
         x=chances,
         y=list(range(len(chances))),
@@ -229,7 +229,7 @@ def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette)
     look = {**plain, "xref": "x", "yref": "y", "bgcolor": colours.background, "borderpad": 0}
     middle = (len(found.layers) - 1) / 2
     word = {"size": 13, "color": colours.query, "family": MONOSPACE}
-    name = f"<b>{escaped(shortened(found.word))}</b>"
+    name = f"<b>{_token(found.word)}</b>"
     figure.add_annotation(text=name, x=_START - 0.3, y=most, xanchor="left", yanchor="bottom", **{**look, "font": word})
     for text, height in (
         ("attention adds ↓", most + _OVER),
@@ -249,3 +249,8 @@ def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette)
         if at == 2:
             steps = "last norm → unembedding → logits ÷ T → softmax"
             figure.add_annotation(text=steps, **corner, yshift=20, **plain)
+
+
+def _token(written: str, longest: int = _LONGEST) -> str:
+    """Return a token for a figure, without markup or invisible signs."""
+    return shortened(readable([written])[0], longest)
