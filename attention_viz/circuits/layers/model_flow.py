@@ -1,4 +1,4 @@
-"""Follow one token's vector through a whole model: what each layer adds, and the next words after each layer."""
+"""Follow one token's vector through a whole model: each layer's additions, and the next words after each layer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class ModelFlow:
     Attributes:
         word: the token there, as figures write it.
         layers: the layers' numbers.
-        streams: (stop, d_model), the vector after so many layers; the last one enters the last norm.
-        attention: (layer, d_model), what each layer's attention adds.
+        streams: (stop, d_model), the vector after each number of layers; the last one enters the last norm.
+        attention: (layer, d_model), the addition of each layer's attention.
         logits: (stop, token), from the last norm and the unembedding; the last are the model's own.
         likeliest: by stop, the ids of the likeliest tokens and how they are written, likeliest first.
     """
@@ -41,7 +41,7 @@ class ModelFlow:
 
     @property
     def mlp(self) -> Float[Tensor, "layer d_model"]:
-        """What each layer's MLP adds."""
+        """Return the addition of each layer's MLP."""
         return self.streams[1:] - self.streams[:-1] - self.attention
 
     def parts(self, stop: int) -> tuple[float, float, float]:

@@ -138,7 +138,7 @@ def _show(scene: Scene) -> Shown:
 
 
 def _stopped(found: ModelFlow, stop: int) -> str:
-    """Say what would come next after fewer layers than all."""
+    """Return a sentence on the token that would come next at a stop; empty at the last one."""
     chance = weight_texts(chance=found.chances(stop)[0])["chance"]
     values = {"stop": stop, "word": _next(found, stop), "chance": chance}
     if stop == len(found.layers):
@@ -147,7 +147,7 @@ def _stopped(found: ModelFlow, stop: int) -> str:
 
 
 def _next(found: ModelFlow, stop: int) -> str:
-    """Return the likeliest token after so many layers, as sentences have it."""
+    """Return the likeliest token at a stop, as sentences have it."""
     return in_words(names_of([found.likeliest[stop][0][1]])[0])
 
 
@@ -165,7 +165,7 @@ LESSONS = {
         "residual",
         deeper=("steps", "why"),
         words=_words,
-        idea="Each layer adds to a word's vector twice: first attention, with what its heads took from other words; "
-        "then an MLP, a small network that works on each word by itself. The last vector chooses the next word.",
+        idea="Each layer adds to a word's vector twice: first attention, with the news from other words, then an MLP, a "
+        "small network that works on each word by itself. The last vector chooses the next word.",
     )
 }

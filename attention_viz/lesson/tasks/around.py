@@ -9,7 +9,7 @@ _WIDTH, _TEMPERATURES = 2, (0.5, 2.0, 4.0)
 
 
 def residual(scene: Scene, seed: int) -> Exercise:
-    """Ask for a token's entry into the last softmax, from the word's vector and what one layer adds."""
+    """Ask for a token's entry into the last softmax, from the word's vector and one layer's additions."""
     draw = Draw("residual", seed, scene.text)
     words, note = hand_words(scene, draw, most=3, least=3)
     word, others = words[0], words[1:]

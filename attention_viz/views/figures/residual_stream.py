@@ -1,4 +1,4 @@
-"""One token's vector on its way through a model: what each layer adds, and the words likely at the end."""
+"""One token's vector on its way through a model: each layer's additions, and the likeliest next tokens."""
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -34,8 +34,8 @@ _SMALL = 11
 def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """Draw one token's vector on its way through a model, and the likeliest next tokens at three temperatures.
 
-    The line is the residual stream. Bars above and below it are what each layer's attention and MLP add: the
-    length of the addition, divided by the length of the sum after it. Below is the token that would be likeliest if
+    The line is the residual stream. A bar above it is the addition of a layer's attention, and one below it that of its
+    MLP: its length, divided by the length of the sum after it. Below each layer is the token that would be likeliest if
     the model ended there.
 
     Args:
