@@ -34,9 +34,9 @@ _SMALL = 11
 def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """Draw one token's vector on its way through a model, and the likeliest next tokens at three temperatures.
 
-    The line is the residual stream. A bar above it is the addition of a layer's attention, and one below it that of its
-    MLP: its length, divided by the length of the sum after it. Below each layer is the token that would be likeliest if
-    the model ended there.
+    The line is the residual stream. Bars above it are the additions of each layer's attention, and bars below it those
+    of the MLPs. A bar is an addition's length, divided by the length of the sum after it. Below each layer is the token
+    that would be likeliest if the model ended there.
 
     Args:
         found: the stream, from `model_flow`.
