@@ -165,7 +165,7 @@ LESSONS = {
         "residual",
         deeper=("steps", "why"),
         words=_words,
-        idea="Each layer adds to a word's vector twice: attention brings news from other words; an MLP, a small network, "
-        "works on each word alone. The last vector chooses the next word.",
+        idea="Each layer adds to a word's vector twice: attention brings news from other words; an MLP, a small "
+        "network, works on each word alone. The last vector chooses the next word.",
     )
 }
