@@ -11,6 +11,7 @@ from attention_viz.lesson.lesson import Lesson
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.screens import (
     answering,
+    around,
     costs,
     cross,
     heads,
@@ -30,6 +31,7 @@ from attention_viz.lesson.screens import (
 )
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
+from attention_viz.lesson.tasks.around import residual
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
 from attention_viz.lesson.tasks.looking import head, job, matters, strongest
@@ -44,12 +46,12 @@ __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "gi
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
-    *(answering, costs, cross, heads, kinds, masks, order, picture, roles, scaling, scoring, seen, states, toy),
-    *(trained, why, word_map),
+    *(answering, around, costs, cross, heads, kinds, masks, order, picture, roles, scaling, scoring, seen),
+    *(states, toy, trained, why, word_map),
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
-    "why vectors plain roles scores softmax scaling mixture masks heads jobs together writes "
+    "why vectors plain roles scores softmax scaling mixture masks heads around jobs together writes "
     "positions cross picture where sound older recurrent cost practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
@@ -110,6 +112,11 @@ EXERCISES: dict[str, ExerciseKind] = {
     "output": ExerciseKind("Work out an entry of the output", _clear(output), "To mix values by their weights."),
     "mask": ExerciseKind("Fix the mask", mask, "To know which words a mask blocks."),
     "head": ExerciseKind("Find the head", head, "To read a head's job from its rows of weights."),
+    "residual": ExerciseKind(
+        "Follow a word's vector",
+        _clear(residual),
+        "To know that a layer adds to a vector, and what makes it a next word.",
+    ),
     "job": ExerciseKind("Continue a pattern", job, "To know where an induction head looks."),
     "part": ExerciseKind("Find the missing part", _clear(part), "To know that the parts of a score add up to it."),
     "added": ExerciseKind(
