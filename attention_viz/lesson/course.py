@@ -14,6 +14,7 @@ from attention_viz.lesson.screens import (
     costs,
     heads,
     kinds,
+    kv_cache,
     masks,
     order,
     scores,
@@ -23,9 +24,11 @@ from attention_viz.lesson.screens import (
     toy,
     trained,
     vectors,
+    windows,
 )
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
+from attention_viz.lesson.tasks.caching import stored, window
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
 from attention_viz.lesson.tasks.looking import head, job, matters, strongest
@@ -39,11 +42,27 @@ from attention_viz.sources import CATALOGUE
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
-_SCREENS = (answering, costs, heads, kinds, masks, scores, seen, softmax, states, toy, trained, vectors, order)
+_SCREENS = (
+    answering,
+    costs,
+    heads,
+    kinds,
+    kv_cache,
+    masks,
+    scores,
+    seen,
+    softmax,
+    states,
+    toy,
+    trained,
+    vectors,
+    windows,
+    order,
+)
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
     "why vectors plain roles scores softmax scaling mixture masks heads jobs together writes "
-    "positions cross picture where sound older recurrent cost practice linear delta limits"
+    "positions cross picture where sound older recurrent cost cache windows practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
 
@@ -113,6 +132,10 @@ EXERCISES: dict[str, ExerciseKind] = {
     "additive": ExerciseKind("Work out an additive score", _clear(additive), "To score as older attention did."),
     "path": ExerciseKind("Count the steps", path, "To compare reading word by word with looking at all at once."),
     "cost": ExerciseKind("Count the weights", cost, "To know how attention grows with the text."),
+    "stored": ExerciseKind(
+        "Count a cache", _clear(stored), "To know what a model stores per token, and what it shares."
+    ),
+    "window": ExerciseKind("Count what a window shows", _clear(window), "To know what a window and its sinks show."),
     "memory": ExerciseKind("Count weights in memory", memory, "To know how much work in blocks saves."),
     "region": ExerciseKind(
         "Add up part of an image", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL

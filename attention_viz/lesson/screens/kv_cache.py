@@ -1,0 +1,393 @@
+"""Fewer keys and values: what a model stores per token, and which heads can share it.
+
+Sources: Shazeer 2019, "Fast Transformer Decoding" (one set for all heads); Ainslie et al. 2023, "GQA" (groups, and the
+mean of a model's sets as a start); DeepSeek-AI 2024, "DeepSeek-V2", section 2.1 and table 1 (latent vectors).
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import plotly.graph_objects as go
+from jaxtyping import Bool, Float
+from plotly.subplots import make_subplots
+from torch import Tensor
+
+from attention_viz.lesson.language import Twice
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
+from attention_viz.lesson.scene import MOST_PRESSED, Scene
+from attention_viz.lesson.translation import translate
+from attention_viz.lesson.words import in_words, offered, texts, weight_texts
+from attention_viz.operation.attention import Attention
+from attention_viz.trace.once import once
+from attention_viz.trace.spelling import weight_text
+from attention_viz.trace.trace import Trace
+from attention_viz.views.style.axes import labelled_axis, number_axis, paint
+from attention_viz.views.style.blocks import cells, hover_texts
+from attention_viz.views.style.marks import add_numbers
+from attention_viz.views.style.scale import lying_bar, weight_bar
+from attention_viz.views.style.theme import Palette, ThemeName, palette
+from attention_viz.views.style.wording import escaped, token_names
+
+# Of a number in half precision, and the texts whose caches are counted beside the reader's.
+_BYTES, _COUNTED = 2, (4_096, 32_768)
+# DeepSeek-V2's latent vector, and the part of a key that holds the position, in widths of a head.
+_LATENT, _ROTARY = 4, 0.5
+# Rows that differ by less are alike.
+_ALIKE = 0.05
+_PRINTED_UP_TO = 14
+# Pixels: a bar, a head's row, and what is around them.
+_BAR, _ROW, _AROUND, _GAP = 30, 28, 104, 9
+# Of bars that aren't chosen.
+_FAINT = 0.45
+
+
+@dataclass(frozen=True)
+class ShareSets:
+    """Replace a layer's sets of keys and values by fewer, the mean of neighbouring ones; an edit of all layers.
+
+    Positions are rotations, so the mean of rotated keys is the rotated mean. Source: Ainslie et al. 2023, "GQA",
+    section 2.1.
+    """
+
+    sets: int
+    layer: int | None = None
+    head: int | None = None
+    stream: str | None = None
+    kind: ClassVar[str] = "shared keys and values"
+    masks_only: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        """Describe the edit for provenance."""
+        return f"share: heads use {self.sets} sets of keys and values, means of the model's own, in all layers"
+
+    def snapshot(self, real: Bool[Tensor, " query"] | None) -> "ShareSets":
+        """Return the edit itself, which holds no tensor."""
+        return self
+
+    def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
+        """Return the call with fewer sets."""
+        key, value = (one.unflatten(0, (self.sets, -1)).mean(dim=1) for one in (attention.key, attention.value))
+        return replace(attention, key=key, value=value)
+
+
+class Store(NamedTuple):
+    """A way to store keys and values: its label, how many sets, and the numbers per token and layer."""
+
+    label: str
+    sets: int
+    numbers: int
+
+
+class Pair(NamedTuple):
+    """Two heads of a set, and the key whose weights differ most between them."""
+
+    heads: tuple[int, int]
+    key: int
+    weights: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Cached:
+    """The text's run through a language model, and what each way to store keys and values keeps of it."""
+
+    scene: Scene
+
+    @property
+    def model(self) -> str:
+        """The real model's name, or the toy's."""
+        return Twice(self.scene).model
+
+    @once
+    def trace(self) -> Trace:
+        """The model's run."""
+        return self.run(())
+
+    def run(self, edits: tuple[ShareSets, ...]) -> Trace:
+        """Run the model on the reader's text, or the toy on its own words."""
+        return self.scene.run(self.model, Twice(self.scene).typed, edits=edits)
+
+    @property
+    def layers(self) -> int:
+        """How many layers it has."""
+        return len(self.trace.layer_numbers())
+
+    @property
+    def first(self) -> Attention:
+        """The first layer's call: others have the same shape."""
+        return self.trace.attention(self.trace.layer_numbers()[0])
+
+    @once
+    def stores(self) -> Mapping[str, Store]:
+        """Count each way's numbers per token and layer, widest first."""
+        heads, (own, _, width) = self.first.shape[0], self.first.key.shape
+        shared = own if 1 < own < heads else max(1, heads // 2)
+
+        def count(sets: int) -> int:
+            return sets * (width + self.first.value.shape[-1])
+
+        latent = int((_LATENT + _ROTARY) * width)
+        return {
+            "each": Store(translate("one set per head"), heads, count(heads)),
+            "grouped": Store(translate("one set for {heads} heads", heads=heads // shared), shared, count(shared)),
+            "one": Store(translate("one set for all heads"), 1, count(1)),
+            "latent": Store(translate("a latent vector"), 0, latent),
+        }
+
+    @property
+    def own(self) -> int:
+        """How many sets the model has."""
+        return self.first.key.shape[0]
+
+    def with_sets(self, sets: int) -> Trace:
+        """Run the model with fewer sets; more are copies, which change nothing."""
+        return self.trace if sets >= self.own else self.run((ShareSets(sets),))
+
+    @property
+    def asking(self) -> int:
+        """The pressed token's position, or the last one's."""
+        last, word = min(len(self.trace.query_tokens()), MOST_PRESSED) - 1, self.scene.word
+        return word if word is not None and word <= last else last
+
+    def row(self, trace: Trace, layer: int) -> Float[Tensor, "head key"]:
+        """Return every head's weights of the asking token, blocked keys left out."""
+        return trace.attention(layer).rows([self.asking]).weights[:, 0, : self.asking + 1].detach().double().cpu()
+
+    @once
+    def layer(self) -> int:
+        """The layer in which the heads of a set differ most, on average, for the asking token."""
+        sets = self.stores["grouped"].sets
+
+        def apart(layer: int) -> float:
+            rows = self.row(self.trace, layer).unflatten(0, (sets, -1))
+            return float((rows[:, :, None] - rows[:, None]).abs().sum(dim=-1).mean())
+
+        return max(self.trace.layer_numbers(), key=apart)
+
+    def pair(self, sets: int) -> Pair:
+        """Find the two heads of a set that differ most at one key."""
+        rows = self.row(self.with_sets(sets), self.layer)
+        size = len(rows) // sets
+        found = list[tuple[float, int, int, int]]()
+        for one, other in itertools.combinations(range(len(rows)), 2):
+            if one // size == other // size:
+                gap, key = (rows[one] - rows[other]).abs().max(dim=0)
+                found.append((float(gap), -one, -other, int(key)))
+        _, one, other, key = max(found)
+        return Pair((-one, -other), key, (float(rows[-one, key]), float(rows[-other, key])))
+
+    def moved(self, sets: int) -> float:
+        """Return the share of probability that moves to other next tokens, the mean over positions."""
+        before, after = (
+            one.output.detach().double().cpu().softmax(dim=-1) for one in (self.trace, self.with_sets(sets))
+        )
+        return float((before - after).abs().sum(dim=-1).mean()) / 2
+
+    def name(self, position: int) -> str:
+        """Shorten a token for a sentence."""
+        return in_words(self.trace.query_tokens().names[position])
+
+
+def _ask_cache(scene: Scene) -> Ask:
+    found = Cached(scene)
+    numbers = found.layers * found.stores["grouped" if found.own > 1 else "one"].numbers
+    options = {
+        translate("queries, keys and values"): translate("old queries aren't used again"),
+        translate("keys and values"): translate("each new query meets them all"),
+        translate("keys only"): translate("then nothing could be fetched"),
+        translate("weights"): translate("a new token has a row of its own"),
+    }
+    return Ask(
+        translate("A model has read some tokens and predicts the next one. What must it keep of the old tokens?"),
+        translate("It keeps keys and values: {numbers} numbers for each token", numbers=f"{numbers:,}"),
+        translate("counted: {model}, all layers", model=found.model),
+        tuple(options),
+        tuple(float(at == 1) for at in range(len(options))),
+        shown=tuple(options.values()),
+    )
+
+
+def _show_cache(scene: Scene) -> Shown:
+    found, chosen = Cached(scene), _CONTROL_CACHE.value(scene)
+    stores, tokens = found.stores, len(found.trace.key_tokens())
+    facts = {
+        **texts(model=found.model, note=Twice(scene).note, layers=found.layers, heads=found.first.shape[0]),
+        **texts(own=found.own, tokens=f"{tokens:,}", bytes=_BYTES),
+        **{name: f"{count:,}" for name, count in zip(("short", "long"), _COUNTED, strict=True)},
+        "name": stores[chosen].label[:1].upper() + stores[chosen].label[1:],
+        "what": _what(found, chosen),
+    }
+    for name, store in stores.items():
+        facts |= {name: store.label, f"{name}_numbers": f"{store.numbers:,}"}
+        for length, count in zip(("tokens", "short", "long"), (tokens, *_COUNTED), strict=True):
+            facts[f"{name}_{length}"] = _megabytes(found.layers * store.numbers * count * _BYTES)
+    says = translate(
+        "{name}: {numbers} numbers per token and layer. {what}",
+        name=facts["name"],
+        numbers=facts[f"{chosen}_numbers"],
+        what=facts["what"],
+    )
+    return Shown(facts, _drawn(found, chosen, scene.theme), says)
+
+
+def _megabytes(size: int) -> str:
+    """Write a size with three digits, or as whole megabytes."""
+    number = size / 1e6
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _what(found: Cached, chosen: str) -> str:
+    sets, heads = found.stores[chosen].sets, found.first.shape[0]
+    if chosen == "latent":
+        width = found.first.key.shape[-1]
+        return translate(
+            "Each head computes its keys and values from one vector of {latent} numbers; {rotary} more hold the "
+            "position. {model} has none: this is counted by DeepSeek-V2's rule.",
+            latent=_LATENT * width,
+            rotary=int(_ROTARY * width),
+            model=found.model,
+        )
+    if sets > found.own:
+        return translate(
+            "{own} sets, copied for {heads} heads, give the same weights: nothing is gained. Only training could make "
+            "{heads} different ones.",
+            own=found.own,
+            heads=heads,
+        )
+    if sets < found.own:
+        return translate(
+            "If the mean of its {own} sets replaces all of them, {moved} of the probability moves to other next "
+            "tokens. This model wasn't trained for that; models that were predict nearly as well as with many sets.",
+            own=found.own,
+            moved=weight_text(found.moved(sets)),
+        )
+    if sets == heads:
+        return translate("This is how the model was trained: each head has keys and values of its own.")
+    return _differ(found, found.pair(sets))
+
+
+def _differ(found: Cached, pair: Pair) -> str:
+    first, other = pair.weights
+    values = {
+        **texts(layer=found.layer, one=pair.heads[0], another=pair.heads[1]),
+        **{"word": found.name(found.asking), "key": found.name(pair.key)},
+        **weight_texts(first=first, second=other),
+    }
+    if abs(first - other) < _ALIKE:
+        return translate(
+            "This is how the model was trained. In layer {layer}, heads {one} and {another} have the same keys. Here "
+            "their weights are alike, too: “{word}” gives “{key}” {first} and {second}.",
+            **values,
+        )
+    return translate(
+        "This is how the model was trained. In layer {layer}, heads {one} and {another} have the same keys, but other "
+        "queries: “{word}” gives “{key}” {first} in one and {second} in the other.",
+        **values,
+    )
+
+
+def _drawn(found: Cached, chosen: str, theme: ThemeName) -> go.Figure:
+    """Draw what a token takes in the cache, and below it each head's weights, with a gap between two sets."""
+    colours, sets = palette(theme), found.stores[chosen].sets
+    parts = [
+        translate(
+            "Stored: {keys}, {values}",
+            keys=_inked(translate("keys"), colours.key),
+            values=_inked(translate("values"), colours.value),
+        )
+    ]
+    high = [_BAR * len(found.stores)]
+    if sets:
+        word = escaped(found.name(found.asking))
+        parts.append(translate("“{word}” in layer {layer}", layer=found.layer, word=word))
+        high.append(_ROW * found.first.shape[0])
+    height = sum(high) + _AROUND * len(parts) - (0 if sets else _ROW)
+    figure = make_subplots(len(parts), 1, row_heights=high, vertical_spacing=_AROUND / height, subplot_titles=parts)
+    _add_bars(figure, found, chosen, colours)
+    if sets:
+        _add_rows(figure, found, sets, colours)
+    margin = {"l": 8, "r": 8, "t": 44, "b": 8}
+    paint(figure, colours, height=height, barmode="stack", bargap=0.35, showlegend=False, margin=margin)
+    figure.update_annotations(font={"size": 12, "color": colours.ink}, x=0, xanchor="left")
+    return figure
+
+
+def _inked(word: str, colour: str) -> str:
+    return f'<span style="color:{colour}"><b>{escaped(word)}</b></span>'
+
+
+def _add_bars(figure: go.Figure, found: Cached, chosen: str, colours: Palette) -> None:
+    names = {name: escaped(store.label) for name, store in found.stores.items()}
+    width, value = found.first.key.shape[-1], found.first.value.shape[-1]
+    line = {"color": colours.background, "width": 1}
+    most = max(store.sets for store in found.stores.values())
+    for colour, wide, at in [(colours.key, width, at) for at in range(most)] + [
+        (colours.value, value, at) for at in range(most)
+    ]:
+        there = [name for name, store in found.stores.items() if at < store.sets]
+        shade = [1 if name == chosen else _FAINT for name in there]
+        figure.add_bar(
+            x=[wide] * len(there),
+            y=[names[name] for name in there],
+            orientation="h",
+            marker={"color": colour, "line": line, "opacity": shade},
+            hovertemplate="%{y}: %{x}<extra></extra>",
+        )
+    figure.add_bar(
+        x=[_LATENT * width, int(_ROTARY * width)],
+        y=[names["latent"]] * 2,
+        orientation="h",
+        marker={"color": colours.accent, "line": line, "opacity": 1 if chosen == "latent" else _FAINT},
+        hovertemplate="%{y}: %{x}<extra></extra>",
+    )
+    figure.update_xaxes(fixedrange=True, row=1, col=1, **number_axis(colours))
+    order = {"categoryorder": "array", "categoryarray": [*names.values()], "autorange": "reversed"}
+    figure.update_yaxes(automargin=True, fixedrange=True, showgrid=False, row=1, col=1, **order)
+
+
+def _add_rows(figure: go.Figure, found: Cached, sets: int, colours: Palette) -> None:
+    weights, keys = found.row(found.with_sets(sets), found.layer), token_names(found.trace.key_tokens())
+    keys, names = keys[: found.asking + 1], [translate("head {head}", head=head) for head in range(len(weights))]
+    numbers = weights.numpy()
+    hover = hover_texts(names, keys, lambda head, key, i, j: f"{head} → {key}: {numbers[i, j]:.6f}")
+    printed = len(keys) <= _PRINTED_UP_TO
+    look: dict[str, Any] = {"showscale": not printed, "xgap": 1, "ygap": 1}
+    bar = {"colorbar": {**weight_bar(1.0, 1.0), **lying_bar(0, 1)}} if not printed else {}
+    figure.add_trace(cells(numbers, (0, 1), colours.weights, hover, **look, **bar), row=2, col=1)
+    if printed:
+        at = len([*figure.select_traces()]) - 1
+        add_numbers(figure, weight_text, at=at, row=2, col=1)
+    figure.update_xaxes(**labelled_axis(keys, "", colours.key, colours, vertical=False), row=2, col=1)
+    figure.update_yaxes(**labelled_axis(names, "", colours.query, colours, vertical=True), row=2, col=1)
+    for edge in range(len(weights) // sets, len(weights), len(weights) // sets):
+        figure.add_hline(edge - 0.5, line={"color": colours.background, "width": _GAP}, row=2, col=1)
+
+
+def _words(scene: Scene) -> tuple[Mapping[str, str], str]:
+    found = Cached(scene)
+    return offered(found.trace.query_tokens().written[:MOST_PRESSED]), str(found.asking)
+
+
+def _options(scene: Scene) -> Mapping[str, str]:
+    return {name: store.label for name, store in Cached(scene).stores.items()}
+
+
+_CONTROL_CACHE = Control("Keys and values", _options, lambda scene: "grouped")
+
+LESSONS = {
+    "cache": Lesson(
+        "Fewer keys and values",
+        7,
+        _ask_cache,
+        _show_cache,
+        _CONTROL_CACHE,
+        "stored",
+        deeper=("", "heads"),
+        words=_words,
+        idea=(
+            "A language model writes one token after the other. The newest token's query is compared with the keys of "
+            "all tokens so far, and their values are mixed by the weights that come of it."
+        ),
+    ),
+}
