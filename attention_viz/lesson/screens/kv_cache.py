@@ -1,28 +1,18 @@
-"""Fewer keys and values: what a model stores per token, and which heads can share it.
+"""Fewer keys and values: what a model stores per token, and which heads can share it."""
 
-Sources: Shazeer 2019, "Fast Transformer Decoding" (one set for all heads); Ainslie et al. 2023, "GQA" (groups, and the
-mean of a model's sets as a start); DeepSeek-AI 2024, "DeepSeek-V2", section 2.1 and table 1 (latent vectors).
-"""
-
-import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import plotly.graph_objects as go
-from jaxtyping import Bool, Float
 from plotly.subplots import make_subplots
-from torch import Tensor
 
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
+from attention_viz.lesson.screens.sharing import LATENT, ROTARY, Cached, Pair
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import in_words, offered, texts, weight_texts
-from attention_viz.operation.attention import Attention
-from attention_viz.trace.once import once
+from attention_viz.lesson.words import offered, texts, weight_texts
 from attention_viz.trace.spelling import weight_text
-from attention_viz.trace.trace import Trace
 from attention_viz.views.style.axes import labelled_axis, number_axis, paint
 from attention_viz.views.style.blocks import cells, hover_texts
 from attention_viz.views.style.marks import add_numbers
@@ -32,8 +22,6 @@ from attention_viz.views.style.wording import escaped, token_names
 
 # Of a number in half precision, and the texts whose caches are counted beside the reader's.
 _BYTES, _COUNTED = 2, (4_096, 32_768)
-# DeepSeek-V2's latent vector, and the part of a key that holds the position, in widths of a head.
-_LATENT, _ROTARY = 4, 0.5
 # Rows that differ by less are alike.
 _ALIKE = 0.05
 _PRINTED_UP_TO = 14
@@ -43,155 +31,9 @@ _BAR, _ROW, _AROUND, _GAP = 30, 28, 104, 9
 _FAINT = 0.45
 
 
-@dataclass(frozen=True)
-class ShareSets:
-    """Replace a layer's sets of keys and values by fewer, the mean of neighbouring ones; an edit of all layers.
-
-    Positions are rotations, so the mean of rotated keys is the rotated mean. Source: Ainslie et al. 2023, "GQA",
-    section 2.1.
-    """
-
-    sets: int
-    layer: int | None = None
-    head: int | None = None
-    stream: str | None = None
-    kind: ClassVar[str] = "shared keys and values"
-    masks_only: ClassVar[bool] = False
-
-    def __str__(self) -> str:
-        """Describe the edit for provenance."""
-        return f"share: heads use {self.sets} sets of keys and values, means of the model's own, in all layers"
-
-    def snapshot(self, real: Bool[Tensor, " query"] | None) -> "ShareSets":
-        """Return the edit itself, which holds no tensor."""
-        return self
-
-    def apply(self, attention: Attention, place: tuple[str, int]) -> Attention:
-        """Return the call with fewer sets."""
-        key, value = (one.unflatten(0, (self.sets, -1)).mean(dim=1) for one in (attention.key, attention.value))
-        return replace(attention, key=key, value=value)
-
-
-class Store(NamedTuple):
-    """A way to store keys and values: its label, how many sets, and the numbers per token and layer."""
-
-    label: str
-    sets: int
-    numbers: int
-
-
-class Pair(NamedTuple):
-    """Two heads of a set, and the key whose weights differ most between them."""
-
-    heads: tuple[int, int]
-    key: int
-    weights: tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Cached:
-    """The text's run through a language model, and what each way to store keys and values keeps of it."""
-
-    scene: Scene
-
-    @property
-    def model(self) -> str:
-        """The real model's name, or the toy's."""
-        return Twice(self.scene).model
-
-    @once
-    def trace(self) -> Trace:
-        """The model's run."""
-        return self.run(())
-
-    def run(self, edits: tuple[ShareSets, ...]) -> Trace:
-        """Run the model on the reader's text, or the toy on its own words."""
-        return self.scene.run(self.model, Twice(self.scene).typed, edits=edits)
-
-    @property
-    def layers(self) -> int:
-        """How many layers it has."""
-        return len(self.trace.layer_numbers())
-
-    @property
-    def first(self) -> Attention:
-        """The first layer's call: others have the same shape."""
-        return self.trace.attention(self.trace.layer_numbers()[0])
-
-    @once
-    def stores(self) -> Mapping[str, Store]:
-        """Count each way's numbers per token and layer, widest first."""
-        heads, (own, _, width) = self.first.shape[0], self.first.key.shape
-        shared = own if 1 < own < heads else max(1, heads // 2)
-
-        def count(sets: int) -> int:
-            return sets * (width + self.first.value.shape[-1])
-
-        latent = int((_LATENT + _ROTARY) * width)
-        return {
-            "each": Store(translate("one set per head"), heads, count(heads)),
-            "grouped": Store(translate("one set for {heads} heads", heads=heads // shared), shared, count(shared)),
-            "one": Store(translate("one set for all heads"), 1, count(1)),
-            "latent": Store(translate("a latent vector"), 0, latent),
-        }
-
-    @property
-    def own(self) -> int:
-        """How many sets the model has."""
-        return self.first.key.shape[0]
-
-    def with_sets(self, sets: int) -> Trace:
-        """Run the model with fewer sets; more are copies, which change nothing."""
-        return self.trace if sets >= self.own else self.run((ShareSets(sets),))
-
-    @property
-    def asking(self) -> int:
-        """The pressed token's position, or the last one's."""
-        last, word = min(len(self.trace.query_tokens()), MOST_PRESSED) - 1, self.scene.word
-        return word if word is not None and word <= last else last
-
-    def row(self, trace: Trace, layer: int) -> Float[Tensor, "head key"]:
-        """Return every head's weights of the asking token, blocked keys left out."""
-        return trace.attention(layer).rows([self.asking]).weights[:, 0, : self.asking + 1].detach().double().cpu()
-
-    @once
-    def layer(self) -> int:
-        """The layer in which the heads of a set differ most, on average, for the asking token."""
-        sets = self.stores["grouped"].sets
-
-        def apart(layer: int) -> float:
-            rows = self.row(self.trace, layer).unflatten(0, (sets, -1))
-            return float((rows[:, :, None] - rows[:, None]).abs().sum(dim=-1).mean())
-
-        return max(self.trace.layer_numbers(), key=apart)
-
-    def pair(self, sets: int) -> Pair:
-        """Find the two heads of a set that differ most at one key."""
-        rows = self.row(self.with_sets(sets), self.layer)
-        size = len(rows) // sets
-        found = list[tuple[float, int, int, int]]()
-        for one, other in itertools.combinations(range(len(rows)), 2):
-            if one // size == other // size:
-                gap, key = (rows[one] - rows[other]).abs().max(dim=0)
-                found.append((float(gap), -one, -other, int(key)))
-        _, one, other, key = max(found)
-        return Pair((-one, -other), key, (float(rows[-one, key]), float(rows[-other, key])))
-
-    def moved(self, sets: int) -> float:
-        """Return the share of probability that moves to other next tokens, the mean over positions."""
-        before, after = (
-            one.output.detach().double().cpu().softmax(dim=-1) for one in (self.trace, self.with_sets(sets))
-        )
-        return float((before - after).abs().sum(dim=-1).mean()) / 2
-
-    def name(self, position: int) -> str:
-        """Shorten a token for a sentence."""
-        return in_words(self.trace.query_tokens().names[position])
-
-
 def _ask_cache(scene: Scene) -> Ask:
     found = Cached(scene)
-    numbers = found.layers * found.stores["grouped" if found.own > 1 else "one"].numbers
+    numbers = found.layers * found.numbers(found.own)
     options = {
         translate("queries, keys and values"): translate("old queries aren't used again"),
         translate("keys and values"): translate("each new query meets them all"),
@@ -244,8 +86,8 @@ def _what(found: Cached, chosen: str) -> str:
         return translate(
             "Each head computes its keys and values from one vector of {latent} numbers; {rotary} more hold the "
             "position. {model} has none: this is counted by DeepSeek-V2's rule.",
-            latent=_LATENT * width,
-            rotary=int(_ROTARY * width),
+            latent=LATENT * width,
+            rotary=int(ROTARY * width),
             model=found.model,
         )
     if sets > found.own:
@@ -257,9 +99,10 @@ def _what(found: Cached, chosen: str) -> str:
         )
     if sets < found.own:
         return translate(
-            "If the mean of its {own} sets replaces all of them, {moved} of the probability moves to other next "
-            "tokens. This model wasn't trained for that; models that were predict nearly as well as with many sets.",
+            "If its {own} sets are averaged to {sets}, {moved} of the probability moves to other next tokens. This "
+            "model wasn't trained for that; models that were predict nearly as well as with many sets.",
             own=found.own,
+            sets=sets,
             moved=weight_text(found.moved(sets)),
         )
     if sets == heads:
@@ -335,14 +178,14 @@ def _add_bars(figure: go.Figure, found: Cached, chosen: str, colours: Palette) -
             hovertemplate="%{y}: %{x}<extra></extra>",
         )
     figure.add_bar(
-        x=[_LATENT * width, int(_ROTARY * width)],
+        x=[LATENT * width, int(ROTARY * width)],
         y=[names["latent"]] * 2,
         orientation="h",
         marker={"color": colours.accent, "line": line, "opacity": 1 if chosen == "latent" else _FAINT},
         hovertemplate="%{y}: %{x}<extra></extra>",
     )
     figure.update_xaxes(fixedrange=True, row=1, col=1, **number_axis(colours))
-    order = {"categoryorder": "array", "categoryarray": [*names.values()], "autorange": "reversed"}
+    order: dict[str, Any] = {"categoryorder": "array", "categoryarray": [*names.values()], "autorange": "reversed"}
     figure.update_yaxes(automargin=True, fixedrange=True, showgrid=False, row=1, col=1, **order)
 
 
@@ -360,13 +203,15 @@ def _add_rows(figure: go.Figure, found: Cached, sets: int, colours: Palette) -> 
         add_numbers(figure, weight_text, at=at, row=2, col=1)
     figure.update_xaxes(**labelled_axis(keys, "", colours.key, colours, vertical=False), row=2, col=1)
     figure.update_yaxes(**labelled_axis(names, "", colours.query, colours, vertical=True), row=2, col=1)
+    line = {"color": colours.background, "width": _GAP}
     for edge in range(len(weights) // sets, len(weights), len(weights) // sets):
-        figure.add_hline(edge - 0.5, line={"color": colours.background, "width": _GAP}, row=2, col=1)
+        ends = {"x0": -0.5, "x1": len(keys) - 0.5, "y0": edge - 0.5, "y1": edge - 0.5}
+        figure.add_shape(type="line", line=line, row=2, col=1, **ends)
 
 
 def _words(scene: Scene) -> tuple[Mapping[str, str], str]:
     found = Cached(scene)
-    return offered(found.trace.query_tokens().written[:MOST_PRESSED]), str(found.asking)
+    return offered(found.trace.query_tokens().names[:MOST_PRESSED]), str(found.asking)
 
 
 def _options(scene: Scene) -> Mapping[str, str]:

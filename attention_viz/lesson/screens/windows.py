@@ -244,7 +244,8 @@ def _drawn(found: Windowed, theme: ThemeName) -> go.Figure:
         figure.add_trace(lines, row=2, col=1)
     # Before this line, no window has left a token out.
     line = {"color": colours.ink, "width": 1, "dash": "dot"}
-    figure.add_vline(found.width + 0.5, line=line, row=1, col=1)
+    edge = {"x0": found.width + 0.5, "x1": found.width + 0.5, "y0": -0.5, "y1": len(ways) - 0.5}
+    figure.add_shape(type="line", line=line, row=1, col=1, **edge)
     paint(figure, colours, height=height, margin={"l": 8, "r": 8, "t": 44, "b": 48})
     figure.update_annotations(font={"size": 12, "color": colours.ink}, x=0, xanchor="left")
     return figure

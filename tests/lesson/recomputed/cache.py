@@ -123,9 +123,8 @@ def _what(scene: Scene, trace: Trace, ids: torch.Tensor, heads: int, own: int, w
         return {"what": said}
     if scene.choice == "one":
         said = (
-            f"If the mean of its {own} sets replaces all of them, {moved(ids, 1):.2f} of the probability moves to "
-            "other next tokens. This model wasn't trained for that; models that were predict nearly as well as with "
-            "many sets."
+            f"If its {own} sets are averaged to 1, {moved(ids, 1):.2f} of the probability moves to other next tokens. "
+            "This model wasn't trained for that; models that were predict nearly as well as with many sets."
         )
         return {"what": said}
     layer, (one, other, key), found = _most_apart(scene, trace)

@@ -20,14 +20,16 @@ def _text(scene: Scene) -> str:
     return f"{scene.text}. {STORY}"
 
 
+def _sees(way: str, query: int, key: int, width: int) -> bool:
+    if way == "last":
+        return key > query - width
+    if way == "sink":
+        return key == 0 or key > query - width + 1
+    return way == "all" or key < width - 1 or key == query
+
+
 def mask(way: str, count: int, width: int) -> list[list[bool]]:
-    sees = {
-        "all": lambda query, key: True,
-        "last": lambda query, key: key > query - width,
-        "sink": lambda query, key: key == 0 or key > query - width + 1,
-        "start": lambda query, key: key < width - 1 or key == query,
-    }[way]
-    return [[key <= query and sees(query, key) for key in range(count)] for query in range(count)]
+    return [[key <= query and _sees(way, query, key, width) for key in range(count)] for query in range(count)]
 
 
 @cache
