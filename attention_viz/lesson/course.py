@@ -133,7 +133,9 @@ EXERCISES: dict[str, ExerciseKind] = {
     "path": ExerciseKind("Count the steps", path, "To compare reading word by word with looking at all at once."),
     "cost": ExerciseKind("Count the weights", cost, "To know how attention grows with the text."),
     "stored": ExerciseKind(
-        "Count a cache", _clear(stored), "To know what a model stores per token, and what it shares."
+        "Count a cache",
+        _clear(stored),
+        "To count the numbers that a model stores per token, and the ones that heads share.",
     ),
     "window": ExerciseKind("Count what a window shows", _clear(window), "To know what a window and its sinks show."),
     "memory": ExerciseKind("Count weights in memory", memory, "To know how much work in blocks saves."),

@@ -27,7 +27,7 @@ TERMS: dict[str, str] = {
     "entropy": "How evenly shares are spread: 0 if one has everything, and largest if all are equal.",
     "flash attention": "A way to compute attention block by block, so that the weights of all pairs are never stored.",
     "gradient": "How much a result changes with the numbers behind it; training follows it, and slows down near 0.",
-    "grouped-query attention": "Attention in which several heads, with queries of their own, share keys and values.",
+    "grouped-query attention": "Attention whose heads have queries of their own, but share keys and values in groups.",
     "head": "One of several attentions that work side by side in a layer, each with its own queries, keys and values.",
     "key": "A token's vector for being found: every query is compared with it.",
     "KV cache": "The keys and values of all tokens so far, which a model stores so that it computes none twice.",

@@ -20,8 +20,8 @@ from attention_viz.views.style.scale import lying_bar, weight_bar
 from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, token_names
 
-# Of a number in half precision, and the texts whose caches are counted beside the reader's.
-_BYTES, _COUNTED = 2, (4_096, 32_768)
+# Of a number in half precision, and a long text, whose cache is counted beside the reader's.
+_BYTES, _LONG = 2, 32_768
 # Rows that differ by less are alike.
 _ALIKE = 0.05
 _PRINTED_UP_TO = 14
@@ -35,10 +35,10 @@ def _ask_cache(scene: Scene) -> Ask:
     found = Cached(scene)
     numbers = found.layers * found.numbers(found.own)
     options = {
-        translate("queries, keys and values"): translate("old queries aren't used again"),
-        translate("keys and values"): translate("each new query meets them all"),
-        translate("keys only"): translate("then nothing could be fetched"),
-        translate("weights"): translate("a new token has a row of its own"),
+        translate("queries, keys and values"): translate("too much"),
+        translate("keys and values"): translate("enough"),
+        translate("keys only"): translate("too little"),
+        translate("weights"): translate("made anew"),
     }
     return Ask(
         translate("A model has read some tokens and predicts the next one. What must it keep of the old tokens?"),
@@ -56,13 +56,13 @@ def _show_cache(scene: Scene) -> Shown:
     facts = {
         **texts(model=found.model, note=Twice(scene).note, layers=found.layers, heads=found.first.shape[0]),
         **texts(own=found.own, tokens=f"{tokens:,}", bytes=_BYTES),
-        **{name: f"{count:,}" for name, count in zip(("short", "long"), _COUNTED, strict=True)},
+        "long": f"{_LONG:,}",
         "name": stores[chosen].label[:1].upper() + stores[chosen].label[1:],
         "what": _what(found, chosen),
     }
     for name, store in stores.items():
         facts |= {name: store.label, f"{name}_numbers": f"{store.numbers:,}"}
-        for length, count in zip(("tokens", "short", "long"), (tokens, *_COUNTED), strict=True):
+        for length, count in (("tokens", tokens), ("long", _LONG)):
             facts[f"{name}_{length}"] = _megabytes(found.layers * store.numbers * count * _BYTES)
     says = translate(
         "{name}: {numbers} numbers per token and layer. {what}",

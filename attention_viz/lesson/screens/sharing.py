@@ -71,7 +71,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Cached:
-    """The text's run through a language model, and what each way to store keys and values keeps of it."""
+    """The text's run through a language model, and the numbers that each way to store keys and values needs."""
 
     scene: Scene
 
@@ -139,7 +139,7 @@ class Cached:
 
     @once
     def layer(self) -> int:
-        """The layer in which the heads of a set differ most, on average, for the asking token."""
+        """The layer whose heads of a set differ most, on average, for the asking token."""
         sets = self.stores["grouped"].sets
 
         def apart(layer: int) -> float:

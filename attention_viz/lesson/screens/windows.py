@@ -1,4 +1,4 @@
-"""Windows and sinks: what a model loses that may look at a few tokens only, and what one more token saves.
+"""Windows and sinks: the loss of a model that may look at a few tokens only, and the worth of the first token.
 
 Sources: Beltagy et al. 2020, "Longformer", section 3.1 (windows); Xiao et al. 2024, "Efficient Streaming Language
 Models with Attention Sinks", section 3 (sinks). Unlike there, the kept tokens keep their positions.
@@ -32,8 +32,8 @@ from attention_viz.views.style.theme import ThemeName, palette
 from attention_viz.views.style.wording import escaped, token_names
 
 # What follows the reader's text, so that any is longer than a window.
-STORY = (
-    "It had rained for nine days, and nobody could cross the old bridge any more. A woman stood at the window and "
+PASSAGE = (
+    "It had rained for nine days, and no one could cross the old bridge any more. A woman sat at the window and "
     "watched the water rise. Her brother had gone to the village in the morning to buy bread, and he had not come back."
 )
 _ENDS = (".", "!", "?", "…", "。", "؟")
@@ -62,11 +62,11 @@ class Windowed:
 
     @once
     def text(self) -> str:
-        """The reader's text and a story; of the toy, its own words again and again."""
+        """The reader's text and a passage; of the toy, its own words again and again."""
         twice = Twice(self.scene)
         if not twice.real:
             return " ".join([twice.typed] * _TIMES)
-        return f"{twice.typed}{'' if twice.typed.endswith(_ENDS) else '.'} {STORY}"
+        return f"{twice.typed}{'' if twice.typed.endswith(_ENDS) else '.'} {PASSAGE}"
 
     @once
     def trace(self) -> Trace:
@@ -121,7 +121,7 @@ class Windowed:
 
     @once
     def sink(self) -> tuple[int, int]:
-        """The layer and head in which the last word gives the first token most."""
+        """The layer and head whose weight from the last word to the first token is largest."""
         shares = {
             (layer, head): float(share)
             for layer, rows in self.measured("all").rows.items()
@@ -141,7 +141,7 @@ class Windowed:
 
 @once_for_each
 def _known(trace: Trace) -> dict[tuple[str, int], Measured]:
-    """Hold what was measured on a text."""
+    """Hold a text's measurements."""
     return {}
 
 
@@ -188,7 +188,7 @@ def _show_windows(scene: Scene) -> Shown:
     layers, before, after = len(found.trace.layer_numbers()), found.row("all"), found.row("last")
     other = int((after - before).argmax())
     facts = {
-        **texts(model=twice.model, note=twice.note, text=in_words(found.text, 3 * len(STORY)), width=found.width),
+        **texts(model=twice.model, note=twice.note, text=in_words(found.text, 3 * len(PASSAGE)), width=found.width),
         **texts(fewer=found.width - 1, layer=layer, head=head, layers=layers, reach=layers * (found.width - 1)),
         **weight_texts(all=found.mean("all"), last=found.mean("last"), sink=found.mean("sink")),
         **weight_texts(taken=found.taken, share=before[0], before=before[other], after=after[other]),
@@ -268,7 +268,7 @@ LESSONS = {
         deeper=("masks", "heads"),
         idea=(
             "To predict the next token, a language model lets each token look at itself and all tokens before it. In a "
-            "long text that costs much, so many models allow a few tokens only."
+            "long text that costs much. Many models therefore allow a few tokens only."
         ),
     ),
 }

@@ -81,7 +81,7 @@ def _reach(width: int, layers: int) -> Exercise:
         ),
         translate("Each layer adds {fewer} tokens: {layers}·{fewer} = {found}.", found=far, **values),
         (
-            Slip(layers * width, translate("did you count the token itself in each layer? It is no step back.")),
+            Slip(layers * width, translate("did you count the token itself in each layer? It isn't a step back.")),
             Slip(width - 1, translate("that is one layer; each layer adds as much.")),
             Slip(far + 1, translate("did you count the token itself, too? The question is how far back.")),
             Slip(width, translate("that is how many tokens one layer shows, with the token itself.")),

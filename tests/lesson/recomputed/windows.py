@@ -9,7 +9,7 @@ import torch
 import attention_viz as av
 from attention_viz.lesson import Scene
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.screens.windows import STORY
+from attention_viz.lesson.screens.windows import PASSAGE
 from attention_viz.trace.trace import Trace
 from tests.shipped import load_once
 
@@ -17,7 +17,7 @@ MODEL = "SmolLM2-135M-Instruct"
 
 
 def _text(scene: Scene) -> str:
-    return f"{scene.text}. {STORY}"
+    return f"{scene.text}. {PASSAGE}"
 
 
 def _sees(way: str, query: int, key: int, width: int) -> bool:
