@@ -20,8 +20,9 @@ ODD = (
     "مرحبا بالعالم",
     "<b>x</b> $y$ `z` &amp; {{word}} $5",
 )
-# Each setting of the first is a dozen runs of a model, of the second a measurement, of the third thirty modules.
-SLOW = {"limits": 2, "cost": 3, "scaling": 3}
+# Each setting of the first is a dozen runs of a model, of the second a measurement, of the third thirty modules, of the
+# fourth three runs of a long text.
+SLOW = {"limits": 2, "cost": 3, "scaling": 3, "windows": 5}
 # Timed at each call.
 MEASURED = ("cost", "practice")
 # Made of nothing but the words and a seed.

@@ -35,7 +35,7 @@ def _ask_cache(scene: Scene) -> Ask:
     found = Cached(scene)
     numbers = found.layers * found.numbers(found.own)
     options = {
-        translate("queries, keys and values"): translate("too much"),
+        translate("queries, keys, values"): translate("too much"),
         translate("keys and values"): translate("enough"),
         translate("keys only"): translate("too little"),
         translate("weights"): translate("made anew"),
