@@ -16,7 +16,7 @@ from attention_viz.trace.spelling import weight_text
 from attention_viz.views.style.axes import labelled_axis, number_axis, paint
 from attention_viz.views.style.blocks import cells, hover_texts
 from attention_viz.views.style.marks import add_numbers
-from attention_viz.views.style.scale import lying_bar, weight_bar
+from attention_viz.views.style.scale import colour_bar, full_colour, lying_bar, quarters
 from attention_viz.views.style.theme import Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, token_names
 
@@ -195,9 +195,10 @@ def _add_rows(figure: go.Figure, found: Cached, sets: int, colours: Palette) -> 
     numbers = weights.numpy()
     hover = hover_texts(names, keys, lambda head, key, i, j: f"{head} → {key}: {numbers[i, j]:.6f}")
     printed = len(keys) <= _PRINTED_UP_TO
-    look: dict[str, Any] = {"showscale": not printed, "xgap": 1, "ygap": 1}
-    bar = {"colorbar": {**weight_bar(1.0, 1.0), **lying_bar(0, 1)}} if not printed else {}
-    figure.add_trace(cells(numbers, (0, 1), colours.weights, hover, **look, **bar), row=2, col=1)
+    full = full_colour(numbers, len(keys))
+    bar = {**colour_bar(""), **lying_bar(0, 1), "tickvals": quarters(full)}
+    look: dict[str, Any] = {"showscale": not printed, "colorbar": bar, "xgap": 1, "ygap": 1}
+    figure.add_trace(cells(numbers, (0, full), colours.weights, hover, **look), row=2, col=1)
     if printed:
         at = len([*figure.select_traces()]) - 1
         add_numbers(figure, weight_text, at=at, row=2, col=1)
