@@ -20,8 +20,9 @@ ODD = (
     "مرحبا بالعالم",
     "<b>x</b> $y$ `z` &amp; {{word}} $5",
 )
-# Each setting of the first is a dozen runs of a model, of the second a measurement, of the third thirty modules.
-SLOW = {"limits": 2, "cost": 3, "scaling": 3}
+# Each setting of the first is a dozen runs of a model, of the second a measurement, of the third thirty modules, of the
+# fourth three runs of a long text.
+SLOW = {"limits": 2, "cost": 3, "scaling": 3, "windows": 5}
 # Timed at each call.
 MEASURED = ("cost", "practice")
 # Made of nothing but the words and a seed.
@@ -85,7 +86,7 @@ def test_the_head_to_look_at_further_is_the_one_that_was_told_of(name: str, run:
 
 
 # Their pictures have no words, or nothing asks in them: means over rows, every word's own change, and measurements.
-NOTHING_TO_PRESS = ("scaling", "positions", "picture", "cost", "practice")
+NOTHING_TO_PRESS = ("scaling", "positions", "picture", "cost", "windows", "practice")
 
 
 @pytest.mark.parametrize("name", [name for name in LESSONS if name not in NOTHING_TO_PRESS])

@@ -34,7 +34,8 @@ ORDER = [
         "together",
         "writes",
     ),
-    *("positions", "cross", "picture", "where", "sound", "older", "recurrent", "cost", "practice"),
+    *("positions", "cross", "picture", "where", "sound", "older", "recurrent", "cost", "cache"),
+    *("windows", "practice"),
     *("linear", "delta", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")
