@@ -31,7 +31,7 @@ class Checked:
     """A tried exercise after the check.
 
     Attributes:
-        question: "" if the exercise couldn't be made again.
+        question: "" without answers, or if the exercise couldn't be made again.
         solved: whether one of the answers is right.
         wrong: the wrong answers before it.
         problem: why nothing could be checked, or "".
@@ -62,6 +62,8 @@ def check(tried: Tried, make: MakeExercise) -> Checked:
     """Check an exercise's answers; the file's own word for it doesn't count."""
     if tried.lesson not in LESSONS:
         return Checked(tried, problem=f"unknown lesson “{tried.lesson}”")
+    if not tried.tries:
+        return Checked(tried)
     try:
         exercise = make(LESSONS[tried.lesson].exercise, tried.text, tried.seed)
     except AttentionVizError as error:
