@@ -1,5 +1,6 @@
 """A class's progress: students by lesson, and the exercises that it is stuck on."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,7 +57,7 @@ class Stuck:
 def joined(files: Iterable[tuple[str, Progress]]) -> list[tuple[str, Progress]]:
     """Join the files of one browser, by their random id, in the order of their labels."""
     found = dict[str, tuple[str, Progress]]()
-    for at, (label, progress) in enumerate(sorted(files, key=lambda one: one[0].casefold())):
+    for at, (label, progress) in enumerate(sorted(files, key=lambda one: _by_number(one[0]))):
         key = progress.id or f"file {at}"
         if key not in found:
             found[key] = label, progress
@@ -67,6 +68,12 @@ def joined(files: Iterable[tuple[str, Progress]]) -> list[tuple[str, Progress]]:
         tests = {"before": before.before or progress.before, "after": progress.after or before.after}
         found[key] = label, replace(before, exercises=both, **tests)
     return list(found.values())
+
+
+def _by_number(label: str) -> list[tuple[int, str]]:
+    """Sort 2 before 10."""
+    parts = re.split(r"([0-9]{1,9})", label.casefold())
+    return [(int(part), "") if at % 2 else (-1, part) for at, part in enumerate(parts)]
 
 
 def _joined_exercises(every: Iterable[Tried]) -> tuple[Tried, ...]:

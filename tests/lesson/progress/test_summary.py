@@ -51,6 +51,12 @@ def test_files_of_one_browser_are_one_student_with_the_longer_record_of_each_exe
     assert found[0][1] == Progress("e", exercises=(late, other), before=("y",), after=("x",))
 
 
+def test_students_are_in_the_order_of_their_numbers() -> None:
+    labels = ["10-f", "2-a", "Zoë", "ada 3", "Ada 12", "", "²"]
+    found = [label for label, _ in joined([(label, Progress(done=("why",))) for label in labels])]
+    assert found == ["", "2-a", "10-f", "ada 3", "Ada 12", "Zoë", "²"]
+
+
 def test_every_exercise_is_a_row_of_the_table() -> None:
     rows = export_rows(CLASS)
     assert [(one["student"], one["lesson"], one["solved"], one["tries"]) for one in rows] == [

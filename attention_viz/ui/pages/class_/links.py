@@ -12,6 +12,7 @@ from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.front.teacher import answers_key
 from attention_viz.ui.pages.class_.page import CLASS_CHOICES, ClassChoice
 from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.selection import SHARED
 
 _ASKS = {"student": "0"}
 
@@ -33,10 +34,10 @@ def show_links(choice: ClassChoice, text: str) -> None:
             st.number_input, "Students", STUDENTS.start, STUDENTS[-1], of=CLASS_CHOICES, name="students", width=130
         )
     course = {"lessons": ".".join(choice.lessons)} if choice.lessons else {}
-    if fits_link(text):
-        course["text"] = text
-    else:
+    if not fits_link(text):
         st.caption("The sentence is too long for a link; students type their own.")
+    elif text != SHARED.default.text:  # the shorter, the sooner on a board
+        course["text"] = text
     st.markdown("**One link for all.** It asks each student for a number, which gives exercises of their own.")
     _show(course | _ASKS)
     st.markdown("**The same exercises for all.**")

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.lesson import LESSONS
 from attention_viz.lesson.exercise import Exercise
 from attention_viz.lesson.progress.checking import Checked, check, made_again
 from attention_viz.lesson.progress.record import Progress, read_progress
@@ -126,4 +127,5 @@ def _finding(students: Sequence[Student]) -> str:
         return f"{len(students)} students, no answers yet"
     if not first.unsolved:
         return f"All {len(students)} students solved what they tried"
-    return f"Most stuck: `{first.lesson}`, not solved by {first.unsolved} of {first.students}"
+    title = plain(LESSONS[first.lesson].title)
+    return f"Most stuck: {title}. {first.unsolved} of {first.students} haven’t solved it"
