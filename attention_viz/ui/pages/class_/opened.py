@@ -79,8 +79,11 @@ def show_progress() -> None:
         st.button("Check the rest", key="class-rest", type="primary")
     show_stuck(stuck(students))
     show_students(students)
-    table = pandas.DataFrame(export_rows(students))
-    st.download_button("Class (CSV)", to_csv(table), "class.csv", "text/csv", key="class-csv", disabled=table.empty)
+    st.download_button("Class (CSV)", lambda: _csv(students), "class.csv", "text/csv", key="class-csv")
+
+
+def _csv(students: Sequence[Student]) -> bytes:
+    return to_csv(pandas.DataFrame(export_rows(students))).encode()
 
 
 def _read(uploaded: Sequence[UploadedFile]) -> tuple[list[tuple[str, Progress]], list[str]]:

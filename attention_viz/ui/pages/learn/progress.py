@@ -4,13 +4,10 @@ import secrets
 from collections import deque
 from dataclasses import dataclass, field
 
-import streamlit as st
-
 from attention_viz.explorer import keeping_source, noting_source
 from attention_viz.lesson.translation import current_language, translate
 from attention_viz.ui import visit, widgets
-from attention_viz.ui.pages.learn.page import LearnChoice, clear_progress, lesson_names, open_progress
-from attention_viz.ui.parts.markdown import plain
+from attention_viz.ui.pages.learn.page import LearnChoice, clear_progress, open_progress
 
 _keeping = widgets.component("keeping", *keeping_source())
 _noting = widgets.component("noting", *noting_source())
@@ -43,11 +40,8 @@ def send_notes(choice: LearnChoice) -> None:
     _noting(key="learn-noting", data=data)
 
 
-def show_keeping(choice: LearnChoice) -> None:
+def show_keeping() -> None:
     """Draw the record's buttons."""
-    names = lesson_names(choice)
-    solved = sum(name in choice.done for name in names)
-    st.markdown(plain(translate("{count} of {all} exercises solved.", count=solved, all=len(names))))
     words = {
         "save": translate("Save progress"),
         "open": translate("Open progress"),
@@ -56,7 +50,7 @@ def show_keeping(choice: LearnChoice) -> None:
         "clear": translate("Clear progress"),
         "cancel": translate("Cancel"),
         "count": translate(
-            "This browser keeps your answers: {tried} exercises tried, {solved} solved.",
+            "Exercises in this browser: {tried} tried, {solved} solved.",
             tried="{tried}",
             solved="{solved}",
         ),

@@ -228,7 +228,7 @@ def _show_options(choice: LearnChoice) -> None:
         widgets.show(
             st.selectbox, "Notation", of=LEARN_CHOICES, name="notation", key="learn-notation", options=NOTATIONS
         )
-        show_keeping(choice)
+        show_keeping()
 
 
 def _show_chip(choice: LearnChoice) -> None:
