@@ -42,7 +42,7 @@ def show_links(choice: ClassChoice, text: str) -> None:
     _show(course | _ASKS)
     st.markdown("**The same exercises for all.**")
     _show(course)
-    st.markdown("**Answers to the same exercises, for you only.** Whoever has this link sees all answers.")
+    st.markdown("**Answers to the same exercises, for you only.** Every reader of this link sees all answers.")
     _show(course | {"answers": answers_key()})
     show_reach()
     with st.expander("A link for each student", key="class-each"):

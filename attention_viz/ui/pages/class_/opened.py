@@ -1,4 +1,4 @@
-"""The students' files, checked, and what they say about the class."""
+"""The students' files, checked, and the class's results."""
 
 import time
 from collections.abc import Sequence
@@ -129,6 +129,6 @@ def _finding(students: Sequence[Student]) -> str:
     if first is None:
         return f"{len(students)} students, no answers yet"
     if not first.unsolved:
-        return f"All {len(students)} students solved what they tried"
+        return f"All {len(students)} students solved all their exercises"
     title = plain(LESSONS[first.lesson].title)
     return f"Most stuck: {title}. {first.unsolved} of {first.students} haven’t solved it"

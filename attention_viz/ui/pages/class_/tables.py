@@ -1,4 +1,4 @@
-"""The class's tables, as HTML in which all text is escaped."""
+"""The class's tables, as escaped HTML."""
 
 import html
 from collections.abc import Iterable, Sequence

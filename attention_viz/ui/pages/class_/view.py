@@ -25,14 +25,14 @@ study = study_as_it_is
 
 @dataclass
 class Teacher:
-    """Whether this visitor typed the teacher's key, and what was wrong with the last one."""
+    """Whether this visitor typed the teacher's key, and the last problem."""
 
     known: bool = False
     problem: str = ""
 
 
 def load(_state: State, slots: Slots) -> Teacher:
-    """Return what is known of the visitor."""
+    """Return the visitor's standing."""
     slots.picture.place.empty()
     return visit.memory(Teacher)
 

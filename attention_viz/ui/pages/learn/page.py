@@ -55,9 +55,7 @@ class LearnChoice:
     """The Learn page's URL choices."""
 
     # Before the lesson, which is one of them.
-    lessons: tuple[str, ...] = parameter(
-        (), NamesInOrder(_lessons), "the lessons of the class, in its order", brief=True
-    )
+    lessons: tuple[str, ...] = parameter((), NamesInOrder(_lessons), "the lessons of the class, in order", brief=True)
     lesson: str = parameter("", OneOf(_of_class), "the lesson")
     choice: str = parameter("", AnyText(longest=40), "the lesson's setting", brief=True)
     notation: str = parameter("rows", OneOf(tuple(NOTATIONS)), "the notation")
