@@ -10,7 +10,7 @@ from collections import deque
 from attention_viz.errors import AttentionVizError
 from attention_viz.serving.settings import SETTINGS
 
-__all__ = ["answers_key", "has_key", "is_answers_key", "is_teacher"]
+__all__ = ["WRONG_TRIES", "answers_key", "has_key", "is_answers_key", "is_teacher"]
 
 # Wrong keys in so many seconds, of all visitors together: a new session costs nothing.
 _MOST_WRONG, _SECONDS = 30, 60
@@ -18,7 +18,7 @@ _LETTERS = 16
 # So that a key from a projected link doesn't lead back to the teacher's.
 _ROUNDS = 200_000
 
-_wrong = deque[float](maxlen=_MOST_WRONG)
+WRONG_TRIES = deque[float](maxlen=_MOST_WRONG)
 _lock = threading.Lock()
 
 
@@ -31,11 +31,11 @@ def is_teacher(key: str) -> bool:
     """Return whether a key is the teacher's; raise `AttentionVizError` after too many wrong ones."""
     now = time.monotonic()
     with _lock:
-        if len(_wrong) == _MOST_WRONG and now - _wrong[0] < _SECONDS:
+        if len(WRONG_TRIES) == _MOST_WRONG and now - WRONG_TRIES[0] < _SECONDS:
             raise AttentionVizError(f"visitors typed {_MOST_WRONG} wrong keys within a minute; try again in a minute")
         right = has_key() and _same(key.strip(), SETTINGS.teacher)
         if not right:
-            _wrong.append(now)
+            WRONG_TRIES.append(now)
     return right
 
 

@@ -12,7 +12,7 @@ KEY = "correct horse"
 @pytest.fixture(autouse=True)
 def _with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teacher, "SETTINGS", Settings(teacher=KEY))
-    teacher._wrong.clear()  # pyright: ignore[reportPrivateUsage]
+    teacher.WRONG_TRIES.clear()
 
 
 def test_only_the_whole_key_is_the_teachers() -> None:

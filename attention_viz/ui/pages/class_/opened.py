@@ -26,7 +26,7 @@ _MOST_FILES = 100
 _LABEL = 60
 _PREFIX = "attention-progress-"
 # The seconds of checking in one go, and the exercises kept for the next.
-_PATIENCE, _KEPT = 60.0, 5_000
+PATIENCE, _KEPT = 60.0, 5_000
 
 
 @dataclass
@@ -112,7 +112,7 @@ def _checked(files: Sequence[tuple[str, Progress]]) -> tuple[list[Student], int]
     for label, progress in files:
         checked = list[Checked]()
         for tried in progress.exercises:
-            if time.monotonic() - begun > _PATIENCE:
+            if time.monotonic() - begun > PATIENCE:
                 left += 1
                 checked.append(Checked(tried, problem="not checked yet"))
                 continue

@@ -25,7 +25,7 @@ KEY = "correct horse"
 @pytest.fixture(autouse=True)
 def _with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teacher, "SETTINGS", Settings(teacher=KEY))
-    teacher._wrong.clear()  # pyright: ignore[reportPrivateUsage]
+    teacher.WRONG_TRIES.clear()
 
 
 def tried(lesson: str, *tries: str, seed: int = 0, **more: Any) -> dict[str, Any]:
@@ -142,11 +142,11 @@ def test_an_exercise_is_made_once_and_what_takes_too_long_can_go_on(monkeypatch:
         return real(kind, text, seed, run)
 
     monkeypatch.setattr(opened, "made_again", counted)
-    monkeypatch.setattr(opened, "_PATIENCE", -1.0)
+    monkeypatch.setattr(opened, "PATIENCE", -1.0)
     files = [file(f"s{one}", one, tried("scores", "1"), tried("scaling", "2", seed=5)) for one in range(20)]
     screen = opened_class(files)
     assert "40 exercises aren’t checked yet." in " ".join(screen.alerts) and not made
-    monkeypatch.setattr(opened, "_PATIENCE", 60.0)
+    monkeypatch.setattr(opened, "PATIENCE", 60.0)
     screen.press("Check the rest")
     assert sorted(made) == [("scaled", TEXT, 5), ("score", TEXT, 0)] and not screen.alerts
     screen.run()
