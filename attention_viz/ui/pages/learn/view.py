@@ -35,7 +35,7 @@ from attention_viz.ui.pages.learn.page import (
     set_choice,
 )
 from attention_viz.ui.pages.learn.progress import send_notes, show_keeping
-from attention_viz.ui.pages.learn.screen import Screen, asked_of
+from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
 from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_sheet
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
 from attention_viz.ui.parts.course_runs import run_lesson
@@ -112,7 +112,8 @@ def _slides(name: str, scene: Scene, seed: int, number: int) -> tuple[Slide, ...
     try:
         title = f"{number}. {lesson.title}"
         exercise = made_exercise(lesson.exercise, scene, seed)
-        return lesson_slides(title, "" if lesson.sample else scene.text, asked_of(name, scene), exercise)
+        text = "" if lesson.sample else scene.text
+        return lesson_slides(name, title, text, asked_of(name, scene), shown_of(name, scene), exercise, scene.notation)
     except AttentionVizError:
         return ()
 
