@@ -7,6 +7,7 @@ from attention_viz.analysis.slides.slide import Part
 from attention_viz.lesson.course import given
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer
 from attention_viz.lesson.lesson import Ask
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words
 
 # The most bars, letters of a bar's label, letters of words on a line, and letters of a sentence.
@@ -17,10 +18,10 @@ _AROUND = 2
 
 def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[Slide, ...]:
     """Return two slides: question and exercise; `text` is empty if no sentence is used."""
-    read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
+    read = f" · {translate('“{word}”', word=in_words(text, _SENTENCE))}" if text else ""
     source = f"{title} · {ask.source}{read}"
     question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
-    return question, _exercise(exercise, f"{title} · exercise{read}")
+    return question, _exercise(exercise, f"{title} · {translate('exercise')}{read}")
 
 
 def _asked(ask: Ask) -> SlidePicture:
@@ -62,9 +63,9 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
     asked: tuple[Part, ...] = ((exercise.question, "small"),)
     working: tuple[Part, ...] = ((exercise.working, "small"),)
     if isinstance(right, Cells):
-        tell = (*asked, ("The marked cells are wrong", ""), *working)
+        tell = (*asked, (translate("The marked cells are wrong"), ""), *working)
         return Slide(((exercise.question, ""),), tell, None, where, tables)
-    tell = (*asked, ("Answer: ", ""), (exercise.solution, "number"), *working)
+    tell = (*asked, (translate("Answer: "), ""), (exercise.solution, "number"), *working)
     return Slide(((exercise.question, ""),), tell, _options(exercise), where, tables, exercise.seen)
 
 
@@ -81,5 +82,5 @@ def _options(exercise: Exercise) -> SlidePicture | None:
         None,
         min(answer.right),
         unit="answer",
-        written=tuple("right" if one else "" for one in right),
+        written=tuple(translate("right") if one else "" for one in right),
     )
