@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.lesson.figures import translated
 from attention_viz.lesson.links import asking_position, positioned_words, trained_words
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
@@ -265,6 +266,10 @@ class Shown:
     says: str
     spots: tuple[Spot, ...] = ()
     drawn: bool = False
+
+    def __post_init__(self) -> None:
+        """Translate the figure's words."""
+        translated(self.figure)
 
 
 @dataclass(frozen=True)

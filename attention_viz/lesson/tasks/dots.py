@@ -99,7 +99,7 @@ def _nearest_working(asked: str, words: tuple[str, ...], rows: list[list[int]], 
     for at, fit in fits.items():
         dot = products(rows[0], rows[at])
         whole = f"({dot}) / ({_length(rows[0])}·{_length(rows[at])})" if asked == "cosine" else dot
-        parts.append(f"“{words[at]}”: {whole} = {written(fit)}")
+        parts.append(f"{translate('“{word}”', word=words[at])}: {whole} = {written(fit)}")
     return "; ".join(parts) + "."
 
 
