@@ -166,10 +166,10 @@ def row_asked(
     best = max(range(len(values)), key=values.__getitem__)
     # As the bars call them: of equal words each with its number.
     options = tuple(offered(labels).values())
-    word, seen = short(options[query]), translate("itself") if best == query else short(options[best])
+    name, seen = short(options[query]), translate("itself") if best == query else short(options[best])
     return Ask(
-        translate("Which word does {word} look at most?", word=word),
-        translate("{word} looks at {other}: {weight}", word=word, other=seen, weight=weight_text(values[best])),
+        translate("Which word does {word} look at most?", word=name),
+        translate("{word} looks at {other}: {weight}", word=name, other=seen, weight=weight_text(values[best])),
         source,
         options,
         values,

@@ -207,10 +207,14 @@ class Marks(dict[str, str]):
         return f"⟦{english}⟧"
 
 
+def _marks(_code: str) -> Marks:
+    return Marks()
+
+
 @pytest.fixture
 def marked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(LANGUAGES, "xx", "marks")
-    monkeypatch.setattr(languages, "_table", lambda code: Marks())
+    monkeypatch.setattr(languages, "_table", _marks)
     with in_language("xx"):
         yield
 

@@ -185,5 +185,5 @@ def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
 def _show_next(choice: LearnChoice) -> None:
     after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
     if after and choice.lesson in choice.done:
-        label = plain(translate("Next: {title} →", title=translate(LESSONS[after].title)))
+        label = translate("Next: {title} →", title=plain(translate(LESSONS[after].title)))
         st.button(label, key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")

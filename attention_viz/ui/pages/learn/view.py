@@ -157,8 +157,8 @@ def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
 
 def _medium(sample: str) -> str:
     if SAMPLES[sample].kind == InputKind.SOUND:
-        return translate("It uses a bundled audio file instead of the sentence.")
-    return translate("It uses a bundled image instead of the sentence.")
+        return translate("It uses a bundled sound instead of the sentence.")
+    return translate("It uses a bundled picture instead of the sentence.")
 
 
 @dataclass
