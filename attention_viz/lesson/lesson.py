@@ -277,7 +277,7 @@ class Lesson:
     """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
-        idea: one or two sentences before the question, in English; they introduce what it names.
+        idea: one or two sentences before the question, in English; they introduce its terms.
         deeper: URLs of further pages, such as "steps".
         words: selectable by `Scene.word`, and the query; None if none or the bars are words.
         trained_word: whether `Scene.word` is a word of the trained model's text, as with `trained_words`.

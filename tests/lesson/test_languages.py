@@ -214,7 +214,7 @@ def _marks(_code: str) -> Marks:
 @pytest.fixture
 def marked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(LANGUAGES, "xx", "marks")
-    monkeypatch.setattr(languages, "_table", _marks)
+    monkeypatch.setattr(languages, "sentences", _marks)
     with in_language("xx"):
         yield
 

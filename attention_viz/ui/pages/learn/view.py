@@ -77,8 +77,8 @@ def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
         content = json.dumps({"done": list(done)}, indent=1)
-        label = translate("Save progress")
-        st.download_button(label, content, "attention-progress.json", "application/json", width="stretch")
+        file = "attention-progress.json", "application/json"
+        st.download_button(translate("Save progress"), content, *file, width="stretch")
         st.caption(
             translate(
                 "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has "
@@ -293,8 +293,14 @@ def _show_options(choice: LearnChoice) -> None:
     with st.popover(translate("Options"), key="options"):
         _show_languages()
         notations = {name: translate(words) for name, words in NOTATIONS.items()}
-        label, key = translate("Notation"), "learn-notation"
-        widgets.show(st.selectbox, label, of=LEARN_CHOICES, name="notation", key=key, options=notations)
+        widgets.show(
+            st.selectbox,
+            translate("Notation"),
+            of=LEARN_CHOICES,
+            name="notation",
+            key="learn-notation",
+            options=notations,
+        )
         answers = "off" if choice.answers == "on" else "on"
         st.button(
             translate("Answer sheet"),
