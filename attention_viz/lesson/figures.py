@@ -58,6 +58,7 @@ _WORDS = (
     "seconds of the audio",
     "blocked: may not attend there",
     "hull of the values",
+    "links",
     "first number of a value",
     "second number",
     "what<br>enters",
@@ -94,9 +95,10 @@ def translated(figure: go.Figure) -> go.Figure:
         return figure
     axes: Iterable[Any] = (*figure.select_xaxes(), *figure.select_yaxes())
     for axis in axes:
-        axis.title.text = _said(axis.title.text)
         if axis.ticktext is not None:
-            axis.ticktext = [_filled(one) for one in axis.ticktext]
+            sums = axis.title.text == "dimension"  # no words are on such an axis
+            axis.ticktext = [translate("sum") if sums and one == "sum" else _filled(one) for one in axis.ticktext]
+        axis.title.text = _said(axis.title.text)
     notes: Iterable[Any] = figure.layout.annotations  # pyright: ignore[reportAttributeAccessIssue] -- Plotly's own
     for note in notes:
         note.text, note.hovertext = _said(note.text), _filled(note.hovertext)
@@ -139,4 +141,4 @@ def _filled(text: Any) -> Any:
 
 @cache
 def _pattern(sentence: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(sentence)))
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.*?)", re.escape(sentence)))

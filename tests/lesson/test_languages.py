@@ -35,7 +35,7 @@ SOURCES = sorted([*PACKAGE.glob("lesson/**/*.py"), *PACKAGE.glob("ui/pages/learn
 OTHERS = [code for code in LANGUAGES if code != "en"]
 TEXT = "The bank of the river was flooded"
 # Lessons of which some words aren't looked up yet; none once all have both languages.
-PENDING: frozenset[str] = frozenset(LESSONS)
+PENDING: frozenset[str] = frozenset(LESSONS) - {"vectors", "scores", "softmax", "masks", "cross", "picture"}
 FACT = re.compile(r"\{\{ *([\w.]+) *\}\}")
 TERM = re.compile(r"\(term:([^)]+)\)")
 
@@ -242,7 +242,8 @@ def unmarked(text: str, data: set[str]) -> set[str]:
     """The words outside of all marks that are neither data nor signs."""
     while (inner := MARKED.sub(" ", text)) != text:
         text = inner
-    return _words(text) - data
+    # A sentence may have been cut off at its end.
+    return _words(text.partition("⟦")[0]) - data
 
 
 def forgotten(texts: list[str], data: set[str]) -> dict[str, set[str]]:
