@@ -113,6 +113,10 @@ def test_at_most_sixty_words_stand_before_the_guess_and_nothing_of_the_answer(sc
         question = asked(screen)
         assert question["truth"] is None and question["guess"] is None
         words = " ".join([*before_a_move(screen), question["words"]["show"], question["words"]["skip"]])
+        # What introduces the question has a limit of its own.
+        for introduction, most in ((one.idea, 50), (one.ask(replace(SCENE, word=None)).premise, 40)):
+            assert introduction in words and len(introduction.split()) <= most
+            words = words.replace(introduction, "")
         assert LESSONS[name].title in words
         assert EXERCISES[one.exercise].label[1:] in words
         assert len(re.findall(r"\w[\w’'-]*", words)) <= 60, words
@@ -133,14 +137,14 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     for wrong in ("0.0.10", "50.50.50.0.0.0.0.0.0", "<b>", "5"):
         lesson(screen, f"lesson=why&guess={quote_plus(wrong)}")
         assert asked(screen)["truth"] is None
-    lesson(screen, "lesson=heads&guess=4")
-    assert "Right: “head 4”" in said(screen)
+    lesson(screen, "lesson=heads&guess=3")
+    assert "Right: “8 numbers”" in said(screen)
     # Of another sentence nothing was guessed.
     screen.picker("Sentence").set_value("The cat sat because it was tired.")
     screen.run()
     assert asked(screen)["truth"] is None and "guess" not in screen.address
     # Back leads to the sentence and the guess about it.
-    assert "Right: “head 4”" in said(lesson(screen, "lesson=heads&guess=4"))
+    assert "Right: “8 numbers”" in said(lesson(screen, "lesson=heads&guess=3"))
 
 
 def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen: Screen) -> None:
