@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from attention_viz.lesson.progress.record import SEEDS, STUDENTS, first_seed
+from attention_viz.lesson.translation import LANGUAGES, translate
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.splitting import split_words
 from attention_viz.ui import visit
@@ -67,6 +68,7 @@ class LearnChoice:
     answers: str = parameter("off", AnyText(longest=40), "the key of the answer sheet", brief=True)
     guess: str = parameter("", AnyText(longest=400), "the guess", brief=True)
     word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
+    lang: str | None = parameter(None, OneOf(tuple(LANGUAGES), nothing="the browser’s language"), "the language")
 
 
 def _follow(choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
@@ -91,8 +93,9 @@ LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     """Return the course's text (two words or more), and a notice or ""."""
     if len(split_words(text)) < _FEWEST:
-        said = "no word" if not split_words(text) else "only one word"
-        return example, f"The box has {said}, so the course uses its example: “{example}”."
+        if not split_words(text):
+            return example, translate("The box has no word, so the course uses its example: “{text}”.", text=example)
+        return example, translate("The box has only one word, so the course uses its example: “{text}”.", text=example)
     short = text[: SETTINGS.longest_link]
     words = split_words(short)
     if short == text and len(words) <= longest:
@@ -105,11 +108,11 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     # Some scripts put no space between words.
     begin = " ".join(used) or " ".join(words[:longest])
     last = split_words(begin)[-1]
-    said = (
-        f"The course reads the first {longest} words and signs, up to “{last}”, so that it can show each. Your whole "
-        "text stays in the box."
+    return begin, translate(
+        "The course reads the first {longest} words and signs, up to “{last}”, so that it can show each. Your whole "
+        "text stays in the box.",
+        **{"longest": longest, "last": last},
     )
-    return begin, said
 
 
 @dataclass

@@ -14,7 +14,7 @@ from attention_viz.lesson.links import scene_link
 from attention_viz.lesson.progress.record import first_seed
 from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
 from attention_viz.ui import visit, widgets
@@ -30,6 +30,7 @@ from attention_viz.ui.pages.learn.page import (
     Tries,
     begin_lesson,
     begun,
+    chosen,
     go,
     lesson_names,
     set_choice,
@@ -40,6 +41,7 @@ from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
 from attention_viz.ui.parts.course_runs import run_lesson
 from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.parts.language import course_language, spoken
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
@@ -65,12 +67,14 @@ def _show_export(parameters: Mapping[str, str]) -> None:
     """Export the link without private choices."""
     shared = {name: text for name, text in parameters.items() if name not in _PRIVATE}
     with st.popover("Export", key="export"):
-        st.markdown("**Link**: opens this lesson with your sentence, choice and exercise.")
+        st.markdown(translate("**Link**: opens this lesson with your sentence, choice and exercise."))
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
         st.caption(
-            "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has the "
-            "text, figure, exercise and tables with these numbers, but no buttons."
+            translate(
+                "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has "
+                "the text, figure, exercise and tables with these numbers, but no buttons."
+            )
         )
 
 
@@ -79,7 +83,7 @@ def _follow_reader(choice: LearnChoice) -> None:
     tries = visit.memory(Tries)
     tried = tries.checks, tries.hints, tries.solved
     news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
-    _paper(key="learn-paper", data=news)
+    _paper(key="learn-paper", data={**news, "language": current_language()})
 
 
 @dataclass
@@ -110,7 +114,7 @@ def _slides(name: str, scene: Scene, seed: int, number: int) -> tuple[Slide, ...
     """Return a lesson's slides; none after a problem, shown on the page."""
     lesson = LESSONS[name]
     try:
-        title = f"{number}. {lesson.title}"
+        title = f"{number}. {translate(lesson.title)}"
         exercise = made_exercise(lesson.exercise, scene, seed)
         text = "" if lesson.sample else scene.text
         return lesson_slides(name, title, text, asked_of(name, scene), shown_of(name, scene), exercise, scene.notation)
@@ -132,7 +136,8 @@ def load(state: State, slots: Slots) -> Course:
     if visit.is_unread(LEARN_CHOICES):
         visit.memory(Tries).answer = "", None
     slots.picture.place.empty()
-    text, note = begun(state.text, LONGEST, EXAMPLES[0])
+    with in_language(course_language(chosen().lang)):
+        text, note = begun(state.text, LONGEST, EXAMPLES[0])
     plain_text = Request(REAL_MODEL, text)
     try:
         return Course(text, note, run_request(plain_text) if state.request == plain_text else None)
@@ -170,20 +175,19 @@ def _scene(course: Course, selection: Selection) -> Scene:
 def view(course: Course, selection: Selection) -> Parts:
     """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
-    scene = _scene(course, selection)
+    scene, code = _scene(course, selection), course_language(choice.lang)
     lesson = show_number if choice.student == ASK else show_answers if opens_sheet(choice) else _show_lesson
-    return Parts(
-        [
-            Part("notes", functools.partial(_show_notes, course, choice)),
-            Part("fold", lambda: show_fold("Sentence and lesson", _called(choice.lesson, choice))),
-            Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
-            Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
-            Part("notes", functools.partial(_show_unread, choice, scene)),
-            Part("lesson", functools.partial(_follow_reader, choice)),
-            Part("lesson", functools.partial(send_notes, choice)),
-        ],
-        slides=functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, lesson_names(choice)),
-    )
+    parts = [
+        Part("notes", functools.partial(_show_notes, course, choice)),
+        Part("fold", lambda: show_fold(translate("Sentence and lesson"), _called(choice.lesson, choice))),
+        Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
+        Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
+        Part("notes", functools.partial(_show_unread, choice, scene)),
+        Part("lesson", functools.partial(_follow_reader, choice)),
+        Part("lesson", functools.partial(send_notes, choice)),
+    ]
+    slides = functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, lesson_names(choice))
+    return Parts([Part(part.slot, spoken(code, part.draw)) for part in parts], slides=spoken(code, slides))
 
 
 def _show_notes(course: Course, choice: LearnChoice) -> None:
@@ -193,7 +197,8 @@ def _show_notes(course: Course, choice: LearnChoice) -> None:
             translate("Only the teacher’s link opens the answer sheet."), loud=True, short=translate("No answer sheet")
         )
     if course.note:
-        tell(course.note, loud=True, short="Example instead" if course.text == EXAMPLES[0] else "Text cut")
+        short = translate("Example instead") if course.text == EXAMPLES[0] else translate("Text cut")
+        tell(course.note, loud=True, short=short)
 
 
 def _show_unread(choice: LearnChoice, scene: Scene) -> None:
@@ -211,7 +216,7 @@ def _show_unread(choice: LearnChoice, scene: Scene) -> None:
 def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
     widgets.show(
         st.selectbox,
-        "Lesson",
+        translate("Lesson"),
         of=LEARN_CHOICES,
         name="lesson",
         key="learn-lesson",
@@ -225,19 +230,39 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
 
 
 def _show_options(choice: LearnChoice) -> None:
-    with st.popover("Options", key="options"):
+    with st.popover(translate("Options"), key="options"):
+        _show_languages()
+        notations = {name: translate(words) for name, words in NOTATIONS.items()}
         widgets.show(
-            st.selectbox, "Notation", of=LEARN_CHOICES, name="notation", key="learn-notation", options=NOTATIONS
+            st.selectbox,
+            translate("Notation"),
+            of=LEARN_CHOICES,
+            name="notation",
+            key="learn-notation",
+            options=notations,
         )
         show_keeping()
+
+
+def _show_languages() -> None:
+    key = "learn-lang"
+    widgets.preset(key, current_language())
+
+    def take() -> None:
+        if (code := widgets.content(key)) in LANGUAGES:
+            set_choice(lang=code)
+
+    st.selectbox(translate("Language"), list(LANGUAGES), format_func=LANGUAGES.__getitem__, key=key, on_change=take)
+    st.caption(translate("The models read English sentences."))
 
 
 def _show_chip(choice: LearnChoice) -> None:
     if choice.notation != next(iter(NOTATIONS)):
         with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
-            label = NOTATIONS[choice.notation].capitalize()
+            label = translate(NOTATIONS[choice.notation])
+            label = f"{label[:1].upper()}{label[1:]}"
             usual = {"notation": next(iter(NOTATIONS))}
-            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Reset")
+            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help=translate("Reset"))
 
 
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
@@ -246,17 +271,19 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
         _list_lessons(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
-            st.markdown(plain(f"{LESSONS[choice.lesson].made_from(scene)}, seed {seed}"))
+            made = {"text": LESSONS[choice.lesson].made_from(scene), "seed": seed}
+            st.markdown(plain(translate("{text}, seed {seed}", **made)))
         names = lesson_names(choice)
         show_lesson(Screen(choice.lesson, names.index(choice.lesson), len(names), names), choice, scene)
 
 
 def _list_lessons(choice: LearnChoice) -> None:
     lessons = [
-        {"name": name, "title": f"{place}. {lesson.title}", "done": name in choice.done}
+        {"name": name, "title": f"{place}. {translate(lesson.title)}", "done": name in choice.done}
         for place, (name, lesson) in enumerate(((name, LESSONS[name]) for name in lesson_names(choice)), 1)
     ]
-    data = {"label": "Lessons", "done": "solved", "current": choice.lesson, "lessons": lessons}
+    words = {"label": translate("Lessons"), "done": translate("solved")}
+    data = {**words, "current": choice.lesson, "lessons": lessons}
 
     def opened() -> None:
         name = widgets.sent("learn-lessons", "open")
@@ -268,4 +295,5 @@ def _list_lessons(choice: LearnChoice) -> None:
 
 
 def _called(name: str, choice: LearnChoice) -> str:
-    return f"{lesson_names(choice).index(name) + 1}. {LESSONS[name].title}{' ✓' if name in choice.done else ''}"
+    title, solved = translate(LESSONS[name].title), " ✓" if name in choice.done else ""
+    return f"{lesson_names(choice).index(name) + 1}. {title}{solved}"
