@@ -12,12 +12,12 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.lesson.lesson import CatalogueHead, Spot
+from attention_viz.lesson.question import SHOWN
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture, show_to_click
-from attention_viz.ui.pages.learn.exercise import SHOWN
 from attention_viz.ui.pages.learn.page import chosen, go, set_choice
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
