@@ -5,20 +5,19 @@
 
 import {arrowStep, element} from "../parts/element.js";
 import {mountComponent} from "../hosts/component.js";
-import {evenShares, giveShare, nameMost, toPercents} from "./guess.js";
+import {evenShares, giveShare, nameMost, readShares, toPercents} from "./guess.js";
 
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Mounting} from "../hosts/hosting.js" */
 
-/** What is asked. `guess` has a share for each option, or 1 for the one that was named; `truth` is null until it is
- * shown. `pressed` says by option whether pressing it asks for something.
+/** What is asked. `guess` is text as in the address; `truth` is null until it is shown. `pressed` says by option whether pressing it asks for something.
  * @typedef {object} Question
  * @property {string} id
  * @property {string[]} options
  * @property {boolean} shares
  * @property {number | null} query
  * @property {boolean[]} pressed
- * @property {number[] | null} guess
+ * @property {string | null} guess
  * @property {{lengths: number[], written: string[], right: number[]} | null} truth
  * @property {string} source whose numbers are asked for
  * @property {OnPicture | null} picture what is guessed on, in place of bars
@@ -37,7 +36,8 @@ export default function predictComponent(mounting) {
     selector: ".av-lesson",
     create: (base) => /** @type {Prediction} */ (base),
     load(prediction, /** @type {Question} */ question) {
-      Object.assign(prediction, {question, guess: question.guess});
+      const {guess, options, shares} = question;
+      Object.assign(prediction, {question, guess: guess === null ? null : readShares(guess, options.length, shares)});
       drawPrediction(prediction);
     },
     // What the reader is guessing stays until the answer comes.
