@@ -74,9 +74,7 @@ def _replies(ask: Ask) -> list[dict[str, object]]:
     return [{"right": found.right, "words": found.words} for found in (reply(ask, guess) for guess in guesses)]
 
 
-def _state(
-    name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown]
-) -> dict[str, object]:
+def _state(name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown]) -> dict[str, object]:
     light, dark = shown
     words, asking = lesson.words(scene) if lesson.words else ({}, "")
     return {
