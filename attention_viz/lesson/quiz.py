@@ -171,8 +171,8 @@ def correct(answers: Sequence[str]) -> tuple[bool | None, ...]:
 def _words() -> dict[str, str]:
     return {
         "why": translate(
-            "Ten questions, without names or marks. Answer them before the first lesson and after the last, and see what "
-            "the course taught you."
+            "Ten questions, without names or marks. Answer them before the first lesson and after the last, and see "
+            "what the course taught you."
         ),
         "unknown": translate("I don't know"),
         "finish": translate("Finish"),
@@ -183,5 +183,4 @@ def _words() -> dict[str, str]:
         "right": translate("Right."),
         "wrong": translate("Not right: “{answer}”", answer="{answer}"),
         "see": translate("See the lesson"),
-        "again": translate("Answer again"),
     }
