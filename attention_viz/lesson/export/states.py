@@ -1,6 +1,6 @@
 """Every state of a lesson that a reader can get to: its settings, its words, and both together."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from attention_viz.lesson.export.figures import figure_data
@@ -35,10 +35,8 @@ class _Wish:
         return f"{self.choice}|{'' if self.word is None else self.word}"
 
 
-def lesson_states(
-    name: str, lesson: Lesson, scene: Scene, most: int, progress: Callable[[int], object]
-) -> LessonStates:
-    """Compute at most `most` states, those that take one press first; `progress` gets how many are done."""
+def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonStates:
+    """Compute at most `most` states, those that take one press first."""
     begin = lesson.ask(scene)
     question = {**_question(begin, shown=False), "replies": _replies(begin)}
     states, waiting = dict[str, object](), [_Wish()]
@@ -53,7 +51,6 @@ def lesson_states(
             if after not in seen:
                 seen.add(after)
                 waiting.append(after)
-        progress(len(states))
     return LessonStates(question, states, len(waiting))
 
 
@@ -74,9 +71,7 @@ def _replies(ask: Ask) -> list[dict[str, object]]:
     return [{"right": found.right, "words": found.words} for found in (reply(ask, guess) for guess in guesses)]
 
 
-def _state(
-    name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown]
-) -> dict[str, object]:
+def _state(name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown]) -> dict[str, object]:
     light, dark = shown
     words, asking = lesson.words(scene) if lesson.words else ({}, "")
     return {

@@ -56,8 +56,9 @@ _PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-# Nothing is asked of another host; Plotly writes styles of its own, and draws images from its own data.
-_POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self'"
+# Nothing is asked of another host: "file:" is for a page from a disk. Plotly writes styles of its own, and draws images.
+_OWN = "'self' file:"
+_POLICY = f"default-src 'none'; script-src {_OWN}; style-src {_OWN} 'unsafe-inline'; img-src {_OWN} data: blob:; media-src {_OWN}"
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def write_course(
     lessons: Sequence[str] = tuple(LESSONS),
     seeds: Sequence[int] = range(5),
     notation: str = "rows",
-    progress: Callable[[str], object] = lambda line: None,
+    progress: Callable[[int, int, str], object] = lambda done, of, name: None,
 ) -> Written:
     """Write the course in the current language to a folder, whose other files stay.
 
@@ -84,7 +85,7 @@ def write_course(
         run: runs a text through a model.
         lessons: names of `LESSONS`.
         seeds: of the exercises, one exercise each.
-        progress: called with the lesson and text that come next.
+        progress: called before each lesson of a text, with how many are done, of how many, and its name.
 
     Raises:
         AttentionVizError: a text has fewer than two words, or a lesson doesn't exist.
@@ -98,8 +99,8 @@ def write_course(
     files = dict[str, list[str]]()
     for name in lessons:
         for place, text in enumerate(read):
-            progress(f"{translate(LESSONS[name].title)} · {text}")
             known = files.setdefault(name, [])
+            progress(len(files) * len(read) - len(read) + place, len(lessons) * len(read), name)
             if LESSONS[name].sample is not None and known:
                 known.append(known[0])
                 continue
@@ -146,7 +147,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
     lesson = LESSONS[name]
     try:
         ask = lesson.ask(scene)
-        found = lesson_states(name, lesson, scene, MOST_STATES, lambda done: None)
+        found = lesson_states(name, lesson, scene, MOST_STATES)
     except AttentionVizError as error:
         lacking.append(f"lesson {name}: {error}")
         return {"missing": str(error)}

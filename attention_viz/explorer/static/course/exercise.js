@@ -72,7 +72,9 @@ function showVerdict(verdict, found, words) {
   const kind = found?.right ? "right" : found?.understood ? "wrong" : "unread";
   const bold = kind === "unread" ? "" : words[kind];
   const said = found ? found.words : words["nothing"];
-  verdict.prepend(element("p", {class: "course-reply", "data-kind": kind}, bold && element("strong", {}, bold), ` ${said}`));
+  verdict.prepend(
+    element("p", {class: "course-reply", "data-kind": kind}, bold && element("strong", {}, bold), ` ${said}`),
+  );
   bringIntoSight(verdict);
 }
 
@@ -100,7 +102,12 @@ function makeField({answer}, words) {
     ];
   }
   if (answer.kind === "cells") return makeMask(answer, words);
-  const attributes = {type: "text", "aria-label": words["yourAnswer"], placeholder: words["number"], autocomplete: "off"};
+  const attributes = {
+    type: "text",
+    "aria-label": words["yourAnswer"],
+    placeholder: words["number"],
+    autocomplete: "off",
+  };
   const input = element("input", {...attributes, maxlength: 200, spellcheck: false});
   return [input, () => (input.value.trim() ? {answer: input.value, verdict: checkNumber(answer, input.value)} : null)];
 }
@@ -114,7 +121,12 @@ function makeMask(answer, words) {
     const cells = answer.columns.map((column, at) => {
       const told = `${name} → ${column}`;
       const pressed = begin.has(`${row},${at}`);
-      const cell = element("button", {type: "button", "aria-pressed": String(pressed), "aria-label": told, title: told});
+      const cell = element("button", {
+        type: "button",
+        "aria-pressed": String(pressed),
+        "aria-label": told,
+        title: told,
+      });
       cell.dataset["cell"] = `${row},${at}`;
       cell.onclick = () => cell.setAttribute("aria-pressed", String(cell.getAttribute("aria-pressed") !== "true"));
       return element("td", {}, cell);

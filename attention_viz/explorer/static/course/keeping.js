@@ -40,5 +40,14 @@ export function makeKeeping({words, language, lessons}, changed) {
     keepProgress(newProgress());
     changed();
   };
-  return element("details", {class: "course-keeping"}, element("summary", {}, words["progress"]), save, file, open, anew, note);
+  return element(
+    "details",
+    {class: "course-keeping"},
+    element("summary", {}, words["progress"]),
+    save,
+    file,
+    open,
+    anew,
+    note,
+  );
 }

@@ -18,7 +18,17 @@ import {beginAt, stateAt} from "./route.js";
  *   parts: Record<string, HTMLElement>, choosers: Map<string, HTMLElement>}} LessonView */
 
 /** The parts of a lesson, in the order in which they are read. */
-const PARTS = /** @type {const} */ (["title", "idea", "asked", "bars", "choices", "figure", "text", "predict", "exercise"]);
+const PARTS = /** @type {const} */ ([
+  "title",
+  "idea",
+  "asked",
+  "bars",
+  "choices",
+  "figure",
+  "text",
+  "predict",
+  "exercise",
+]);
 
 /** @param {Omit<LessonView, "parts" | "choosers" | "last">} lesson @returns {LessonView} */
 export function openLesson(lesson) {
@@ -45,7 +55,10 @@ export function showLesson(view) {
   const came = view.root.dataset["seen"] === "false" && seen;
   view.root.dataset["seen"] = String(seen);
   setText(parts["title"]?.querySelector("h1"), asked.heading);
-  setText(parts["title"]?.querySelector(".course-source"), `${view.listed.title} · ${seen ? asked.source : minutes(view)}`);
+  setText(
+    parts["title"]?.querySelector(".course-source"),
+    `${view.listed.title} · ${seen ? asked.source : minutes(view)}`,
+  );
   frame(parts["bars"], asked.drawn, index.words);
   drawBars(view, asked, seen ? state : null);
   drawAsked(view, seen);
@@ -82,6 +95,7 @@ function drawAsked({data, parts, index, listed, route}, seen) {
   const own = data.question.text;
   const text = listed.ownText || own ? own : (index.texts[route.text] ?? "");
   const quoted = text && (index.words["quoted"] ?? "").replace("{text}", () => text);
+  /** @type {(HTMLElement | null)[]} */
   const found = [quoted ? element("p", {}, quoted) : null];
   if (data.sound) found.push(element("audio", {controls: true, src: data.sound, "aria-label": data.shows}));
   if (data.image && !seen) found.push(element("img", {src: data.image, alt: data.shows, width: 300}));
@@ -138,7 +152,8 @@ function drawPredict(view, state, seen) {
   }
   const at = route.guess === "shown" || !isFirst(view, state) ? -1 : guessedOption(route.guess, data);
   const found = data.question.replies[at];
-  const reply = found && element("p", {class: "course-reply", "data-kind": found.right ? "right" : "wrong"}, found.words);
+  const reply =
+    found && element("p", {class: "course-reply", "data-kind": found.right ? "right" : "wrong"}, found.words);
   const says = element("p", {}, element("strong", {}, "2"), ` ${state.says}`);
   place.replaceChildren(...(reply ? [reply] : []), says);
 }
@@ -155,7 +170,9 @@ function drawAnswer(view, state) {
   const [figure, text] = [/** @type {HTMLElement} */ (parts["figure"]), /** @type {HTMLElement} */ (parts["text"])];
   drawChoices(view, state);
   frame(figure, state.drawn && state.figure !== null, index.words);
-  const sheet = /** @type {HTMLElement} */ (figure.querySelector(".course-sheet") ?? element("div", {class: "course-sheet", role: "img"}));
+  const sheet = /** @type {HTMLElement} */ (
+    figure.querySelector(".course-sheet") ?? element("div", {class: "course-sheet", role: "img"})
+  );
   figure.append(sheet);
   figure.hidden = state.figure === null;
   if (state.figure) {
@@ -174,7 +191,13 @@ function drawChoices(view, state) {
   /** @type {Record<string, Choosing>} */
   const wanted = {
     choice: {name: "choice", label, options: state.options, value: state.choice, ordered, buttons: words},
-    word: {name: "word", label: index.words["queryWord"] ?? "", options: state.words, value: state.asking, buttons: true},
+    word: {
+      name: "word",
+      label: index.words["queryWord"] ?? "",
+      options: state.words,
+      value: state.asking,
+      buttons: true,
+    },
   };
   for (const setting of /** @type {const} */ (["choice", "word"])) {
     const choosing = /** @type {Choosing} */ (wanted[setting]);

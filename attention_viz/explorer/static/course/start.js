@@ -28,7 +28,15 @@ async function startCourse() {
   const index = await courseIndex();
   const route = readRoute(location.hash, index);
   /** @type {CoursePage} */
-  const page = {index, route, view: null, main: place("lesson"), nav: place("lessons"), news: place("news"), top: place("top")};
+  const page = {
+    index,
+    route,
+    view: null,
+    main: place("lesson"),
+    nav: place("lessons"),
+    news: place("news"),
+    top: place("top"),
+  };
   place("skip").onclick = (event) => {
     event.preventDefault();
     page.main.focus();
@@ -119,12 +127,17 @@ function drawList(page) {
 function drawTop(page) {
   const {index, top} = page;
   const list = element("select", {id: "text"});
-  index.texts.forEach((text, at) => list.append(element("option", {value: at, selected: at === page.route.text}, text)));
+  index.texts.forEach((text, at) =>
+    list.append(element("option", {value: at, selected: at === page.route.text}, text)),
+  );
   list.onchange = () => goTo(page, beginAt(page.route, {text: Number(list.value)}));
   addEventListener("hashchange", () => (list.value = String(readRoute(location.hash, index).text)));
   const label = element("label", {for: "text"}, index.words["text"]);
   const chooser = index.texts.length > 1 ? [element("div", {class: "course-choice"}, label, list)] : [];
-  top.replaceChildren(...chooser, makeKeeping(index, () => drawList(page)));
+  top.replaceChildren(
+    ...chooser,
+    makeKeeping(index, () => drawList(page)),
+  );
 }
 
 startCourse();

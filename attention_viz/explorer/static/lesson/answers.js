@@ -71,7 +71,11 @@ function differing(one, other) {
 
 /** Every number that a text can mean: "1,024" is two. @param {string} text @returns {number[]} */
 export function readNumbers(text) {
-  const line = latinDigits(text).replace(MINUSES, "-").replace(SPACES, " ").trim().replace(/^[=≈ ]+/, "");
+  const line = latinDigits(text)
+    .replace(MINUSES, "-")
+    .replace(SPACES, " ")
+    .trim()
+    .replace(/^[=≈ ]+/, "");
   const joined = line.replaceAll(/ ?([/%]) ?/g, "$1").replace(/^([+-]) /, "$1");
   const percent = joined.endsWith("%");
   const found = readFraction(percent ? joined.slice(0, -1) : joined);
