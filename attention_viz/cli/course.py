@@ -40,7 +40,7 @@ def seeds(words: str) -> range:
 @command(
     "Write the course to a folder of static files, which work from a disk and on any web host.",
     'course attention-course --text "The bank of the river was flooded"',
-    argument("out", "folder for the files; created if missing", metavar="DIR"),
+    argument("dir", "folder for the files; created if missing"),
     option("--text", "TEXT", f"{TEXT}; repeat it for several (default: the model's examples)", multiple=True),
     option("--lang", None, "language", type=click.Choice(list(LANGUAGES)), default="en"),
     option("--lesson", "NAME", "only this lesson; repeat it for several (default: all)", multiple=True),
@@ -52,7 +52,7 @@ def seeds(words: str) -> range:
 )
 def course(arguments: SimpleNamespace) -> int:
     """Write the course, and report its size."""
-    out = Path(arguments.out)
+    out = Path(arguments.dir)
     _check_folder(out, force=arguments.force)
     texts = [given_text(one) for one in arguments.text]
     from attention_viz.lesson.export.writing import write_course
@@ -74,9 +74,8 @@ def course(arguments: SimpleNamespace) -> int:
         raise AttentionVizError(f"can't write {error.filename or out}: {error.strerror or error}") from None
     for line in made.lacking:
         report(f"Left out: {line}")
-    report(
-        f"Wrote {out}, {made.size / 1e6:.1f} MB. Open {out / 'index.html'} in a browser, or put the folder on a web host"
-    )
+    page = out / "index.html"
+    report(f"Wrote {out}, {made.size / 1e6:.1f} MB. Open {page} in a browser, or put the folder on a web host")
     return 0
 
 

@@ -56,9 +56,17 @@ _PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-# Nothing is asked of another host: "file:" is for a page from a disk. Plotly writes styles of its own, and draws images.
+# Nothing is asked of another host; "file:" is for a page from a disk. Plotly writes styles of its own.
 _OWN = "'self' file:"
-_POLICY = f"default-src 'none'; script-src {_OWN}; style-src {_OWN} 'unsafe-inline'; img-src {_OWN} data: blob:; media-src {_OWN}"
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        f"script-src {_OWN}",
+        f"style-src {_OWN} 'unsafe-inline'",
+        f"img-src {_OWN} data: blob:",
+        f"media-src {_OWN}",
+    )
+)
 
 
 @dataclass(frozen=True)
