@@ -11,7 +11,7 @@ from attention_viz.lesson.render import lesson_text
 
 __all__ = ["lesson_html"]
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 # What Markdown reads as a mark; a backslash before it makes it a sign.
 _SIGNS = re.compile(r"([!-/:-@\[-`{-~])")
 # Signs that stand for no character: they keep our HTML through Markdown, and no reader's word has them.
@@ -21,7 +21,7 @@ _HELD = re.compile("\ue000([0-9]+)\ue001")
 
 
 def lesson_html(name: str, facts: dict[str, str], notation: str) -> list[str]:
-    """Return a lesson's text as HTML, a paragraph or list each; `facts` may hold any reader's words."""
+    """Return a lesson's text as HTML, a paragraph, list or table each; `facts` may hold any reader's words."""
     held = list[str]()
 
     def hold(markup: str) -> str:
@@ -34,7 +34,7 @@ def lesson_html(name: str, facts: dict[str, str], notation: str) -> list[str]:
     text = lesson_text(name, facts, notation, escape=_escaped, term=_terms(hold))
     markup = _MARKDOWN.render(_FORMULA.sub(formula, text))
     filled = _HELD.sub(lambda found: held[int(found[1])], markup)
-    return [part for part in re.split(r"(?<=</p>)\n|(?<=</ul>)\n|(?<=</ol>)\n", filled) if part]
+    return [part for part in re.split(r"(?<=</p>)\n|(?<=</ul>)\n|(?<=</ol>)\n|(?<=</table>)\n", filled) if part]
 
 
 def _terms(hold: Callable[[str], str]) -> Callable[[str, str], str]:

@@ -26,6 +26,7 @@ const PARTS = /** @type {const} */ ([
   "choices",
   "figure",
   "text",
+  "glossary",
   "predict",
   "exercise",
 ]);
@@ -34,9 +35,9 @@ const PARTS = /** @type {const} */ ([
 export function openLesson(lesson) {
   const parts = Object.fromEntries(PARTS.map((name) => [name, element("div", {class: `course-${name}`})]));
   const bars = element("div", {}, element("div", {class: "av-explorer av-lesson", "data-testid": "prediction"}));
-  const {title, idea, asked, choices, figure, text, predict, exercise} = /** @type {any} */ (parts);
+  const {title, idea, asked, choices, figure, text, glossary, predict, exercise} = /** @type {any} */ (parts);
   parts["bars"]?.append(bars);
-  const picture = element("div", {class: "course-picture"}, parts["bars"], choices, figure, text);
+  const picture = element("div", {class: "course-picture"}, parts["bars"], choices, figure, text, glossary);
   const steps = element("div", {class: "course-steps"}, predict, exercise);
   lesson.root.replaceChildren(title, idea, asked, element("div", {class: "course-columns"}, picture, steps));
   /** @type {LessonView} */
@@ -61,9 +62,9 @@ export function showLesson(view) {
   );
   frame(parts["bars"], asked.drawn, index.words);
   drawBars(view, asked, seen ? state : null);
-  drawAsked(view, seen);
+  drawAsked(view, asked, seen);
   drawPredict(view, state, seen);
-  for (const name of ["choices", "figure", "text"]) /** @type {HTMLElement} */ (parts[name]).hidden = !seen;
+  for (const name of ["choices", "figure", "text", "glossary"]) /** @type {HTMLElement} */ (parts[name]).hidden = !seen;
   if (came) drawExercise(view);
   if (seen) drawAnswer(view, state);
   return came;
@@ -87,23 +88,31 @@ function drawTitle(view) {
   const buttons = element("div", {class: "course-turn"}, turn(-1, index.words["back"]), turn(1, index.words["next"]));
   const heading = element("div", {}, element("h1", {tabindex: -1}), element("p", {class: "course-source"}));
   parts["title"]?.replaceChildren(heading, buttons);
+  const terms = index.terms.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning)]);
+  const glossary = element("details", {}, element("summary", {}, index.words["glossary"]), element("dl", {}, ...terms));
+  parts["glossary"]?.replaceChildren(glossary);
   parts["idea"]?.replaceChildren(...(listed.idea ? [element("p", {}, listed.idea)] : []));
 }
 
-/** The text, image or sound that the question is about. @param {LessonView} view @param {boolean} seen */
-function drawAsked({data, parts, index, listed, route}, seen) {
-  const own = data.question.text;
-  const text = listed.ownText || own ? own : (index.texts[route.text] ?? "");
-  const quoted = text && (index.words["quoted"] ?? "").replace("{text}", () => text);
-  /** @type {(HTMLElement | null)[]} */
-  const found = [quoted ? element("p", {}, quoted) : null];
-  if (data.sound) found.push(element("audio", {controls: true, src: data.sound, "aria-label": data.shows}));
-  if (data.image && !seen) found.push(element("img", {src: data.image, alt: data.shows, width: 300}));
-  const key = JSON.stringify([quoted, seen && data.image]);
+/** The text that the question is about, if it isn't the course's; and its image or sound.
+ * @param {LessonView} view @param {Asked} asked @param {boolean} seen */
+function drawAsked({data, parts, index, route}, asked, seen) {
+  const own = asked.text === index.texts[route.text] ? "" : asked.text;
+  const key = JSON.stringify([own, seen && data.image]);
   const place = parts["asked"];
   if (!place || place.dataset["key"] === key) return;
   place.dataset["key"] = key;
-  place.replaceChildren(...found.filter((one) => one !== null));
+  place.replaceChildren();
+  if (own)
+    place.append(
+      element(
+        "p",
+        {},
+        (index.words["quoted"] ?? "").replace("{text}", () => own),
+      ),
+    );
+  if (data.sound) place.append(element("audio", {controls: true, src: data.sound, "aria-label": data.shows}));
+  if (data.image && !seen) place.append(element("img", {src: data.image, alt: data.shows, width: 300}));
 }
 
 /** @param {LessonView} view @param {Asked} asked @param {LessonState | null} state */
@@ -154,7 +163,8 @@ function drawPredict(view, state, seen) {
   const found = data.question.replies[at];
   const reply =
     found && element("p", {class: "course-reply", "data-kind": found.right ? "right" : "wrong"}, found.words);
-  const says = element("p", {}, element("strong", {}, "2"), ` ${state.says}`);
+  const says = element("p", {}, element("strong", {}, "2"), ` ${state.says} `);
+  if (state.pressesWord) says.append(element("em", {}, words["pressWord"]));
   place.replaceChildren(...(reply ? [reply] : []), says);
 }
 
