@@ -12,17 +12,21 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.screens import (
     answering,
     costs,
+    cross,
     heads,
     kinds,
     masks,
     order,
+    picture,
     scores,
+    scoring,
     seen,
     softmax,
     states,
     toy,
     trained,
     vectors,
+    word_map,
 )
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
@@ -39,7 +43,10 @@ from attention_viz.sources import CATALOGUE
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
-_SCREENS = (answering, costs, heads, kinds, masks, scores, seen, softmax, states, toy, trained, vectors, order)
+_SCREENS = (
+    *(answering, costs, cross, heads, kinds, masks, order, picture, scores, scoring, seen, softmax),
+    *(states, toy, trained, vectors, word_map),
+)
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
     "why vectors plain roles scores softmax scaling mixture masks heads jobs together writes "

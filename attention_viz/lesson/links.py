@@ -89,6 +89,13 @@ def scene_link(scene: Scene, query: int) -> HeadLink:
     return strongest_link(scene.trained(), query, scene.head)
 
 
+def steady_link(scene: Scene, query: int) -> HeadLink:
+    """Return a token's strongest link in one head for every word: the other pages', or the opening word's own."""
+    trace = scene.trained()
+    opening = strongest_link(trace, opening_position(trace), scene.head)
+    return strongest_link(trace, query, (opening.layer, opening.head))
+
+
 def pressed_words(trace: Trace, positions: Sequence[int] | None = None) -> tuple[str, ...]:
     """Return each position's word place, for `Ask.pressed`; empty if no word."""
     places = word_positions(trace)

@@ -25,7 +25,7 @@ SLOW = {"limits": 2, "cost": 3, "scaling": 3}
 # Timed at each call.
 MEASURED = ("cost", "practice")
 # Made of nothing but the words and a seed.
-SEEDED = ("vectors", "plain", "scaling")
+SEEDED = ("plain", "scaling")
 
 
 @pytest.mark.parametrize("name", LESSONS)

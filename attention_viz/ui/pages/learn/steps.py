@@ -106,8 +106,8 @@ def show_computing(place: DeltaGenerator, lesson: Lesson) -> None:
 
 def _bars_key(ask: Ask) -> str:
     """Key the bars by their height, which the page's style reserves."""
-    if ask.on_picture:
-        return "learn-bars-picture"
+    if ask.opening is not None:
+        return "learn-bars-opening"
     if ask.complete:
         return "learn-bars-all"
     return "learn-bars-few" if len(ask.options) <= _FEW_BARS else "learn-bars"
@@ -124,7 +124,7 @@ def _show_bars(ask: Ask, guess: str, *, seen: bool) -> None:
 
 
 def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
-    if lesson.sample is None or ask.on_picture:
+    if lesson.sample is None or ask.opening is not None:
         return
     sample = SAMPLES[lesson.sample(scene)]
     if sample.kind == InputKind.SOUND:
@@ -139,7 +139,7 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[int, ...] | None, shown
         if shown is None:
             kind = "word" if lesson.sample is None else "line"
             how = f"Drag the bars, or click the {kind} that you think gets most." if ask.shares else "Click your guess."
-            how = "Click the place in the image." if ask.on_picture else how
+            how = how if ask.opening is None else plain(ask.opening.how)
             st.markdown(f"**1** Predict\n\n{how}")
         else:
             answer = None if guess is None else reply(ask, guess)
