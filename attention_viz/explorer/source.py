@@ -158,7 +158,7 @@ def course_source() -> tuple[str, str, str]:
 
 def course_page_source() -> tuple[str, str]:
     """Return style sheet and script of the course's own page, which needs no server."""
-    styles = ("lesson/course.css", "lesson/lesson.css", "course/course.css")
+    styles = ("lesson/course.css", "lesson/lesson.css", "lesson/openings.css", "course/course.css")
     dark = f"@media (prefers-color-scheme: dark) {{\n{_page_colours(DARK)}}}\n"
     # A page from a disk may load scripts, but no modules.
     plain = _DEFAULT.sub("", script("course/start.js"))

@@ -2,25 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attention_viz.lesson.export.figures import figure_data
 from attention_viz.lesson.export.prose import lesson_html
 from attention_viz.lesson.lesson import Ask, Lesson, Shown
-from attention_viz.lesson.question import question_data, reply
+from attention_viz.lesson.question import question_data
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 
 __all__ = ["LessonStates", "lesson_states"]
 
 # As the page of the app has it: with so few words, a figure fits the first screen.
 _FEW = 10
-_PERCENT = 100
 
 
 @dataclass(frozen=True)
 class LessonStates:
     """A lesson's states by key ("choice|word"), the question that it begins with, and how many states are missing."""
 
-    question: dict[str, object]
+    question: dict[str, Any]
     states: dict[str, object]
     left_out: int
 
@@ -38,7 +39,7 @@ class _Wish:
 def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonStates:
     """Compute at most `most` states, those that take one press first."""
     begin = lesson.ask(scene)
-    question = {**_question(begin, shown=False), "replies": _replies(begin)}
+    question = {**_question(begin, shown=False), "how": _how(lesson, begin)}
     states, waiting = dict[str, object](), [_Wish()]
     seen = set(waiting)
     while waiting and len(states) < most:
@@ -46,7 +47,7 @@ def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonS
         one = replace(scene, choice=wish.choice, word=wish.word)
         ask, light = lesson.ask(one), lesson.show(one)
         dark = light if ask.complete else lesson.show(replace(one, theme="dark"))
-        states[wish.key] = _state(name, lesson, one, ask, (light, dark))
+        states[wish.key] = _state(name, lesson, one, ask, (light, dark), guessed=wish == _Wish())
         for after in _after(lesson, one, wish, ask, light):
             if after not in seen:
                 seen.add(after)
@@ -54,7 +55,7 @@ def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonS
     return LessonStates(question, states, len(waiting))
 
 
-def _question(ask: Ask, *, shown: bool) -> dict[str, object]:
+def _question(ask: Ask, *, shown: bool) -> dict[str, Any]:
     return {
         "heading": ask.finding if shown else ask.question,
         "source": ask.source,
@@ -64,18 +65,28 @@ def _question(ask: Ask, *, shown: bool) -> dict[str, object]:
     }
 
 
-def _replies(ask: Ask) -> list[dict[str, object]]:
-    """Return the reply to a guess of each option; of shares, to the option with most."""
-    count = len(ask.options)
-    guesses = [tuple(_PERCENT * (at == one) for at in range(count)) if ask.shares else (one,) for one in range(count)]
-    return [{"right": found.right, "words": found.words} for found in (reply(ask, guess) for guess in guesses)]
+def _how(lesson: Lesson, ask: Ask) -> str:
+    """Return how to guess."""
+    if ask.opening is not None:
+        return ask.opening.how
+    if not ask.shares:
+        return translate("Click your guess.")
+    if lesson.sample is None:
+        return translate("Drag the bars, or click the word that you think gets most.")
+    return translate("Drag the bars, or click the line that you think gets most.")
 
 
-def _state(name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown]) -> dict[str, object]:
+def _state(
+    name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown], *, guessed: bool
+) -> dict[str, object]:
+    """Return a state; replies to guesses belong to the one that is `guessed`."""
     light, dark = shown
+    answer = _question(ask, shown=True)
+    if not guessed:
+        answer["data"]["truth"]["replies"] = []
     words, asking = lesson.words(scene) if lesson.words else ({}, "")
     return {
-        "answer": _question(ask, shown=True),
+        "answer": answer,
         "pressed": list(ask.pressed),
         "pressesWord": ask.word,
         "choice": lesson.control.value(scene),

@@ -38,9 +38,6 @@ def _lesson() -> dict[str, str]:
         "queryWord": translate("Query word"),
         "predict": translate("Predict"),
         "answer": translate("See the answer"),
-        "howShares": translate("Drag the bars, or click the line that you think gets most."),
-        "howOne": translate("Click your guess."),
-        "howPicture": translate("Click the place in the image."),
         "pressWord": translate("Click a word to make it the query."),
         "glossary": translate("Glossary"),
     }

@@ -184,7 +184,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
 
 def _sample(out: Path, lesson: Lesson, scene: Scene, ask: Ask) -> dict[str, str]:
     """Return the image or sound that a lesson asks about; a sound is a file beside the page."""
-    if lesson.sample is None or ask.on_picture:
+    if lesson.sample is None or ask.opening is not None:
         return {"image": "", "sound": "", "shows": ""}
     sample = SAMPLES[lesson.sample(scene)]
     if sample.kind is InputKind.SOUND:

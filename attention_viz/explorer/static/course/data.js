@@ -19,7 +19,7 @@
  *   answer: AnswerKey}} CourseExercise */
 
 /** A lesson of one text. `missing` says why there is none, `noExercise` why it has no exercise.
- * @typedef {{missing?: string, question: Asked & {replies: {right: boolean, words: string}[]},
+ * @typedef {{missing?: string, question: Asked & {how: string},
  *   control: {label: string, ordered: boolean, words: boolean}, pressesWords: boolean, image: string, sound: string,
  *   shows: string, madeFrom: string, states: Record<string, LessonState>, exercises: CourseExercise[],
  *   noExercise: string}} LessonData */

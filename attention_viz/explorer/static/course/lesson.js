@@ -1,6 +1,6 @@
 // A lesson on the page: what it is about, the question, and once that is answered the figure, the text and the exercise.
 
-import predictComponent from "../lesson/predict.js";
+import predictComponent, {replyTo} from "../lesson/predict.js";
 import {element} from "../parts/element.js";
 import {makeChoice, setChoice} from "./choices.js";
 import {makeExercise} from "./exercise.js";
@@ -117,8 +117,8 @@ function drawAsked({data, parts, index, route}, asked, seen) {
 
 /** @param {LessonView} view @param {Asked} asked @param {LessonState | null} state */
 function drawBars(view, asked, state) {
-  const {parts, route, data} = view;
-  const guess = state && isFirst(view, state) && route.guess !== "shown" ? route.guess : null;
+  const {parts, data} = view;
+  const guess = state && ownGuess(view, state);
   const bars = /** @type {HTMLElement} */ (parts["bars"]?.querySelector(".av-lesson")?.parentElement);
   predictComponent({
     data: {...asked.data, id: `${data.madeFrom} ${asked.data.id}`, guess},
@@ -132,9 +132,10 @@ function drawBars(view, asked, state) {
   });
 }
 
-/** Whether a state is the one that the question was about. @param {LessonView} view @param {LessonState} state */
-function isFirst({data}, state) {
-  return state === data.states["|"];
+/** The guess, if a state is the one that it was about. @param {LessonView} view @param {LessonState} state */
+function ownGuess({data, route}, state) {
+  if (state !== data.states["|"] || !/^\d{1,4}(\.\d{1,4})*$/.test(route.guess)) return null;
+  return replyTo(state.answer.data, route.guess) ? route.guess : null;
 }
 
 /** @param {LessonView} view @param {string} option @param {"choice" | "word"} setting */
@@ -151,27 +152,18 @@ function drawPredict(view, state, seen) {
   const {words} = index;
   const place = /** @type {HTMLElement} */ (parts["predict"]);
   if (!seen || !state) {
-    const how = words[data.question.data.picture ? "howPicture" : data.question.data.shares ? "howShares" : "howOne"];
     place.replaceChildren(
       element("p", {}, element("strong", {}, "1"), ` ${words["predict"]}`),
-      element("p", {}, how),
+      element("p", {}, data.question.how),
       element("p", {class: "course-later"}, element("strong", {}, "2"), ` ${words["answer"]}`),
     );
     return;
   }
-  const at = route.guess === "shown" || !isFirst(view, state) ? -1 : guessedOption(route.guess, data);
-  const found = data.question.replies[at];
-  const reply =
-    found && element("p", {class: "course-reply", "data-kind": found.right ? "right" : "wrong"}, found.words);
+  const found = ownGuess(view, state) && replyTo(state.answer.data, route.guess);
+  const reply = found && element("p", {class: "course-reply", "data-kind": found.mark}, found.words);
   const says = element("p", {}, element("strong", {}, "2"), ` ${state.says} `);
   if (state.pressesWord) says.append(element("em", {}, words["pressWord"]));
   place.replaceChildren(...(reply ? [reply] : []), says);
-}
-
-/** The option that a guess names; of shares, the one with most. @param {string} guess @param {LessonData} data */
-function guessedOption(guess, {question}) {
-  const numbers = guess.split(".").map(Number);
-  return question.data.shares ? numbers.indexOf(Math.max(...numbers)) : (numbers[0] ?? -1);
 }
 
 /** @param {LessonView} view @param {LessonState} state */
