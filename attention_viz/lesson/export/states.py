@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attention_viz.lesson.export.figures import figure_data
-from attention_viz.lesson.export.prose import lesson_html
+from attention_viz.lesson.export.prose import lesson_tree
 from attention_viz.lesson.lesson import Ask, Lesson, Shown
 from attention_viz.lesson.question import question_data
 from attention_viz.lesson.scene import Scene
@@ -96,7 +96,7 @@ def _state(
         "says": light.says,
         "figure": None if ask.complete else figure_data(light, dark, few=len(scene.words) <= _FEW),
         "drawn": light.drawn,
-        "text": lesson_html(name, dict(light.facts), scene.notation),
+        "text": lesson_tree(name, dict(light.facts), scene.notation),
     }
 
 

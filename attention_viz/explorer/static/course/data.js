@@ -1,7 +1,8 @@
 // The course's data: scripts beside the page, since a page that is opened from a disk may not read other files.
 
 /** @import {AnswerKey} from "../lesson/answers.js"
- * @import {Question} from "../lesson/predict.js" */
+ * @import {Question} from "../lesson/predict.js"
+ * @import {ProseNode} from "./prose.js" */
 
 /** A question as it is asked, or answered.
  * @typedef {{heading: string, source: string, drawn: boolean, text: string, data: Question}} Asked */
@@ -12,7 +13,7 @@
 
 /** A lesson in one setting: all that a reader sees of it once the answer is there.
  * @typedef {{answer: Asked, pressed: string[], pressesWord: boolean, choice: string, options: Choice[],
- *   words: Choice[], asking: string, says: string, figure: CourseFigure | null, drawn: boolean, text: string[]}} LessonState */
+ *   words: Choice[], asking: string, says: string, figure: CourseFigure | null, drawn: boolean, text: ProseNode[]}} LessonState */
 
 /** @typedef {{title: string, rows: string[], columns: string[], cells: string[][]}} GivenNumbers */
 /** @typedef {{seed: number, question: string, tables: GivenNumbers[], hints: string[], solution: string, working: string,

@@ -1,10 +1,11 @@
 // A lesson on the page: what it is about, the question, and once that is answered the figure, the text and the exercise.
 
-import predictComponent, {replyTo} from "../lesson/predict.js";
+import {predictComponent, replyTo} from "../lesson/predict.js";
 import {element} from "../parts/element.js";
 import {makeChoice, setChoice} from "./choices.js";
 import {makeExercise} from "./exercise.js";
 import {clearFigure, drawFigure} from "./figure.js";
+import {drawProse} from "./prose.js";
 import {beginAt, stateAt} from "./route.js";
 
 /** @import {ProgressNote} from "../lesson/progress.js"
@@ -61,7 +62,7 @@ export function showLesson(view) {
     `${view.listed.title} · ${seen ? asked.source : minutes(view)}`,
   );
   frame(parts["bars"], asked.drawn, index.words);
-  drawBars(view, asked, seen ? state : null);
+  drawQuestion(view, asked, seen ? state : null);
   drawAsked(view, asked, seen);
   drawPredict(view, state, seen);
   for (const name of ["choices", "figure", "text", "glossary"]) /** @type {HTMLElement} */ (parts[name]).hidden = !seen;
@@ -116,7 +117,7 @@ function drawAsked({data, parts, index, route}, asked, seen) {
 }
 
 /** @param {LessonView} view @param {Asked} asked @param {LessonState | null} state */
-function drawBars(view, asked, state) {
+function drawQuestion(view, asked, state) {
   const {parts, data} = view;
   const guess = state && ownGuess(view, state);
   const bars = /** @type {HTMLElement} */ (parts["bars"]?.querySelector(".av-lesson")?.parentElement);
@@ -180,10 +181,7 @@ function drawAnswer(view, state) {
   if (state.figure) {
     drawFigure(sheet, state.figure, (option) => pressOption(view, option, data.control.words ? "choice" : "word"));
   } else clearFigure(sheet);
-  const markup = state.text.join("\n");
-  // Our own HTML: every word of a reader's in it was escaped when it was made.
-  if (text.dataset["markup"] !== markup) text.innerHTML = markup;
-  text.dataset["markup"] = markup;
+  drawProse(text, state.text);
 }
 
 /** @param {LessonView} view @param {LessonState} state */

@@ -1,6 +1,6 @@
 // The course as a page of its own: it follows the address, shows the list of lessons, and keeps what was solved.
 
-import courseComponent from "../lesson/course.js";
+import {courseComponent} from "../lesson/course.js";
 import {addNote, keepProgress, keptProgress, solvedLessons} from "../lesson/progress.js";
 import {element} from "../parts/element.js";
 import {courseIndex, lessonData, receiveData} from "./data.js";
