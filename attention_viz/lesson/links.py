@@ -85,14 +85,11 @@ def opening_word(scene: Scene) -> str:
 
 
 def scene_link(scene: Scene, query: int) -> HeadLink:
-    """Return a token's strongest link to a distant word, in the head that other pages show if there is one."""
-    return strongest_link(scene.trained(), query, scene.head)
-
-
-def steady_link(scene: Scene, query: int) -> HeadLink:
-    """Return a token's strongest link in one head for every word: the other pages', or the opening word's own."""
+    """Return a token's strongest link to a distant word in the lesson's head, which another pressed word keeps."""
     trace = scene.trained()
-    opening = strongest_link(trace, opening_position(trace), scene.head)
+    if scene.head is not None:
+        return strongest_link(trace, query, scene.head)
+    opening = strongest_link(trace, opening_position(trace, scene.query))
     return strongest_link(trace, query, (opening.layer, opening.head))
 
 

@@ -47,22 +47,20 @@ def pairs(text: str) -> tuple[float, ...]:
     return tuple(minus(number) for number in text.strip("()").split(", "))
 
 
-def test_the_vectors_are_the_words_own_and_the_closest_pair_is_found(scene: Scene) -> None:
-    shown = LESSONS["vectors"].show(replace(scene, choice="4"))
-    x = word_vectors(split_words(TEXT), 4, 3)
-    assert numpy.array_equal(numpy.array(shown.figure.data[0].z), x.numpy())
-    assert pairs(shown.facts["numbers"]) == pytest.approx(x[BANK, :3].tolist(), abs=0.005)
-    assert (shown.facts["count"], shown.facts["tokens"], shown.facts["line"]) == ("28", "7 tokens", "row")
-    products = (x @ x.T).triu(1)
-    products[0, 3] = -math.inf  # "The" and "the" are one word
-    i, j = divmod(int(products.masked_fill(~torch.ones(7, 7).triu(1).bool(), -math.inf).argmax()), 7)
-    words = split_words(TEXT)
-    assert shown.facts["closest"] == (
-        f"“{words[i]}” and “{words[j]}” are most alike, with {signed(float(x[i] @ x[j]), 2)}, not counting that "
-        "“The₁” and “the₂” have one vector"
-    )
-    upright = LESSONS["vectors"].show(replace(scene, choice="4", notation="columns"))
-    assert numpy.array_equal(numpy.array(upright.figure.data[0].z), x.T.numpy())
+def test_the_table_compares_the_vectors_that_enter_the_model(scene: Scene) -> None:
+    x = scene.run("all-MiniLM-L6-v2", TEXT).layer(0).embeddings
+    assert x is not None
+    words = x[1:8].double()
+    products = words @ words.T
+    cosines = products / words.norm(dim=1).outer(words.norm(dim=1))
+    for choice, expected in (("cosine", cosines), ("dot", products)):
+        shown = LESSONS["vectors"].show(replace(scene, choice=choice))
+        assert numpy.allclose(numpy.array(shown.figure.data[0].z), expected, atol=1e-6)
+        assert "“the₁” and “the₂” are most alike" in shown.facts["closest"]
+        assert (shown.facts["word"], shown.facts["other"], shown.facts["cosine"]) == ("bank", "river", "0.25")
+    # Another word is outlined in the table, and has its own nearest.
+    other = LESSONS["vectors"].show(replace(scene, word=4))
+    assert other.facts["word"] == "river" and other.figure.layout.shapes[0].y0 == 3.5
 
 
 def test_without_parameters_shares_are_a_softmax_of_dot_products(scene: Scene) -> None:
@@ -116,7 +114,7 @@ def test_a_score_is_the_sum_that_is_written_out(scene: Scene) -> None:
         call = trained_head(scene, facts)
         row = call.key @ call.query[at]
         key = int(row.argmax())
-        assert (facts["word"], facts["other"], facts["cells"]) == (written[at], written[key], "81 scores")
+        assert (facts["word"], facts["other"], facts["cells"]) == (written[at], written[key], "81")
         assert [minus(facts["score"]), minus(facts["lowest"])] == pytest.approx(
             [float(row.max()), float(row.min())], abs=0.006
         )

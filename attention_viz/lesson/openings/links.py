@@ -89,7 +89,7 @@ class WordLines:
     @property
     def how(self) -> str:
         """The instruction."""
-        return translate("Press a word above, then its word below. Keys: Tab, arrows and Enter.")
+        return translate("Press a word on the left, then its word on the right. Keys: Tab, arrows and Enter.")
 
     def accepts(self, numbers: tuple[int, ...]) -> bool:
         """Return whether there is a place for each word."""

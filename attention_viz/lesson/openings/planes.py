@@ -113,4 +113,4 @@ class TurnedQuery:
 
     def after(self) -> Mapping[str, object]:
         """Return the model's own angle."""
-        return {"angle": self.angle, "own": translate("in the model: {angle:.0f}°", angle=self.angle)}
+        return {"angle": self.angle, "own": translate("in the model: {angle}°", angle=f"{self.angle:.0f}")}

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
-from attention_viz.lesson.links import HeadLink, asking_position, steady_link, trained_words
+from attention_viz.lesson.links import HeadLink, asking_position, scene_link, trained_words
 from attention_viz.lesson.openings.links import PaintedMask
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.scene import Scene
@@ -39,7 +39,7 @@ def _beside(scene: Scene, mask: str) -> str | None:
 
 
 def _link(scene: Scene) -> HeadLink:
-    return steady_link(scene, asking_position(scene))
+    return scene_link(scene, asking_position(scene))
 
 
 def _run(scene: Scene, mask: str, *, on: bool = True) -> Attention:

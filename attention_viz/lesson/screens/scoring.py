@@ -13,7 +13,7 @@ from attention_viz.lesson.links import (
     positioned_words,
     pressed_positions,
     pressed_words,
-    steady_link,
+    scene_link,
 )
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.openings.planes import TurnedQuery
@@ -62,7 +62,7 @@ def _pair(trace: Trace, link: HeadLink, query: int) -> tuple[int, float, float, 
 def _ask_scores(scene: Scene) -> Ask:
     """Use a real head: seeded numbers say nothing of words."""
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = steady_link(scene, query), trace.query_tokens().names
+    link, labels = scene_link(scene, query), trace.query_tokens().names
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     key, length, other_length, angle = _pair(trace, link, query)
     facts = {"word": short(labels[query]), "other": short(labels[key]), "angle": f"{angle:.0f}"}
@@ -114,7 +114,7 @@ def _turned_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
 
 def _show_scores(scene: Scene) -> Shown:
     trace, query = scene.trained(), int(_CONTROL_SCORES.value(scene))
-    link, labels = steady_link(scene, query), trace.query_tokens().names
+    link, labels = scene_link(scene, query), trace.query_tokens().names
     layer, head = link.layer, link.head
     scores = trace.attention(layer).scores[head]
     row = scores[query]
@@ -151,7 +151,7 @@ _NAMED_SCORES = 2
 
 
 def _steady(scene: Scene) -> HeadLink:
-    return steady_link(scene, asking_position(scene))
+    return scene_link(scene, asking_position(scene))
 
 
 def _trace(scene: Scene) -> Trace:
@@ -167,7 +167,7 @@ def _ask_softmax(scene: Scene) -> Ask:
     row = opened.weights[link.query].double()
     sliders = _sliders(labels, row, opened.attention.scaled[link.query].double())
     facts = {"word": short(labels[link.query]), "shares": _shares(sliders.names, sliders.wanted)}
-    facts |= {"scores": " · ".join(signed(one, 2) for one in sliders.scores)}
+    facts |= {"scores": ", ".join(signed(one, 2) for one in sliders.scores)}
     return Ask(
         translate("Set the scores of {word} so that the softmax makes these shares: {shares}", **facts),
         translate("Only the differences count: the model’s scores are {scores}", **facts),
@@ -204,7 +204,7 @@ def _sliders(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> ScoreSlide
     second = named[-1]
     facts = {"first": short(labels[first]), "second": short(labels[second])}
     facts |= {"gap": signed(float(scores[first] - scores[second]), 2)}
-    facts |= {"times": f"{float(row[first] / row[second]):.1f}", "scores": " · ".join(signed(one, 2) for one in own)}
+    facts |= {"times": f"{float(row[first] / row[second]):.1f}", "scores": ", ".join(signed(one, 2) for one in own)}
     return ScoreSliders(tuple(names), wanted, own, _slid_replies(facts))
 
 

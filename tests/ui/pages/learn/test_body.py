@@ -262,11 +262,13 @@ def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Sc
 
 
 def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -> None:
-    asked = lesson(screen, "lesson=picture")
-    assert len(asked.all("image")) == 1 and not asked.all("audio")
-    assert "click the line that you think gets most" in said(screen)
+    lesson(screen, "lesson=picture")
+    before = asked(screen)["opening"]["image"]
+    assert before.startswith("data:image/png") and "Press the place in the image" in said(screen)
     # The answer lies over the picture itself.
-    assert not lesson(screen, "lesson=picture&guess=shown").all("image")
+    lesson(screen, "lesson=picture&guess=shown")
+    question = asked(screen)
+    assert question["opening"]["image"] == before != question["truth"]["opening"]["image"]
     for guess in ("", "&guess=shown"):
         assert len(lesson(screen, f"lesson=sound{guess}").all("audio")) == 1
     assert not lesson(screen, "lesson=why").all("image", "audio")

@@ -25,7 +25,12 @@ export function drawLines(prediction) {
   const none = texts.read.length;
   const links = guess?.split(".").map(Number) ?? texts.written.map(() => none);
   const high = WORD_HIGH * Math.max(texts.written.length, none);
-  const field = svg("svg", {viewBox: `0 0 ${LINES_WIDE} ${high}`, preserveAspectRatio: "none", "aria-hidden": "true"});
+  const field = svg("svg", {
+    height: high,
+    viewBox: `0 0 ${LINES_WIDE} ${high}`,
+    preserveAspectRatio: "none",
+    "aria-hidden": "true",
+  });
   const tag = truth ? "span" : "button";
   const makeWord = (/** @type {string} */ name) =>
     element(tag, {class: "av-option", title: name, ...(truth ? {} : {type: "button"})}, name);

@@ -82,7 +82,7 @@ function addModel(box, rows, {scores, own}, guessed) {
     row.share.textContent = share.toFixed(2);
     row.node.dataset["hit"] = "true";
   });
-  box.append(element("p", {class: "av-sum"}, element("b", {}, "0.00"), ` ${own}`));
+  box.append(element("p", {class: "av-sum"}, own));
 }
 
 /** @param {Sliders} sliders @param {string} name @param {number} at */

@@ -55,7 +55,7 @@ export function drawTurn(prediction) {
   const arrow = (length, degrees, kind) => {
     const [x, y] = turned(length * scale, degrees);
     const shaft = svg("line", {x1: cx, y1: cy, x2: cx + x, y2: cy - y, class: kind});
-    const points = [170, -170].map((by) => turned(12, degrees + by)).map(([a, b]) => `${cx + x + a},${cy - y - b}`);
+    const points = [155, -155].map((by) => turned(14, degrees + by)).map(([a, b]) => `${cx + x + a},${cy - y - b}`);
     return svg("g", {}, shaft, svg("polygon", {points: `${cx + x},${cy - y} ${points.join(" ")}`, class: kind}));
   };
   field.append(arrow(turn.lengths[1], KEY_AT, "av-key"));
