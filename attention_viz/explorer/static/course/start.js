@@ -133,9 +133,10 @@ function drawTop(page) {
   list.onchange = () => goTo(page, beginAt(page.route, {text: Number(list.value)}));
   addEventListener("hashchange", () => (list.value = String(readRoute(location.hash, index).text)));
   const label = element("label", {for: "text"}, index.words["text"]);
-  const chooser = index.texts.length > 1 ? [element("div", {class: "course-choice"}, label, list)] : [];
+  const only = element("span", {class: "course-only"}, `${index.words["text"]}: “${index.texts[0]}”`);
+  const chooser = index.texts.length > 1 ? element("div", {class: "course-choice"}, label, list) : only;
   top.replaceChildren(
-    ...chooser,
+    chooser,
     makeKeeping(index, () => drawList(page)),
   );
 }
