@@ -85,7 +85,7 @@ export function loadScript(file) {
   });
 }
 
-/** ["$", 3] stands for the fourth of the parts that are written once.
+/** {"$": 3} stands for the fourth of the parts that are written once.
  * @typedef {{shared: any[], value: any}} Packed */
 
 /** @param {Packed} packed */
@@ -94,8 +94,9 @@ export function unpack({shared, value}) {
   const ready = [];
   /** @param {any} part @returns {any} */
   const fill = (part) => {
-    if (Array.isArray(part)) return part[0] === "$" && part.length === 2 ? partAt(part[1]) : part.map(fill);
+    if (Array.isArray(part)) return part.map(fill);
     if (part === null || typeof part !== "object") return part;
+    if ("$" in part) return partAt(part["$"]);
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, fill(inner)]));
   };
   const partAt = (/** @type {number} */ at) => (ready[at] ??= fill(shared[at]));
