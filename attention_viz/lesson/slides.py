@@ -1,26 +1,79 @@
-"""A lesson's question and exercise as slides for a class."""
+"""A lesson as slides for a class: its question, figure, formula and exercise, each with its answer."""
 
+import re
 from collections.abc import Sequence
 
 from attention_viz.analysis.slides import GivenTable, Slide, SlidePicture
 from attention_viz.analysis.slides.slide import Part
 from attention_viz.lesson.course import given
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer
-from attention_viz.lesson.lesson import Ask
+from attention_viz.lesson.formulas import mathml, words_and_symbols
+from attention_viz.lesson.lesson import Ask, Shown
+from attention_viz.lesson.render import lesson_text
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words
 
 # The most bars, letters of a bar's label, letters of words on a line, and letters of a sentence.
 _BARS, _LABEL, _LINE, _SENTENCE = 12, 34, 66, 90
 # The room around each word on a line, in letters.
 _AROUND = 2
+# A formula on a line of its own, and one in a sentence.
+_BLOCK, _INLINE = re.compile(r"\$\$(.+)\$\$", re.DOTALL), re.compile(r"\$([^$]+)\$")
 
 
-def lesson_slides(title: str, text: str, ask: Ask, exercise: Exercise) -> tuple[Slide, ...]:
-    """Return two slides: question and exercise; `text` is empty if no sentence is used."""
+def lesson_slides(
+    name: str, title: str, text: str, ask: Ask, shown: Shown, exercise: Exercise, notation: str = "rows"
+) -> tuple[Slide, ...]:
+    """Return question, figure, formula and exercise; `text` is empty if no sentence is used.
+
+    There is no figure if the question's bars are it, and no formula if the lesson has none.
+    """
     read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
     source = f"{title} · {ask.source}{read}"
     question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
-    return question, _exercise(exercise, f"{title} · exercise{read}")
+    figure = () if ask.complete else (_figure(shown, f"{title}{read}"),)
+    exercised = _exercise(exercise, f"{title} · {translate('exercise')}{read}")
+    return question, *figure, *_formulas(name, shown, notation, f"{title}{read}"), exercised
+
+
+def _figure(shown: Shown, source: str) -> Slide:
+    """Show the figure, and then what it says."""
+    return Slide(
+        ((translate("What does the figure show?"), ""),),
+        ((shown.says, ""),),
+        None,
+        source,
+        figure=str(shown.figure.to_json()),
+    )
+
+
+def _formulas(name: str, shown: Shown, notation: str, source: str) -> tuple[Slide, ...]:
+    """Return a slide with the paragraph before the lesson's first formula, and with the formulas that follow it."""
+    blocks = lesson_text(name, shown.facts, notation).split("\n\n")
+    first = next((at for at, block in enumerate(blocks) if _BLOCK.fullmatch(block)), 0)
+    if not first:
+        return ()
+    found = list[str]()
+    for block in blocks[first:]:
+        if not (formula := _BLOCK.fullmatch(block)):
+            break
+        found.append(mathml(formula[1], block=True))
+    words = _parts(blocks[first - 1])
+    return (Slide(words, words, None, source, formulas=tuple(found)),)
+
+
+def _written(text: str) -> tuple[Part, ...]:
+    """Write symbols such as W_Q as formulas."""
+    return tuple((mathml(latex), "formula") if latex else (words, "") for words, latex in words_and_symbols(text))
+
+
+def _parts(markdown: str) -> tuple[Part, ...]:
+    """Split a paragraph into words and formulas."""
+    plain = " ".join(markdown.replace("**", "").split())
+    pieces = _INLINE.split(plain)
+    return tuple(
+        (mathml(piece), "formula") if at % 2 else (piece, "") for at, piece in enumerate(pieces) if piece.strip()
+    )
 
 
 def _asked(ask: Ask) -> SlidePicture:
@@ -58,14 +111,15 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
         GivenTable(table.title, table.rows, table.columns, table.cells, wrong if table.marks else ())
         for table in given(exercise)
     )
+    question = _written(exercise.question)
     # An answer of a number or two means nothing without its question, which stays above it.
     asked: tuple[Part, ...] = ((exercise.question, "small"),)
     working: tuple[Part, ...] = ((exercise.working, "small"),)
     if isinstance(right, Cells):
         tell = (*asked, ("The marked cells are wrong", ""), *working)
-        return Slide(((exercise.question, ""),), tell, None, where, tables)
+        return Slide(question, tell, None, where, tables)
     tell = (*asked, ("Answer: ", ""), (exercise.solution, "number"), *working)
-    return Slide(((exercise.question, ""),), tell, _options(exercise), where, tables, exercise.seen)
+    return Slide(question, tell, _options(exercise), where, tables, exercise.seen)
 
 
 def _options(exercise: Exercise) -> SlidePicture | None:

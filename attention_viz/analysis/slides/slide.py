@@ -27,7 +27,8 @@ _ROWS, _LEAST_BARS = 11, 4
 _LONGEST_TOKEN = 16
 # What repeated words are numbered by.
 _NUMBERS = "₀₁₂₃₄₅₆₇₈₉"
-# A part of a sentence and its role: "query", "key", "number", "small" for what stands below it, or "".
+# A part of a sentence and its role: "query", "key", "number", "small" for what is below it, "formula" for MathML of
+# ours, or "".
 Part = tuple[str, str]
 
 # Letters of a text that fit into a line of small print.
@@ -133,7 +134,12 @@ class ShownPicture:
 
 @dataclass(frozen=True)
 class Slide:
-    """A question with a blind picture, then its answer in place; parts of sentences have roles."""
+    """A question with a blind picture, then its answer in place; parts of sentences have roles.
+
+    Attributes:
+        formulas: MathML, shown with the answer.
+        figure: a Plotly figure as JSON, shown with the question; empty for none.
+    """
 
     ask: tuple[Part, ...]
     tell: tuple[Part, ...]
@@ -141,6 +147,8 @@ class Slide:
     source: str
     given: tuple[GivenTable, ...] = ()
     shown: ShownPicture | None = None
+    formulas: tuple[str, ...] = ()
+    figure: str = ""
 
 
 def begun(parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import plotly
 import streamlit as st
+from streamlit import runtime
 
 from attention_viz.analysis.slides import (
     PutIn,
@@ -55,23 +58,36 @@ def present(
             on_turn(by)
 
     data = {**packed_slides(slides), "asked": asked(), "deck": deck, "beyond": beyond}
+    if data["figures"]:
+        data["plotly"] = _served_plotly()
     with st.container(key="slides"):
         _present(key=_KEY, data=data, on_turn_change=turned)
 
 
+def _served_plotly() -> str:
+    """Return this server's URL of Plotly's script, which the browser loads with the first figure."""
+    path = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    if not runtime.exists():
+        return ""
+    return runtime.get_instance().media_file_mgr.add(str(path), "text/javascript", _KEY)
+
+
 def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:
-    """Pack slides; each names its picture by index."""
+    """Pack slides; each names its picture and its figure by index."""
     pictures: dict[int, str] = {}
+    figures: list[str] = []
     found: list[dict[str, Any]] = []
     for one in slides:
         plain = asdict(replace(one, shown=None))
+        plain["figure"] = len(figures) if one.figure else None
+        figures += [one.figure] if one.figure else []
         if one.shown is not None:
             seen = one.shown.seen
             pictures[id(seen)] = _as_file(seen)
             plain["shown"] = {item.name: getattr(one.shown, item.name) for item in fields(one.shown)}
             plain["shown"]["seen"] = list(pictures).index(id(seen))
         found.append(plain)
-    return {"slides": found, "pictures": [*pictures.values()]}
+    return {"slides": found, "pictures": [*pictures.values()], "figures": figures}
 
 
 @once_for_each

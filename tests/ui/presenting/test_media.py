@@ -67,7 +67,9 @@ def test_bars_are_of_what_the_headlines_number_is_of(model: str, sample: str, ki
 
 def test_the_lesson_on_a_picture_shows_it_with_the_question_and_with_the_exercise() -> None:
     scene = Scene("The cat sat", run)
-    question, exercise = lesson_slides("", "", LESSONS["picture"].ask(scene), EXERCISES["region"].make(scene, 1))
+    lesson = LESSONS["picture"]
+    made = EXERCISES["region"].make(scene, 1)
+    question, *_, exercise = lesson_slides("picture", "", "", lesson.ask(scene), lesson.show(scene), made)
     assert question.shown is not None and exercise.shown is not None
     # Its quarters are framed, as the choices name them; and the boxes that the exercise asks for.
     assert question.shown.boxes == ((0, 0, 8, 8), (0, 8, 8, 8), (8, 0, 8, 8), (8, 8, 8, 8))
@@ -79,7 +81,8 @@ def test_the_lesson_on_a_picture_shows_it_with_the_question_and_with_the_exercis
 def test_a_mask_to_mend_is_written_as_its_question_says_and_the_answer_marks_what_is_wrong() -> None:
     scene = Scene("The cat sat on the mat", run)
     made = EXERCISES["mask"].make(scene, 1)
-    _, slide = lesson_slides("", "", LESSONS["picture"].ask(scene), made)
+    lesson = LESSONS["picture"]
+    *_, slide = lesson_slides("picture", "", "", lesson.ask(scene), lesson.show(scene), made)
     (given,) = slide.given
     assert isinstance(made.answer, Cells)
     assert {sign for row in given.cells for sign in row} == {"✕", "·"} and "✕ is blocked" in made.question
@@ -109,3 +112,20 @@ def test_the_picture_is_seen_with_the_question_and_beneath_the_weights_with_the_
     page.keyboard.press("ArrowRight")
     expect(picture.locator(".av-frame.av-framed-key")).to_have_css("opacity", "1")
     expect(picture.locator(".av-pale").first).to_have_css("opacity", "1")
+
+
+def test_a_lessons_figure_and_formula_are_drawn_and_the_formula_comes_with_the_answer(open_page: OpenPage) -> None:
+    page = open_page("/learn?lesson=scores&text=The+bank+of+the+river+was+flooded&slide=2.1", width=1360, height=765)
+    figure = page.locator("dialog[open] .av-figure")
+    expect(figure.locator(".main-svg").first).to_be_visible()
+    # Its layers lie over each other: the titles are where the cells are.
+    boxes = [one.bounding_box() for one in figure.locator(".main-svg").all()]
+    assert len(boxes) > 1 and all(box == boxes[0] for box in boxes)
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    formula = page.locator("dialog[open] .av-formulas")
+    expect(formula.locator("math")).to_have_count(1)
+    expect(formula).to_have_css("opacity", "0")
+    page.keyboard.press("ArrowRight")
+    expect(formula).to_have_css("opacity", "1")
+    expect(page.locator("dialog[open] h1 math")).not_to_have_count(0)

@@ -17,6 +17,8 @@ import {showSlide, showStep} from "./stage.js";
  * @property {HTMLElement | null} parent  where the slides of this page are
  * @property {Slide[]} slides
  * @property {string[]} pictures  what slides show, each as an address that holds it
+ * @property {string[]} figures  lessons' figures, as Plotly's JSON
+ * @property {string} plotly  the address of the script that draws them
  * @property {string} deck  which of several sets of slides that follow each other; empty where there is one
  * @property {[boolean, boolean]} beyond  whether there is one before, and one after
  * @property {((by: number) => void) | null} turn  asks the page for it
@@ -36,6 +38,8 @@ const talk = {
   parent: null,
   slides: slidesOrNone([]),
   pictures: [],
+  figures: [],
+  plotly: "",
   deck: "",
   beyond: [false, false],
   turn: null,
@@ -50,7 +54,9 @@ const talk = {
 };
 let listens = false;
 
-/** @typedef {{slides: Slide[], pictures: string[], asked: number, deck: string, beyond: [boolean, boolean]}} Handed  what the page gives */
+/** What the page gives.
+ * @typedef {{slides: Slide[], pictures: string[], figures: string[], plotly?: string, asked: number, deck: string,
+ *   beyond: [boolean, boolean]}} Handed */
 
 /** @param {Mounting} mounting */
 export default function presentComponent(mounting) {
@@ -258,7 +264,7 @@ function show(place, afresh = false) {
   talk.place = place;
   dialog.dataset["theme"] = theme;
   if (same && current) showStep(stage, place.step);
-  else showSlide(dialog, stage, talk.slides[place.at], {step: place.step, vote: said, pictures: talk.pictures});
+  else showSlide(dialog, stage, talk.slides[place.at], {step: place.step, vote: said, files: talk});
   Object.assign(stage.dataset, {at: String(place.at), size, words: JSON.stringify(talk.slides[place.at])});
   keepPlace(written(place));
 }

@@ -2,7 +2,8 @@
 
 import {arrowStep} from "../parts/element.js";
 
-/** @typedef {[text: string, role: string]} Words  a part of a sentence and its role: query, key, number or none */
+/** @typedef {[text: string, role: string]} Words  a part of a sentence and its role: query, key, number, small, formula or
+ * none */
 
 /** One row of numbers over words, as Python's `Picture` tells it.
  * @typedef {object} Row
@@ -29,7 +30,9 @@ import {arrowStep} from "../parts/element.js";
  * @property {Row | null} picture
  * @property {string} source
  * @property {Given[]} given
- * @property {Shown | null} shown  the picture that was read, beside the bars */
+ * @property {Shown | null} shown  the picture that was read, beside the bars
+ * @property {string[]} formulas  MathML, seen with the answer
+ * @property {number | null} figure  its place among the figures that came with the slides */
 
 /** @typedef {{at: number, step: number}} Place  the slide, from 0; 0 asks, 1 answers */
 
@@ -59,6 +62,8 @@ const NOTHING = {
   source: "",
   given: [],
   shown: null,
+  formulas: [],
+  figure: null,
 };
 
 /** The slides, or one that says there are none. @param {Slide[] | undefined} slides */

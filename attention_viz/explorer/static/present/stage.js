@@ -3,12 +3,17 @@
 import {element} from "../parts/element.js";
 import {readStyle} from "../parts/style.js";
 import {LEAST_ROW, drawBars} from "./bars.js";
+import {drawFigure} from "./figure.js";
+import {formulaOf} from "./formula.js";
 import {drawGiven} from "./given.js";
 import {drawLine} from "./line.js";
 import {NARROW, stageOf} from "./room.js";
 import {drawShown} from "./shown.js";
 
 /** @import {Row, Slide, Words} from "./slides.js" */
+
+/** What slides name by a number: images and figures, and the address of the script that draws figures.
+ * @typedef {{pictures: string[], figures: string[], plotly: string}} Files */
 
 /** @type {Record<string, string>} */
 const ROLES = {query: "av-q", key: "av-k", next: "av-next", number: "av-n", small: "av-small"};
@@ -18,14 +23,16 @@ const [LONG, VERY_LONG] = [76, 190];
 const WIDE = 0.55;
 // As high as two lines of where the numbers are from.
 const SOURCE = 80;
+// Letters that a formula in a sentence is about as wide as.
+const FORMULA = 4;
 // What a table beside a picture leaves to that.
 const LEFT = 0.38;
 
 /** Show a slide in place of what the stage showed.
  * @param {HTMLElement} root  covers the room
  * @param {HTMLElement} stage @param {Slide} slide
- * @param {{step: number, vote: number | null, pictures: string[]}} shown */
-export function showSlide(root, stage, slide, {step, vote, pictures}) {
+ * @param {{step: number, vote: number | null, files: Files}} shown */
+export function showSlide(root, stage, slide, {step, vote, files}) {
   const {scale, width, height} = stageOf(root.clientWidth, root.clientHeight);
   // First of all: measuring below lays the slide out, and what is laid out as asked would fade into its answer.
   stage.dataset["step"] = String(step);
@@ -46,8 +53,10 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
   }
   const beside = element("div", {class: "av-beside"});
   const place = element("div", {class: "av-picture"});
-  const file = pictures[slide.shown?.seen ?? -1];
+  const file = files.pictures[slide.shown?.seen ?? -1];
+  const figure = files.figures[slide.figure ?? -1];
   if (slide.given.length) beside.append(drawGiven(slide.given, slide.shown !== null));
+  if (slide.formulas.length) place.append(drawFormulas(slide.formulas));
   beside.append(place);
   const section = element("section", {class: "av-slide", "aria-roledescription": "slide"});
   // Where the question names the word of the marked bar, that is marked from the beginning; else it is the answer.
@@ -67,6 +76,7 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
     const high = beside.clientHeight * (width < NARROW ? 1 - WIDE : 1);
     beside.prepend(drawShown(slide.shown, file, {width: wide * beside.clientWidth, height: high}));
   }
+  if (figure) place.append(drawFigure(figure, files.plotly, {width: place.clientWidth, height: place.clientHeight}));
   if (slide.picture) {
     if (wider) makeRoom(place, tables, claim, slide.picture.tokens.length + slide.picture.cuts.length);
     const {colours} = readStyle(root);
@@ -76,6 +86,11 @@ export function showSlide(root, stage, slide, {step, vote, pictures}) {
     place.append((onOneLine ? drawLine : drawBars)(slide.picture, room));
   }
   showStep(stage, step);
+}
+
+/** @param {string[]} formulas */
+function drawFormulas(formulas) {
+  return element("div", {class: "av-formulas av-told"}, ...formulas.map((one) => element("div", {}, formulaOf(one))));
 }
 
 /** Where bars below a table would run into each other, the table is written smaller, and then the sentence.
@@ -98,7 +113,8 @@ export function showStep(stage, step) {
 
 /** Letters of a claim, without what stands smaller below it. @param {Words[]} words */
 function lettersOf(words) {
-  return words.reduce((sum, [text, role]) => sum + (role === "small" ? 0 : text.length), 0);
+  const counted = words.filter(([, role]) => role !== "small");
+  return counted.reduce((sum, [text, role]) => sum + (role === "formula" ? FORMULA : text.length), 0);
 }
 
 /** @param {Words[]} words @param {Row | null} picture */
@@ -112,7 +128,8 @@ function named(words, picture) {
 function sentence(words) {
   // A word from right to left is set apart inside its quotes, which stand as the sentence does.
   const whole = (/** @type {string} */ text) => text.replace(/\b(layer|head|patch) (?=\d)/giu, "$1\u00a0");
-  return words.map(([text, role]) =>
-    ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, whole(text)) : whole(text),
-  );
+  return words.map(([text, role]) => {
+    if (role === "formula") return formulaOf(text);
+    return ROLES[role] ? element("bdi", {class: ROLES[role], dir: "ltr"}, whole(text)) : whole(text);
+  });
 }

@@ -39,7 +39,7 @@ from attention_viz.ui.pages.learn.page import (
     read_progress,
     set_choice,
 )
-from attention_viz.ui.pages.learn.screen import Screen, asked_of
+from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
 from attention_viz.ui.parts.exports import link, show_reach
 from attention_viz.ui.parts.layout import theme_name
@@ -171,7 +171,8 @@ def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
     try:
         title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
         exercise = made_exercise(lesson.exercise, scene, seed)
-        return lesson_slides(title, "" if lesson.sample else scene.text, asked_of(name, scene), exercise)
+        text = "" if lesson.sample else scene.text
+        return lesson_slides(name, title, text, asked_of(name, scene), shown_of(name, scene), exercise, scene.notation)
     except AttentionVizError:
         return ()
 

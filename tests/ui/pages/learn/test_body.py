@@ -12,8 +12,9 @@ from urllib.parse import parse_qs, quote_plus
 import pytest
 
 from attention_viz.edits.edit import Edit
-from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet
+from attention_viz.lesson import EXERCISES, LESSONS, Scene, answer_sheet, lesson_text
 from attention_viz.lesson.exercise import Cells, OptionAnswer
+from attention_viz.lesson.formulas import words_and_symbols
 from attention_viz.lesson.words import in_words
 from attention_viz.models.model import AttentionModel
 from attention_viz.serving.models import facts_of
@@ -202,17 +203,28 @@ def test_a_room_is_asked_each_lessons_question_and_exercise_and_has_the_answers_
     assert "present" not in screen.address
     for place, (name, one) in enumerate(LESSONS.items(), 1):
         lesson(screen, f"lesson={name}&slide=2.1")
-        asks, exercise = screen.slides
+        asks, *between, exercise = screen.slides
         ask, made = one.ask(SCENE), EXERCISES[one.exercise].make(SCENE, 0)
         measured = name in ("cost", "practice")
         assert asks["ask"][0][0] == ask.question and (measured or asks["tell"][0][0] == ask.finding)
         shown = asks["picture"]
         assert shown["tokens"][shown["key"]] == in_words(ask.options[min(ask.right)], 34)
-        assert exercise["ask"][0][0] == made.question
+        asked = [text for text, latex in words_and_symbols(made.question) if not latex]
+        assert [text for text, role in exercise["ask"] if role != "formula"] == asked
         told = [text for text, _ in exercise["tell"]]
         # Wrong cells of a mask are marked in its table, not listed.
         answer = ["The marked cells are wrong"] if name == "masks" else ["Answer: ", made.solution]
         assert told == [made.question, *answer, made.working]
+        figure = [slide for slide in between if slide["figure"] is not None]
+        assert len(figure) == (not ask.complete)
+        if not measured:
+            says = one.show(SCENE).says
+            assert all(slide["tell"] == [[says, ""]] for slide in figure)
+        blocks = lesson_text(name, one.show(SCENE).facts).split("\n\n")
+        formulas = [block for block in blocks if block.startswith("$$")]
+        assert sum(len(slide["formulas"]) for slide in between) <= len(formulas)
+        assert bool(formulas) == any(slide["formulas"] for slide in between)
+        assert all(formula.startswith("<math ") for slide in between for formula in slide["formulas"])
         assert len(exercise["given"]) == len(answer_sheet(SCENE, [0], [one.exercise])[0].given)
         assert (exercise["picture"] is not None) == isinstance(made.answer, OptionAnswer)
         assert all(slide["source"].startswith(f"{place}. {one.title}") for slide in screen.slides)

@@ -69,37 +69,55 @@ function makeCell(mask, row, column, shown) {
   return element("button", {...place, title, type: "button", tabindex: row || column ? -1 : 0});
 }
 
+/** A stroke: what it paints, and the cell that it was at last. @typedef {{shut: boolean, row: number, column: number}} Stroke */
+
+/** @param {HTMLElement | null} cell */
+function placeOf(cell) {
+  return cell && {row: Number(cell.dataset["row"]), column: Number(cell.dataset["column"])};
+}
+
 /** @param {HTMLElement} grid @param {HTMLElement[][]} cells @param {number[]} painted @param {() => void} changed */
 function listenToPaint(grid, cells, painted, changed) {
-  /** @type {boolean | null} what a stroke paints */
+  /** @type {Stroke | null} */
   let stroke = null;
-  /** @param {Element | null | undefined} cell @param {(shut: boolean) => boolean} to */
-  const paint = (cell, to) => {
-    if (!(cell instanceof HTMLElement) || cell.dataset["row"] === undefined) return;
-    const [row, bit] = [Number(cell.dataset["row"]), 1 << Number(cell.dataset["column"])];
+  /** @param {number} row @param {number} column @param {boolean} shut */
+  const paint = (row, column, shut) => {
     const before = painted[row] ?? 0;
-    stroke = to(Boolean(before & bit));
-    painted[row] = stroke ? before | bit : before & ~bit;
+    painted[row] = shut ? before | (1 << column) : before & ~(1 << column);
+  };
+  /** @param {{row: number, column: number}} place */
+  const begin = ({row, column}) => {
+    stroke = {row, column, shut: !(((painted[row] ?? 0) >> column) & 1)};
+    paint(row, column, stroke.shut);
     changed();
+  };
+  /** A fast stroke misses cells: all on its way are painted. @param {Stroke} from @param {{row: number, column: number}} to */
+  const goOn = (from, to) => {
+    const [down, across] = [to.row - from.row, to.column - from.column];
+    const steps = Math.max(Math.abs(down), Math.abs(across));
+    for (let step = 1; step <= steps; step++)
+      paint(Math.round(from.row + (down * step) / steps), Math.round(from.column + (across * step) / steps), from.shut);
+    stroke = {...to, shut: from.shut};
+    if (steps) changed();
   };
   grid.addEventListener("pointerdown", (event) => {
     const cell = within(event, ".av-cell");
-    if (!cell) return;
+    const place = placeOf(cell);
+    if (!cell || !place) return;
     // A finger holds what it touched first; the stroke goes on under it.
     cell.releasePointerCapture(event.pointerId);
-    paint(cell, (shut) => !shut);
+    begin(place);
   });
   grid.addEventListener("pointermove", (event) => {
-    const to = stroke;
-    if (to !== null && event.buttons) paint(within(event, ".av-cell"), () => to);
+    const place = placeOf(within(event, ".av-cell"));
+    if (stroke && place && event.buttons) goOn(stroke, place);
   });
   for (const end of ["pointerup", "pointercancel"]) grid.addEventListener(end, () => (stroke = null));
   grid.addEventListener("keydown", (event) => {
-    const cell = within(event, ".av-cell");
-    const [row, column] = [Number(cell?.dataset["row"]), Number(cell?.dataset["column"])];
+    const place = placeOf(within(event, ".av-cell"));
     const [down, across] = arrowStep(event.key) ?? [0, 0];
-    const next = cells[row + down]?.[column + across];
-    if (event.key === " " || event.key === "Enter") paint(cell, (shut) => !shut);
+    const next = place && cells[place.row + down]?.[place.column + across];
+    if (place && (event.key === " " || event.key === "Enter")) begin(place);
     else if (next && (down || across)) focusOne(cells.flat(), next);
     else return;
     stroke = null;
