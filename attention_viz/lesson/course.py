@@ -38,6 +38,7 @@ from attention_viz.lesson.tasks.order import mask, path, permute
 from attention_viz.lesson.tasks.seen import region, stretch
 from attention_viz.lesson.tasks.states import erase, state
 from attention_viz.lesson.tasks.toy import added, part
+from attention_viz.lesson.translation import translate
 from attention_viz.sources import CATALOGUE
 
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
@@ -155,4 +156,4 @@ def given(exercise: Exercise) -> Sequence[Table]:
         return exercise.given
     size = range(len(answer.rows)), range(len(answer.columns))
     marks = tuple(tuple(float((row, column) in answer.start) for column in size[1]) for row in size[0])
-    return (*exercise.given, Table("✕ is blocked", answer.rows, answer.columns, marks, marks=True))
+    return (*exercise.given, Table(translate("✕ is blocked"), answer.rows, answer.columns, marks, marks=True))

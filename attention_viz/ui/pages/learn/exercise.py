@@ -11,6 +11,7 @@ from attention_viz.explorer import prediction_source
 from attention_viz.lesson import Ask
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer, Table
 from attention_viz.lesson.question import GUESS, question_data
+from attention_viz.lesson.translation import translate
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.page import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
@@ -30,12 +31,12 @@ def answer_key(kind: str, text: str, seed: int) -> str:
 
 def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
     """Draw an exercise."""
-    st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
+    st.markdown(f"**3** {plain(translate('Exercise: {label}', label=label))}")
     st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)
     with st.form(f"{key}-form", border=False):
         _ask(exercise, key)
-        st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
+        st.form_submit_button(translate("Check"), on_click=_check, args=(exercise, key, on_solved), type="primary")
     # The feedback is below the buttons, so that it doesn't move them; the page scrolls to it.
     hints = _buttons(exercise, key)
     with st.container(key="learn-verdict"):
@@ -72,12 +73,16 @@ def _ask(exercise: Exercise, key: str) -> None:
         short = max(map(len, options)) <= _SHORT
         with st.container(key="learn-short" if short else "learn-long"):
             st.radio(
-                "Your answer", range(len(options)), index=None, key=key, format_func=lambda place: plain(options[place])
+                translate("Your answer"),
+                range(len(options)),
+                index=None,
+                key=key,
+                format_func=lambda place: plain(options[place]),
             )
     elif isinstance(answer, Cells):
         _ask_cells(answer, key)
     else:
-        st.text_input("Your answer", key=key, placeholder="A number, such as 0.58 or 1/3")
+        st.text_input(translate("Your answer"), key=key, placeholder=translate("A number, such as 0.58 or 1/3"))
 
 
 def _ask_cells(answer: Cells, key: str) -> None:
@@ -124,15 +129,15 @@ def _feedback(exercise: Exercise, key: str) -> None:
     if whose != key:
         return
     if typed is None:
-        st.info("Choose or type an answer first.")
+        st.info(translate("Choose or type an answer first."))
         return
     found = exercise.check(typed)
     if not found.understood:
         st.info(plain(found.words))
     elif found.right:
-        st.success(f"**Right.** {plain(found.words)}")
+        st.success(f"**{translate('Right.')}** {plain(found.words)}")
     else:
-        st.warning(f"**Not yet.** {plain(found.words)}")
+        st.warning(f"**{translate('Not yet.')}** {plain(found.words)}")
 
 
 def _buttons(exercise: Exercise, key: str) -> int:
@@ -142,18 +147,21 @@ def _buttons(exercise: Exercise, key: str) -> int:
     count = min(count, len(exercise.hints)) if whose == key else 0
     tried = tries.answer[0] == key or count == len(exercise.hints)
     with st.container(horizontal=True, key="learn-more"):
-        label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
+        label, most = translate("No more hints"), len(exercise.hints)
+        if count < most:
+            label = translate("Hint {number} of {count}", number=count + 1, count=most)
         st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
-        st.button("Solution", on_click=_solve, args=(key,), disabled=not tried)
-        st.button("New exercise", on_click=another_exercise)
+        st.button(translate("Solution"), on_click=_solve, args=(key,), disabled=not tried)
+        st.button(translate("New exercise"), on_click=another_exercise)
     return count
 
 
 def _show_feedback(exercise: Exercise, key: str, hints: int) -> None:
     for at, hint in enumerate(exercise.hints[:hints], 1):
-        st.markdown(f"**Hint {at}.** {plain(hint)}")
+        st.markdown(f"**{translate('Hint {number}.', number=at)}** {plain(hint)}")
     if visit.memory(Tries).solved == key:
-        st.markdown(f"**Solution: {plain(exercise.solution)}.** {plain(exercise.working)}")
+        solution = plain(translate("Solution: {answer}.", answer=exercise.solution))
+        st.markdown(f"**{solution}** {plain(exercise.working)}")
 
 
 def _hint(key: str, count: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.translation import LANGUAGES, translate
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.splitting import split_words
 from attention_viz.ui import visit
@@ -62,6 +63,7 @@ class LearnChoice:
     answers: str = parameter("off", OneOf(("on", "off")), "the answer sheet", brief=True)
     guess: str = parameter("", AnyText(longest=400), "the guess", brief=True)
     word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
+    lang: str | None = parameter(None, OneOf(tuple(LANGUAGES), nothing="the browser’s language"), "the language")
 
 
 def _follow(choice: LearnChoice, before: State, after: State) -> Mapping[str, Any]:
@@ -86,8 +88,9 @@ LEARN_CHOICES = Group(LearnChoice(), "course-", follow=_follow)
 def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     """Return the course's text (two words or more), and a notice or ""."""
     if len(split_words(text)) < _FEWEST:
-        said = "no word" if not split_words(text) else "only one word"
-        return example, f"The box has {said}, so the course uses its example: “{example}”."
+        if not split_words(text):
+            return example, translate("The box has no word, so the course uses its example: “{text}”.", text=example)
+        return example, translate("The box has only one word, so the course uses its example: “{text}”.", text=example)
     short = text[: SETTINGS.longest_link]
     words = split_words(short)
     if short == text and len(words) <= longest:
@@ -100,28 +103,32 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     # Some scripts put no space between words.
     begin = " ".join(used) or " ".join(words[:longest])
     last = split_words(begin)[-1]
-    said = (
-        f"The course reads the first {longest} words and signs, up to “{last}”, so that it can show each. Your whole "
-        "text stays in the box."
+    return begin, translate(
+        "The course reads the first {longest} words and signs, up to “{last}”, so that it can show each. Your whole "
+        "text stays in the box.",
+        **{"longest": longest, "last": last},
     )
-    return begin, said
 
 
 def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
     """Read the finished lessons from a progress file."""
     if len(content) > LONGEST_FILE:
+        sizes = {"most": f"{LONGEST_FILE:,}", "size": f"{len(content):,}"}
         raise AttentionVizError(
-            f"a progress file may have at most {LONGEST_FILE:,} bytes; this one has {len(content):,}"
+            translate("a progress file may have at most {most} bytes; this one has {size}", **sizes)
         )
     try:
         found: Any = json.loads(content)
     except (ValueError, RecursionError):
-        raise AttentionVizError("the file isn't valid JSON; open a file from “Save progress”") from None
+        raise AttentionVizError(translate("the file isn't valid JSON; open a file from “Save progress”")) from None
     done: Any = found.get("done") if isinstance(found, dict) else None
     if not isinstance(done, list) or not all(isinstance(name, str) for name in done):
-        raise AttentionVizError("the file has no list “done” of lesson names; open a file from “Save progress”")
+        raise AttentionVizError(
+            translate("the file has no list “done” of lesson names; open a file from “Save progress”")
+        )
     if unknown := [name for name in done if name not in lessons]:
-        raise AttentionVizError(f"unknown lesson {unknown[0][:40]!r} in the file; the lessons are {', '.join(lessons)}")
+        names = {"name": repr(unknown[0][:40]), "lessons": ", ".join(lessons)}
+        raise AttentionVizError(translate("unknown lesson {name} in the file; the lessons are {lessons}", **names))
     return tuple(name for name in lessons if name in done)
 
 

@@ -12,6 +12,7 @@ from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.lesson.export.picture import fitted, with_spots
 from attention_viz.lesson.lesson import CatalogueHead, Spot
 from attention_viz.lesson.question import SHOWN
+from attention_viz.lesson.translation import current_language, translate
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice
@@ -40,33 +41,34 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
     before = screen.names[max(0, screen.place - 1)]
     after = screen.names[min(screen.count - 1, screen.place + 1)]
     with st.container(horizontal=True, vertical_alignment="center", key="learn-heading"):
-        title = f"{screen.place + 1}\\. {plain(lesson.title)}"
+        title = f"{screen.place + 1}\\. {plain(translate(lesson.title))}"
         if ask is None:
             st.markdown(f"# {title}", width="stretch")
         else:
             phrase = plain(ask.finding if seen else ask.question)
-            below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {lesson.minutes} minutes"
+            minutes = translate("{count} minutes", count=lesson.minutes)
+            below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {minutes}"
             with st.container(gap=None, width="stretch"):
                 st.markdown(f"# {phrase}")
                 st.caption(below)
                 _show_asked_text(ask, scene)
-        st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
+        st.button(translate("← Back"), key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
-        st.button("Next →", key="learn-next", disabled=last, on_click=go, args=(after,))
+        st.button(translate("Next →"), key="learn-next", disabled=last, on_click=go, args=(after,))
 
 
 def _show_asked_text(ask: Ask, scene: Scene) -> None:
     """Show the text that the question is about, unless it is the one in the box."""
     if ask.place is not None and ask.place.text != scene.text:
         with st.container(key="learn-asked"):
-            st.caption(f"Text: “{plain(ask.place.text.strip())}”")
+            st.caption(plain(translate("Text: “{text}”", text=ask.place.text.strip())))
 
 
 def framed(key: str, *, drawn: bool) -> DeltaGenerator:
     """Return a container; a frame and a line tell random numbers from a model's."""
     place = st.container(key=f"learn-random-{key}" if drawn else f"learn-measured-{key}")
     if drawn:
-        place.caption("Random numbers from a seed: they mean nothing.")
+        place.caption(translate("Random numbers from a seed: they mean nothing."))
     return place
 
 
@@ -81,7 +83,7 @@ def show_control(name: str, scene: Scene) -> None:
     widgets.preset(key, value)
     show = st.select_slider if control.ordered else st.pills if control.words else st.selectbox
     show(
-        control.label,
+        translate(control.label),
         list(options),
         format_func=lambda option: options[option],
         key=key,
@@ -106,7 +108,7 @@ def show_words(name: str, scene: Scene) -> None:
     key = f"learn-words-{name}"
     widgets.preset(key, asking)
     st.pills(
-        "Query word",
+        translate("Query word"),
         list(options),
         format_func=options.__getitem__,
         key=key,
@@ -138,7 +140,7 @@ class _Computed:
 
 def _once(kind: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> Made:
     shown = scene.head, scene.query, scene.word, LESSONS[name].control.value(scene)
-    wish = name, scene.text, *shown, scene.notation, scene.theme
+    wish = name, scene.text, *shown, scene.notation, scene.theme, current_language()
     last = visit.memory(_Computed).last
     if kind not in last or last[kind][0] != wish:
         last[kind] = wish, make(scene)
@@ -171,6 +173,6 @@ def show_deeper(lesson: Lesson, place: CatalogueHead | None) -> None:
     found = [files[name] for name in lesson.deeper if name in files]
     if found:
         with st.container(horizontal=True, vertical_alignment="center", key="learn-further", gap="small"):
-            st.caption("See also:", width="content")
+            st.caption(translate("See also:"), width="content")
             for label, page in found:
                 st.page_link(page, label=label, query_params=address)

@@ -17,10 +17,11 @@ from attention_viz.lesson import LESSONS, Scene, answer_sheet
 from attention_viz.lesson.links import scene_link
 from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
+from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
-from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
@@ -34,6 +35,7 @@ from attention_viz.ui.pages.learn.page import (
     Tries,
     begin_lesson,
     begun,
+    chosen,
     go,
     open_progress,
     read_progress,
@@ -42,6 +44,7 @@ from attention_viz.ui.pages.learn.page import (
 from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
 from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.parts.language import course_language, spoken
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
@@ -70,14 +73,17 @@ def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
     """Export the link without private choices, and progress, never kept on the server."""
     shared = {name: text for name, text in parameters.items() if name != "done"}
     with st.popover("Export", key="export"):
-        st.markdown("**Link**: opens this lesson with your sentence, choice and exercise.")
+        st.markdown(translate("**Link**: opens this lesson with your sentence, choice and exercise."))
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
         content = json.dumps({"done": list(done)}, indent=1)
-        st.download_button("Save progress", content, "attention-progress.json", "application/json", width="stretch")
+        file = "attention-progress.json", "application/json"
+        st.download_button(translate("Save progress"), content, *file, width="stretch")
         st.caption(
-            "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has the "
-            "text, figure, exercise and tables with these numbers, but no buttons."
+            translate(
+                "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has "
+                "the text, figure, exercise and tables with these numbers, but no buttons."
+            )
         )
 
 
@@ -86,19 +92,26 @@ def _follow_reader(choice: LearnChoice) -> None:
     tries = visit.memory(Tries)
     tried = tries.checks, tries.hints, tries.solved
     news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
-    _paper(key="learn-paper", data=news)
+    _paper(key="learn-paper", data={**news, "language": current_language()})
 
 
 def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
     key = widgets.fresh(_FIELD)
     st.markdown(
-        f"{len(done)} of {len(lessons)} exercises solved. The URL keeps your progress; *Export* saves it as a file."
+        translate(
+            "{done} of {count} exercises solved. The URL keeps your progress; *Export* saves it as a file.",
+            **{"done": len(done), "count": len(lessons)},
+        )
     )
     st.file_uploader(
-        "Open progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
+        translate("Open progress"),
+        type=["json"],
+        max_upload_size=1,
+        key=key,
+        on_change=spoken(current_language(), lambda: _read(key, lessons, on_read)),
     )
     if refusal := visit.memory(_ProgressRefusal).reason:
-        st.error(plain(f"Can't open this file: {refusal}."))
+        st.error(plain(translate("Can't open this file: {why}.", why=refusal)))
 
 
 def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
@@ -117,30 +130,35 @@ def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]],
 def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
     """Show all answers for this sentence and seed."""
     with st.container(key="learn-answers"):
-        st.button("Back to lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-        st.markdown(f"# Answer sheet\n“{plain(scene.text)}”, seed {seed}: both together give these exercises.")
+        st.button(translate("Back to lesson"), on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
+        st.markdown(f"# {translate('Answer sheet')}")
+        made = translate("“{text}”, seed {seed}: both together give these exercises.", text=scene.text, seed=seed)
+        st.markdown(plain(made))
         # The printed sheet says whether it is complete, too.
         slot = st.empty()
         for place, (name, lesson) in enumerate(LESSONS.items()):
-            slot.caption(f"{place} of {len(LESSONS)} answers are here; computing the others …")
-            called = f"**{place + 1}\\. {plain(lesson.title)}.**"
+            computing = {"done": place, "count": len(LESSONS)}
+            slot.caption(translate("{done} of {count} answers are here; computing the others …", **computing))
+            called = f"**{place + 1}\\. {plain(translate(lesson.title))}.**"
             if lesson.sample is not None:
-                called = f"{called} It uses a bundled {_medium(lesson.sample(scene))} instead of the sentence."
+                called = f"{called} {_medium(lesson.sample(scene))}"
             with st.container(key=f"learn-solved-{name}"):
                 try:
                     (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
                 except AttentionVizError as error:
-                    st.markdown(f"{called} Not available: {plain(str(error))}.")
+                    st.markdown(f"{called} {plain(translate('Not available: {why}.', why=error))}")
                     continue
                 st.markdown(f"{called} {plain(solved.question)}")
                 show_tables(solved.given)
-                st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")
-        slot.caption(f"All {len(LESSONS)} answers are here.")
+                solution = plain(translate("Answer: {answer}", answer=solved.solution))
+                st.markdown(f"**{solution}** &nbsp; {plain(solved.working)}")
+        slot.caption(translate("All {count} answers are here.", count=len(LESSONS)))
 
 
 def _medium(sample: str) -> str:
-    kind = SAMPLES[sample].kind
-    return str(kind.medium or kind)
+    if SAMPLES[sample].kind == InputKind.SOUND:
+        return translate("It uses a bundled sound instead of the sentence.")
+    return translate("It uses a bundled picture instead of the sentence.")
 
 
 @dataclass
@@ -169,7 +187,7 @@ def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
     """Return a lesson's slides; none after a problem, shown on the page."""
     lesson = LESSONS[name]
     try:
-        title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
+        title = f"{list(LESSONS).index(name) + 1}. {translate(lesson.title)}"
         exercise = made_exercise(lesson.exercise, scene, seed)
         text = "" if lesson.sample else scene.text
         return lesson_slides(name, title, text, asked_of(name, scene), shown_of(name, scene), exercise, scene.notation)
@@ -191,7 +209,8 @@ def load(state: State, slots: Slots) -> Course:
     if visit.is_unread(LEARN_CHOICES):
         visit.memory(Tries).answer = "", None
     slots.picture.place.empty()
-    text, note = begun(state.text, LONGEST, EXAMPLES[0])
+    with in_language(course_language(chosen().lang)):
+        text, note = begun(state.text, LONGEST, EXAMPLES[0])
     plain_text = Request(REAL_MODEL, text)
     try:
         return Course(text, note, run_request(plain_text) if state.request == plain_text else None)
@@ -221,25 +240,25 @@ def _scene(course: Course, selection: Selection) -> Scene:
 def view(course: Course, selection: Selection) -> Parts:
     """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
-    scene = _scene(course, selection)
+    scene, code = _scene(course, selection), course_language(choice.lang)
     lesson = _show_answers if choice.answers == "on" else _show_lesson
-    return Parts(
-        [
-            Part("notes", functools.partial(_show_notes, course, choice)),
-            Part("fold", lambda: show_fold("Sentence and lesson", _called(choice.lesson, choice))),
-            Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
-            Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
-            Part("notes", functools.partial(_show_unread, choice, scene)),
-            Part("lesson", functools.partial(_follow_reader, choice)),
-        ],
-        slides=functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
-    )
+    parts = [
+        Part("notes", functools.partial(_show_notes, course, choice)),
+        Part("fold", lambda: show_fold(translate("Sentence and lesson"), _called(choice.lesson, choice))),
+        Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
+        Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
+        Part("notes", functools.partial(_show_unread, choice, scene)),
+        Part("lesson", functools.partial(_follow_reader, choice)),
+    ]
+    slides = functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS))
+    return Parts([Part(part.slot, spoken(code, part.draw)) for part in parts], slides=spoken(code, slides))
 
 
 def _show_notes(course: Course, choice: LearnChoice) -> None:
     _show_chip(choice)
     if course.note:
-        tell(course.note, loud=True, short="Example instead" if course.text == EXAMPLES[0] else "Text cut")
+        short = translate("Example instead") if course.text == EXAMPLES[0] else translate("Text cut")
+        tell(course.note, loud=True, short=short)
 
 
 def _show_unread(choice: LearnChoice, scene: Scene) -> None:
@@ -257,7 +276,7 @@ def _show_unread(choice: LearnChoice, scene: Scene) -> None:
 def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
     widgets.show(
         st.selectbox,
-        "Lesson",
+        translate("Lesson"),
         of=LEARN_CHOICES,
         name="lesson",
         key="learn-lesson",
@@ -271,21 +290,47 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
 
 
 def _show_options(choice: LearnChoice) -> None:
-    with st.popover("Options", key="options"):
+    with st.popover(translate("Options"), key="options"):
+        _show_languages()
+        notations = {name: translate(words) for name, words in NOTATIONS.items()}
         widgets.show(
-            st.selectbox, "Notation", of=LEARN_CHOICES, name="notation", key="learn-notation", options=NOTATIONS
+            st.selectbox,
+            translate("Notation"),
+            of=LEARN_CHOICES,
+            name="notation",
+            key="learn-notation",
+            options=notations,
         )
         answers = "off" if choice.answers == "on" else "on"
-        st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet", width="stretch")
+        st.button(
+            translate("Answer sheet"),
+            on_click=set_choice,
+            kwargs={"answers": answers},
+            key="learn-sheet",
+            width="stretch",
+        )
         _show_progress(choice.done, tuple(LESSONS), open_progress)
+
+
+def _show_languages() -> None:
+    key = "learn-lang"
+    widgets.preset(key, current_language())
+
+    def take() -> None:
+        if (code := widgets.content(key)) in LANGUAGES:
+            set_choice(lang=code)
+
+    st.selectbox(translate("Language"), list(LANGUAGES), format_func=LANGUAGES.__getitem__, key=key, on_change=take)
+    st.caption(translate("The models read English sentences."))
 
 
 def _show_chip(choice: LearnChoice) -> None:
     if choice.notation != next(iter(NOTATIONS)):
         with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
-            label = NOTATIONS[choice.notation].capitalize()
+            label = translate(NOTATIONS[choice.notation])
+            label = f"{label[:1].upper()}{label[1:]}"
             usual = {"notation": next(iter(NOTATIONS))}
-            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Reset")
+            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help=translate("Reset"))
 
 
 def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = "") -> Trace:
@@ -300,17 +345,19 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
         _list_lessons(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
-            st.markdown(plain(f"{LESSONS[choice.lesson].made_from(scene)}, seed {seed}"))
+            made = {"text": LESSONS[choice.lesson].made_from(scene), "seed": seed}
+            st.markdown(plain(translate("{text}, seed {seed}", **made)))
         names = tuple(LESSONS)
         show_lesson(Screen(choice.lesson, names.index(choice.lesson), len(names), names), choice, scene)
 
 
 def _list_lessons(choice: LearnChoice) -> None:
     lessons = [
-        {"name": name, "title": f"{place}. {lesson.title}", "done": name in choice.done}
+        {"name": name, "title": f"{place}. {translate(lesson.title)}", "done": name in choice.done}
         for place, (name, lesson) in enumerate(LESSONS.items(), 1)
     ]
-    data = {"label": "Lessons", "done": "solved", "current": choice.lesson, "lessons": lessons}
+    words = {"label": translate("Lessons"), "done": translate("solved")}
+    data = {**words, "current": choice.lesson, "lessons": lessons}
 
     def opened() -> None:
         name = widgets.sent("learn-lessons", "open")
@@ -322,4 +369,4 @@ def _list_lessons(choice: LearnChoice) -> None:
 
 
 def _called(name: str, choice: LearnChoice) -> str:
-    return f"{list(LESSONS).index(name) + 1}. {LESSONS[name].title}{' ✓' if name in choice.done else ''}"
+    return f"{list(LESSONS).index(name) + 1}. {translate(LESSONS[name].title)}{' ✓' if name in choice.done else ''}"
