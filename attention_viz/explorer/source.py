@@ -157,7 +157,13 @@ def course_source() -> tuple[str, str, str]:
 
 def course_page_source() -> tuple[str, str]:
     """Return style sheet and script of the course's own page, which needs no server."""
-    styles = ("lesson/course.css", "lesson/lesson.css", "lesson/openings.css", "course/course.css")
+    styles = (
+        "lesson/course.css",
+        "lesson/lesson.css",
+        "lesson/openings.css",
+        "lesson/keeping.css",
+        "course/course.css",
+    )
     dark = f"@media (prefers-color-scheme: dark) {{\n{_page_colours(DARK)}}}\n"
     sheet = _page_colours(LIGHT) + dark + style_sheet() + "".join(map(_read, styles))
     # A page from a disk may load scripts, but no modules.

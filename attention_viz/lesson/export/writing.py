@@ -15,7 +15,7 @@ from attention_viz.lesson.course import EXERCISES, LESSONS
 from attention_viz.lesson.export.packed import packed, script_call
 from attention_viz.lesson.export.states import lesson_states
 from attention_viz.lesson.export.tasks import exercise_data
-from attention_viz.lesson.export.words import page_words
+from attention_viz.lesson.export.words import keeping_words, page_words
 from attention_viz.lesson.lesson import Ask, Lesson
 from attention_viz.lesson.render import TERMS
 from attention_viz.lesson.scene import LONGEST, RunText, Scene
@@ -171,7 +171,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
         "question": found.question,
         "states": found.states,
         "control": {
-            "label": lesson.control.label,
+            "label": translate(lesson.control.label),
             "ordered": lesson.control.ordered,
             "words": lesson.control.words,
         },
@@ -210,7 +210,7 @@ def _write_page(out: Path, texts: Sequence[str], files: Mapping[str, list[str]])
     ]
     terms = [[translate(term), translate(meaning)] for term, meaning in TERMS.items()]
     index = {"language": current_language(), "version": __version__, "texts": list(texts), "lessons": lessons}
-    index |= {"terms": terms, "words": words}
+    index |= {"terms": terms, "words": words, "keeping": keeping_words()}
     page = _PAGE.format(
         language=current_language(),
         policy=_POLICY,

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import notedComponent from "../../../attention_viz/explorer/static/lesson/noted.js";
 import {
   addNote,
   joinProgress,
   keepProgress,
   keptProgress,
   newProgress,
+  progressFileName,
   progressText,
   readProgress,
   readProgressFile,
@@ -103,4 +105,23 @@ test("a browser that keeps nothing has the record as long as the page is open", 
   assert.equal(kept.size, 1);
   assert.deepEqual(keptProgress().exercises, []);
   assert.notEqual(keptProgress().id, progress.id);
+});
+
+test("a page that is drawn again notes nothing twice, and another visit begins anew", () => {
+  keepProgress(newProgress());
+  const course = {lessons: ["scores"], student: 7};
+  const first = {number: 1, ...scores, answer: "1", right: false};
+  const second = {number: 2, ...scores, answer: "3.5", right: true};
+  /** @param {string} visit @param {...object} notes */
+  const draw = (visit, ...notes) => notedComponent({data: /** @type {any} */ ({visit, notes, language: "de", course})});
+  draw("a");
+  draw("a", first);
+  draw("a", first);
+  draw("a", first, second);
+  assert.deepEqual(only(keptProgress()).tries, ["1", "3.5"]);
+  draw("b", {...first, seed: 701});
+  const {exercises, language, course: kept, id} = keptProgress();
+  assert.deepEqual([exercises.length, language, kept], [2, "de", course]);
+  assert.equal(progressFileName(keptProgress()), `attention-progress-7-${id.slice(0, 4)}.json`);
+  assert.match(progressFileName(newProgress()), /^attention-progress-[0-9a-f]{4}\.json$/);
 });

@@ -9,7 +9,9 @@ from attention_viz.lesson.scene import RunText
 
 TEXT = "The bank of the river was flooded"
 # Markup, quotes, what ends a script or a line, another direction, a formula, and what our own marks look like.
-HOSTILE = "</script><img src=x onerror=alert(1)> $x^2$ `b` **c** {{word}} שלום \ue0000\ue001 a\u2028b &amp; [t](term:head)"
+HOSTILE = (
+    "</script><img src=x onerror=alert(1)> $x^2$ `b` **c** {{word}} שלום \ue0000\ue001 a\u2028b &amp; [t](term:head)"
+)
 LESSONS = ("why", "scores", "masks")
 
 

@@ -17,8 +17,8 @@ from attention_viz.lesson.export.writing import write_course
 from attention_viz.lesson.render import template
 from attention_viz.lesson.scene import LONGEST, RunText, Scene
 from attention_viz.lesson.translation import in_language, translate
-from tests.lesson.export.conftest import HOSTILE, LESSONS as THREE
-from tests.lesson.export.conftest import TEXT
+from tests.lesson.export.conftest import HOSTILE, TEXT
+from tests.lesson.export.conftest import LESSONS as THREE
 
 _CALL = re.compile(r'attentionCourse\("([^"]+)",(.*)\);\n', re.DOTALL)
 
@@ -29,7 +29,9 @@ def _unpacked(part: Any, shared: list[Any]) -> Any:
         return [_unpacked(one, shared) for one in part]
     if not isinstance(part, dict):
         return part
-    return _unpacked(shared[part["$"]], shared) if "$" in part else {n: _unpacked(one, shared) for n, one in part.items()}
+    return (
+        _unpacked(shared[part["$"]], shared) if "$" in part else {n: _unpacked(one, shared) for n, one in part.items()}
+    )
 
 
 def _data(file: Path) -> Any:

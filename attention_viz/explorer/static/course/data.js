@@ -1,6 +1,7 @@
 // The course's data: scripts beside the page, since a page that is opened from a disk may not read other files.
 
 /** @import {AnswerKey} from "../lesson/answers.js"
+ * @import {KeepingWords} from "../lesson/keeping.js"
  * @import {Question} from "../lesson/predict.js"
  * @import {ProseNode} from "./prose.js" */
 
@@ -28,7 +29,7 @@
 /** @typedef {{name: string, title: string, minutes: number, idea: string, exercise: string, ownText: boolean, files: string[]}} ListedLesson */
 /** `words` are the page's own, by name.
  * @typedef {{language: string, texts: string[], lessons: ListedLesson[], terms: [string, string][],
- *   words: Record<string, string>}} CourseIndex */
+ *   words: Record<string, string>, keeping: KeepingWords}} CourseIndex */
 
 /** @type {Map<string, {resolve: (data: any) => void, data: Promise<any>}>} */
 const awaited = new Map();

@@ -3,7 +3,7 @@
 import {predictComponent, replyTo} from "../lesson/predict.js";
 import {element} from "../parts/element.js";
 import {makeChoice, setChoice} from "./choices.js";
-import {makeExercise} from "./exercise.js";
+import {fillWord, makeExercise} from "./exercise.js";
 import {clearFigure, drawFigure} from "./figure.js";
 import {drawProse} from "./prose.js";
 import {beginAt, stateAt} from "./route.js";
@@ -73,7 +73,7 @@ export function showLesson(view) {
 
 /** @param {LessonView} view */
 function minutes({listed, index}) {
-  return (index.words["minutes"] ?? "").replace("{count}", String(listed.minutes));
+  return fillWord(index.words["minutes"], "count", listed.minutes);
 }
 
 /** @param {LessonView} view */
@@ -104,14 +104,7 @@ function drawAsked({data, parts, index, route}, asked, seen) {
   if (!place || place.dataset["key"] === key) return;
   place.dataset["key"] = key;
   place.replaceChildren();
-  if (own)
-    place.append(
-      element(
-        "p",
-        {},
-        (index.words["quoted"] ?? "").replace("{text}", () => own),
-      ),
-    );
+  if (own) place.append(element("p", {}, fillWord(index.words["quoted"], "text", own)));
   if (data.sound) place.append(element("audio", {controls: true, src: data.sound, "aria-label": data.shows}));
   if (data.image && !seen) place.append(element("img", {src: data.image, alt: data.shows, width: 300}));
 }
@@ -220,7 +213,12 @@ function drawChoices(view, state) {
 function drawExercise(view) {
   const {parts, data, index, listed, route, go} = view;
   const place = /** @type {HTMLElement} */ (parts["exercise"]);
-  const heading = element("h2", {}, element("strong", {}, "3"), ` ${index.words["exercise"]}: ${listed.exercise}`);
+  const heading = element(
+    "h2",
+    {},
+    element("strong", {}, "3"),
+    ` ${fillWord(index.words["exercise"], "label", listed.exercise)}`,
+  );
   const at = Math.max(
     0,
     data.exercises.findIndex(({seed}) => seed === route.seed),

@@ -1,12 +1,12 @@
 // The course as a page of its own: it follows the address, shows the list of lessons, and keeps what was solved.
 
 import {courseComponent} from "../lesson/course.js";
+import {showKeeping} from "../lesson/keeping.js";
 import {addNote, keepProgress, keptProgress, solvedLessons} from "../lesson/progress.js";
 import {element} from "../parts/element.js";
 import {courseIndex, lessonData, receiveData} from "./data.js";
 import {fitToPaper} from "./figure.js";
 import {openLesson, showLesson} from "./lesson.js";
-import {makeKeeping} from "./keeping.js";
 import {beginAt, readRoute, writeRoute} from "./route.js";
 
 /** @import {CourseIndex, LessonData} from "./data.js"
@@ -91,7 +91,7 @@ async function follow(page, route) {
     ...{index, listed, data, route, root: page.main},
     go: (to) => goTo(page, to),
     note(note) {
-      keepProgress(addNote(keptProgress(), note));
+      keepProgress(addNote({...keptProgress(), language: index.language}, note));
       drawList(page);
     },
   });
@@ -135,10 +135,14 @@ function drawTop(page) {
   const label = element("label", {for: "text"}, index.words["text"]);
   const only = element("span", {class: "course-only"}, `${index.words["text"]}: “${index.texts[0]}”`);
   const chooser = index.texts.length > 1 ? element("div", {class: "course-choice"}, label, list) : only;
-  top.replaceChildren(
-    chooser,
-    makeKeeping(index, () => drawList(page)),
-  );
+  const kept = element("div", {class: "av-explorer av-keeping"});
+  const changed = () => drawList(page);
+  showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
+  const summary = element("summary", {}, index.words["progress"]);
+  // What was solved meanwhile counts, too.
+  const details = element("details", {class: "course-keeping"}, summary, kept);
+  details.ontoggle = () => details.open && showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
+  top.replaceChildren(chooser, details);
 }
 
 startCourse();

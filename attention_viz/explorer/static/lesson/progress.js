@@ -1,8 +1,6 @@
 // What a student did in the course. The browser keeps it, without a name; a server only ever sees it in a file that the
 // student hands in. A browser that keeps nothing has it as long as the page is open.
 
-export const PROGRESS_FILE = "attention-progress.json";
-
 /** An exercise: it follows from its lesson, its text and its seed. @typedef {{lesson: string, text: string, seed: number}} Posed */
 
 /** `tries` are the last answers up to the right one; a choice is its place, as "#2".
@@ -50,6 +48,11 @@ export function keepProgress(progress) {
   } catch {
     // Kept by the page, then.
   }
+}
+
+/** A file's name: the student's number, and the begin of the id. @param {Progress} progress */
+export function progressFileName({id, course: {student}}) {
+  return `attention-progress-${student ? `${student}-` : ""}${id.slice(0, 4)}.json`;
 }
 
 /** The content of a file: without the oldest exercises if it would be too long. @param {Progress} progress */
