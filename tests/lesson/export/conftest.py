@@ -8,9 +8,11 @@ from attention_viz.lesson.export.writing import write_course
 from attention_viz.lesson.scene import RunText
 
 TEXT = "The bank of the river was flooded"
-# Markup, quotes, what ends a script or a line, another direction, a formula, and what our own marks look like.
+# What ends a script or a line, another direction, formulas, and what our own marks look like; each is two words or more.
 HOSTILE = (
-    "</script><img src=x onerror=alert(1)> $x^2$ `b` **c** {{word}} שלום \ue0000\ue001 a\u2028b &amp; [t](term:head)"
+    "</script><img src=x onerror=a>",
+    "a\u2028b \ue0000\ue001 שלום {{word}} $x^2$ **c**",
+    "<b>bold</b> &amp; [t](term:head)",
 )
 LESSONS = ("why", "scores", "masks")
 
@@ -26,7 +28,7 @@ def course(run: RunText, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def hostile(run: RunText, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a course about a text that would break a page."""
+    """The folder of a course about texts that would break a page."""
     out = tmp_path_factory.mktemp("hostile")
-    write_course(out, (HOSTILE,), run, lessons=("why", "plain", "softmax"), seeds=(0,))
+    write_course(out, HOSTILE, run, lessons=("why", "plain"), seeds=(0,))
     return out

@@ -5,6 +5,7 @@ import {element} from "../parts/element.js";
 import {makeChoice, setChoice} from "./choices.js";
 import {fillWord, makeExercise} from "./exercise.js";
 import {clearFigure, drawFigure} from "./figure.js";
+import {isGuess} from "./guesses.js";
 import {drawProse} from "./prose.js";
 import {beginAt, stateAt} from "./route.js";
 
@@ -128,8 +129,7 @@ function drawQuestion(view, asked, state) {
 
 /** The guess, if a state is the one that it was about. @param {LessonView} view @param {LessonState} state */
 function ownGuess({data, route}, state) {
-  if (state !== data.states["|"] || !/^\d{1,4}(\.\d{1,4})*$/.test(route.guess)) return null;
-  return replyTo(state.answer.data, route.guess) ? route.guess : null;
+  return state === data.states["|"] && isGuess(data.question.data, route.guess) ? route.guess : null;
 }
 
 /** @param {LessonView} view @param {string} option @param {"choice" | "word"} setting */
