@@ -43,7 +43,7 @@ def _replies(ask: Ask) -> tuple[Reply, ...]:
 
 
 def question_data(ask: Ask, *, shown: bool, guess: str = "") -> dict[str, object]:
-    """Return what the browser draws, as JSON values; it has no answer unless `shown`.
+    """Describe a question to the browser, as JSON values; without the answer unless `shown`.
 
     The browser finds the reply to a guess among `truth.replies` (`replyTo` in `static/lesson/predict.js`).
 
