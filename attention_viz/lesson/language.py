@@ -14,6 +14,7 @@ from attention_viz.corpus.shipped import scans
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.once import once, once_for_each
@@ -72,7 +73,11 @@ class Twice:
         """A note if the toy replaces the real model."""
         if self.real:
             return ""
-        return f"{LANGUAGE_MODEL} isn't installed here, so this is the toy “{TOY}”, on words of its own. "
+        note = translate(
+            "{model} isn't installed here, so this is the toy “{toy}”, on words of its own.",
+            **{"model": LANGUAGE_MODEL, "toy": TOY},
+        )
+        return f"{note} "
 
     @property
     def text(self) -> str:
@@ -107,10 +112,15 @@ class Twice:
         return [int(key) for key in keys[metric]]
 
     def best(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
-        """Return query, key and weight of a head's largest in a metric."""
+        """Return query, key and weight of a head's largest in a metric, in the repetition if it has one."""
         weights, keys = self.trace.weights(layer, head), self.keys(metric)
-        found = [(float(weights[query, key]), query, key) for query, key in enumerate(keys) if 0 <= key != query]
-        weight, query, key = max(found, default=(float(weights[-1, -1]), len(keys) - 1, len(keys) - 1))
+        found = [
+            (2 * query >= len(keys), float(weights[query, key]), query, key)
+            for query, key in enumerate(keys)
+            if 0 <= key != query
+        ]
+        last = len(keys) - 1
+        _, weight, query, key = max(found, default=(True, float(weights[last, last]), last, last))
         return query, key, weight
 
     def asked(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
@@ -146,7 +156,10 @@ class Twice:
             return ""
         roles = _scanned(path).roles.loc[(layer, head)]
         could, holds = (int(roles[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
-        return f"In passages of Jane Austen’s novels, it does this job in {holds} of the {could} that can show it."
+        return translate(
+            "In passages of Jane Austen’s novels, it does this job in {holds} of the {could} that can show it.",
+            **{"holds": holds, "could": could},
+        )
 
     @property
     def quoted(self) -> str:

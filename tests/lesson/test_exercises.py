@@ -68,7 +68,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 25
+    assert len(EXERCISES) == 28
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 
@@ -281,6 +281,23 @@ def solve_memory(exercise: Exercise) -> float:
     if "How many such blocks" in exercise.question:
         return (count / block) ** 2
     return count**2 if "whole matrix" in exercise.question else block**2
+
+
+def solve_stored(exercise: Exercise) -> float:
+    layers, _, sets, width, tokens = _integers(exercise)
+    return sum(2 * sets * width for _ in range(layers) for _ in range(tokens))
+
+
+def solve_window(exercise: Exercise) -> float:
+    numbers = _integers(exercise)
+    if "layers" not in exercise.question:
+        width, kept, number = numbers
+        return len({*range(number - width, number), *range(kept)})
+    width, _, layers = numbers
+    oldest = 0
+    for _ in range(layers):
+        oldest = min(range(oldest - width + 1, oldest + 1))
+    return -oldest
 
 
 def solve_state(exercise: Exercise) -> float:
