@@ -60,6 +60,7 @@ def question_data(ask: Ask, *, shown: bool, guess: str = "") -> dict[str, object
         "opening": {}
         if opening is None
         else {name: value for name, value in opening.before().items() if name not in answer},
+        "how": "" if opening is None else opening.how,
         "bars": opening is None or opening.bars,
         "options": list(ask.options),
         "shares": ask.shares,
