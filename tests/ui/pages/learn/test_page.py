@@ -91,7 +91,7 @@ def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay:
     assert "Words as vectors" in page.evaluate(FOCUSED)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Which word does “bank”")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Whose vector")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Where on this map")
     expect(lessons.locator("[aria-current]")).to_have_text("2. Words as vectors")
     page.get_by_test_id("stSkipToContent").focus()
     page.keyboard.press("Enter")
@@ -99,12 +99,12 @@ def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay:
 
 
 def test_random_numbers_stand_in_a_frame_and_unknown_words_are_named(stay: OpenPage) -> None:
-    page = stay("/learn?lesson=vectors&guess=shown")
+    page = stay("/learn?lesson=scaling&guess=shown")
     frame = page.locator(".st-key-learn-random-figure")
     expect(frame).to_contain_text("Random numbers from a seed")
     expect(frame).to_have_css("border-top-style", "dashed")
-    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
     page = stay("/learn?lesson=why&text=The+bank+of+银+was+flooded")
+    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
     expect(page.get_by_role("button", name="Unknown words")).to_be_visible()
 
 
@@ -172,6 +172,7 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     expect(places.locator("[data-blocked=true]")).to_have_count(1)
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Without the top centre: still “yellow”")
+    expect(places.locator("li").nth(1)).to_have_attribute("data-blocked", "true")
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(places.locator("[data-blocked=true]")).to_have_count(0)
     idle(page)
