@@ -157,7 +157,8 @@ def course_source() -> tuple[str, str, str]:
 def prediction_source() -> tuple[str, str, str]:
     """Return a course question, guessed on its answer bars."""
     html = '<div class="av-explorer av-lesson" data-testid="prediction"></div>\n'
-    return html, style_sheet() + _read("lesson/lesson.css"), script("lesson/predict.js")
+    css = _read("lesson/lesson.css") + _read("lesson/openings.css")
+    return html, style_sheet() + css, script("lesson/predict.js")
 
 
 def drawing_source() -> tuple[str, str, str]:

@@ -12,20 +12,23 @@ from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.screens import (
     answering,
     costs,
+    cross,
     heads,
     kinds,
-    kv_cache,
     masks,
     order,
-    scores,
+    picture,
+    roles,
+    scaling,
+    scoring,
     seen,
-    softmax,
     states,
     toy,
     trained,
-    vectors,
-    windows,
+    why,
+    word_map,
 )
+from attention_viz.lesson.screens.caching import kv_cache, windows
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
 from attention_viz.lesson.tasks.caching import stored, window
@@ -43,21 +46,8 @@ __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "gi
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
-    answering,
-    costs,
-    heads,
-    kinds,
-    kv_cache,
-    masks,
-    scores,
-    seen,
-    softmax,
-    states,
-    toy,
-    trained,
-    vectors,
-    windows,
-    order,
+    *(answering, costs, cross, heads, kinds, kv_cache, masks, order, picture, roles, scaling, scoring, seen, states),
+    *(toy, trained, why, windows, word_map),
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (

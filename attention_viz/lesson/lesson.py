@@ -11,6 +11,7 @@ from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson.links import asking_position, positioned_words, trained_words
+from attention_viz.lesson.openings.opening import Opening
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
@@ -78,9 +79,10 @@ class Ask:
         complete: whether the bars are the whole figure.
         whole: a full bar; None for 1 (shares) or the largest.
         seen: for a class.
-        on_picture: whether the options are guessed on `seen`: its boxes in order, then others.
+        opening: the gesture that answers in place of the bars.
         place: None for our small head.
         drawn: whether the numbers come from a seed and mean nothing.
+        premise: the numbers that the question builds on, in a sentence beside it.
     """
 
     question: str
@@ -96,9 +98,10 @@ class Ask:
     complete: bool = False
     whole: float | None = None
     seen: ShownPicture | None = None
-    on_picture: bool = False
+    opening: Opening | None = None
     place: CatalogueHead | None = None
     drawn: bool = False
+    premise: str = ""
 
     def __post_init__(self) -> None:
         """Check that every option has a number and text."""

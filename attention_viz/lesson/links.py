@@ -85,8 +85,12 @@ def opening_word(scene: Scene) -> str:
 
 
 def scene_link(scene: Scene, query: int) -> HeadLink:
-    """Return a token's strongest link to a distant word, in the head that other pages show if there is one."""
-    return strongest_link(scene.trained(), query, scene.head)
+    """Return a token's strongest link to a distant word in the lesson's head, which another pressed word keeps."""
+    trace = scene.trained()
+    if scene.head is not None:
+        return strongest_link(trace, query, scene.head)
+    opening = strongest_link(trace, opening_position(trace, scene.query))
+    return strongest_link(trace, query, (opening.layer, opening.head))
 
 
 def pressed_words(trace: Trace, positions: Sequence[int] | None = None) -> tuple[str, ...]:

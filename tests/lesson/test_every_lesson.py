@@ -26,7 +26,7 @@ SLOW = {"limits": 2, "cost": 3, "scaling": 3, "windows": 5}
 # Timed at each call.
 MEASURED = ("cost", "practice")
 # Made of nothing but the words and a seed.
-SEEDED = ("vectors", "plain", "scaling")
+SEEDED = ("scaling",)
 
 
 @pytest.mark.parametrize("name", LESSONS)

@@ -1,8 +1,12 @@
 """A question about an image: where each of its words looks, and the answer with a place blocked."""
 
-from attention_viz.inputs.media.shapes import DRAWN
+from dataclasses import replace
+
+from attention_viz.inputs.media.shapes import COLUMNS, DRAWN
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, PictureAnswer, PictureQuestion, questions
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
+from attention_viz.lesson.openings.images import ImagePlaces
+from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.words import signs, texts
@@ -42,7 +46,8 @@ def _ask(scene: Scene) -> Ask:
     position = _position(scene, run)
     word, values = short(run.words[position]), run.on_places(position)
     most = max(range(len(values)), key=values.__getitem__)
-    return Ask(
+    seen = run.shown(position)
+    ask = Ask(
         f"“{run.question.text}” Where does {word} look?",
         _finding(scene, run)
         if run.blocked is not None
@@ -53,9 +58,12 @@ def _ask(scene: Scene) -> Ask:
         shown=tuple(map(weight_text, values)),
         pressed=(*(_OPEN if place == run.blocked else str(place) for place in range(len(PLACES))), ""),
         whole=1.0,
-        seen=run.shown(position),
-        on_picture=True,
+        seen=seen,
     )
+    if seen is None:
+        return ask
+    replies = tuple(Reply("right" if at in ask.right else "wrong", ask.said(at)) for at in range(len(_OPTIONS)))
+    return replace(ask, opening=ImagePlaces(seen, _OPTIONS, len(COLUMNS), replies, blocking=True))
 
 
 def _finding(scene: Scene, run: PictureAnswer) -> str:

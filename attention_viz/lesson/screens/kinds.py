@@ -1,4 +1,4 @@
-"""Attention between two texts, and older attention: four kinds of scores."""
+"""Older attention: four kinds of scores."""
 
 import math
 from collections.abc import Callable
@@ -7,95 +7,15 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attention_viz.errors import AttentionVizError
-from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots, line_spots, short
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots, short
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted, texts
+from attention_viz.lesson.words import offered, quoted
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
-from attention_viz.sources import CATALOGUE
 from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Layer, Trace
-from attention_viz.views import alignment, looks
-from attention_viz.views.style.wording import one_line, readable
-
-_LONGEST_SENTENCE = 120
-_MODEL, _STREAM = "translation", "cross"
-# The heights in the figure, above the generated words, that answer a press.
-_SAID = (0.03, 0.1)
-_OWN = "This is your own sentence."
-_OTHER = "It knows too few words for your own sentence, so this is one of its examples."
-_EQUAL = "The two lengths are equal here, but need not be."
-_UNEQUAL = "The two lengths differ, so the matrix isn't square."
-
-
-def _trace(scene: Scene) -> Trace:
-    try:
-        own = scene.run(_MODEL, scene.text)
-        if not any(label in ("<unk>", "[UNK]") for label in own.key_tokens(_STREAM).labels):
-            return own
-    except AttentionVizError:  # such as more words than it reads
-        pass
-    return scene.run(_MODEL, CATALOGUE[_MODEL].examples[0])
-
-
-def _options(scene: Scene) -> dict[str, str]:
-    trace = _trace(scene)
-    tokens = trace.query_tokens(_STREAM)
-    names = offered(tokens.names)
-    return {at: name for at, name in names.items() if not tokens.special[int(at)]} or names
-
-
-def _ask_cross(scene: Scene) -> Ask:
-    trace, query = _trace(scene), int(_CONTROL_CROSS.value(scene))
-    rows = trace.attention(0, _STREAM).weights[:, query]
-    head = int(rows.argmax()) // rows.shape[-1]
-    said, read = trace.query_tokens(_STREAM).names, trace.key_tokens(_STREAM).names
-    values = rows[head].double().tolist()
-    best = max(range(len(values)), key=values.__getitem__)
-    word = short(said[query])
-    return Ask(
-        f"To write {word}, which word of the source does a translator look at most?",
-        f"{word} looks at {short(read[best])}: {weight_text(values[best])}",
-        f"the toy “{_MODEL}”, head {head}: from its translation to the source",
-        tuple(offered(read).values()),
-        tuple(values),
-        shares=True,
-        pressed=_pressed(scene, trace),
-    )
-
-
-def _pressed(scene: Scene, trace: Trace) -> tuple[str, ...]:
-    weights = trace.attention(0, _STREAM).weights.amax(dim=0)
-    return tuple(max(_options(scene), key=lambda at: float(weights[int(at), key])) for key in range(weights.shape[-1]))
-
-
-def _show_cross(scene: Scene) -> Shown:
-    trace, query = _trace(scene), int(_CONTROL_CROSS.value(scene))
-    rows = trace.attention(0, _STREAM).weights[:, query]
-    head, key = divmod(int(rows.argmax()), rows.shape[-1])
-    target, read = trace.query_tokens(_STREAM).names, trace.key_tokens(_STREAM).names
-    facts = {
-        **texts(cells=len(target) * len(read), head=head),
-        "word": in_words(target[query]),
-        "source": in_words(read[key]),
-        "own": _OWN if trace.provenance.text == scene.text else _OTHER,
-        "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),
-        "said": counted(len(target), "token"),
-        "read": counted(len(read), "token"),
-        "lengths": _EQUAL if len(target) == len(read) else _UNEQUAL,
-        "weight": weight_text(float(rows[head, key])),
-    }
-    says = f"“{facts['word']}” looks most at “{facts['source']}”: {facts['weight']}."
-    # Both lines are as wide as the picture.
-    places = [(at + 0.5) / len(target) for at in range(len(target))]
-    spots = line_spots(places, readable(target), _CONTROL_CROSS.options(scene).keys(), _SAID)
-    return Shown(facts, alignment(trace, 0, head, _STREAM, query=query, theme=scene.theme), says, spots)
-
-
-_CONTROL_CROSS = Control("Generated word", _options, lambda scene: next(iter(_options(scene))), words=True)
-
+from attention_viz.views import looks
 
 _D_MODEL = 8
 
@@ -179,7 +99,6 @@ def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
 _CONTROL_OLDER = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")
 
 LESSONS = {
-    "cross": Lesson("Cross-attention", 6, _ask_cross, _show_cross, _CONTROL_CROSS, "shape", deeper=("cross",)),
     "older": Lesson(
         "Older attention",
         7,

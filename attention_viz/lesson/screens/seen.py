@@ -1,58 +1,12 @@
-"""Images and audio: patches attend like words; heads give words their times."""
+"""Audio: heads give words their times."""
 
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, SAMPLE, SOUND_MODEL, PictureRun, SoundRun
-from attention_viz.lesson.words import in_words, texts, weight_texts
+from attention_viz.lesson.seen import SAMPLE, SOUND_MODEL, SoundRun
+from attention_viz.lesson.words import in_words, texts
 from attention_viz.trace.spelling import weight_text
-from attention_viz.views import overlay, spoken
+from attention_viz.views import spoken
 from attention_viz.views.style.theme import palette
-
-_QUARTERS = ("upper left", "upper right", "lower left", "lower right")
-
-
-def _looked(scene: Scene) -> PictureRun:
-    return PictureRun(scene, _CONTROL_PICTURE.value(scene))
-
-
-def _ask_picture(scene: Scene) -> Ask:
-    looked = _looked(scene)
-    layer, head = looked.place
-    values = (*looked.boxes(2, 2).ravel().tolist(), looked.itself)
-    options = (*(f"the {quarter}" for quarter in _QUARTERS), "itself")
-    most = max(range(len(values)), key=values.__getitem__)
-    return Ask(
-        f"In an image of {PICTURES[looked.sample]}, one token stands for the whole image. Where does it look?",
-        f"Most goes to {options[most]}: {weight_text(values[most])}",
-        f"{PICTURE_MODEL}, layer {layer}, head {head}: that class token’s weights, added up over quarters of the image",
-        options,
-        values,
-        shares=True,
-        seen=looked.shown([(row, column) for row in range(2) for column in range(2)], 2),
-    )
-
-
-def _show_picture(scene: Scene) -> Shown:
-    looked = _looked(scene)
-    layer, head = looked.place
-    down, across = looked.weights.shape
-    picture = looked.trace.seen.picture
-    assert picture is not None, "the sample is a picture"
-    facts = {
-        **texts(high=picture.shape[0], wide=picture.shape[1], side=picture.shape[0] // down, patches=down * across),
-        **texts(positions=len(looked.tokens), layer=layer, head=head, count=int(looked.region.sum())),
-        **weight_texts(part=looked.part, share=looked.share),
-        "shows": PICTURES[looked.sample],
-        "times": f"{looked.share / looked.part:.1f}",
-    }
-    says = (
-        f"The image with the class token’s weights in layer {layer}, head {head}: {facts['count']} connected patches "
-        f"have {facts['share']}."
-    )
-    return Shown(facts, overlay(looked.trace, layer, head, 0, theme=scene.theme), says)
-
-
-_CONTROL_PICTURE = Control("Image", lambda scene: PICTURES, lambda scene: next(iter(PICTURES)))
 
 
 def _options(scene: Scene) -> dict[str, str]:
@@ -110,15 +64,6 @@ def _show_sound(scene: Scene) -> Shown:
 _CONTROL_SOUND = Control("Word", _options, _longest, words=True)
 
 LESSONS = {
-    "picture": Lesson(
-        "A picture is words, too",
-        5,
-        _ask_picture,
-        _show_picture,
-        _CONTROL_PICTURE,
-        "region",
-        sample=_CONTROL_PICTURE.value,
-    ),
     "sound": Lesson(
         "Who said what when", 5, _ask_sound, _show_sound, _CONTROL_SOUND, "stretch", sample=lambda scene: SAMPLE
     ),

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {evenShares, giveShare, nameMost, toPercents} from "../../../attention_viz/explorer/static/lesson/guess.js";
+import {
+  evenShares,
+  giveShare,
+  nameMost,
+  readShares,
+  toPercents,
+} from "../../../attention_viz/explorer/static/lesson/guess.js";
 
 /** @param {readonly number[]} shares */
 const total = (shares) => shares.reduce((sum, one) => sum + one, 0);
@@ -39,4 +45,9 @@ test("what is named takes most, of two as of many", () => {
 test("percents make 100", () => {
   assert.deepEqual(toPercents([1 / 3, 1 / 3, 1 / 3]), [34, 33, 33]);
   for (const count of [1, 3, 7, 24]) assert.equal(total(toPercents(evenShares(count))), 100);
+});
+
+test("a guess in the address is read as shares", () => {
+  assert.deepEqual(readShares("10.60.30", 3, true), [0.1, 0.6, 0.3]);
+  assert.deepEqual(readShares("1", 3, false), [0, 1, 0]);
 });

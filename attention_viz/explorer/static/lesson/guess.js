@@ -4,6 +4,13 @@ const EACH = 100;
 // What the option that is pressed is given; the others share the rest.
 const MOST = 0.6;
 
+/** The shares that a guess in the address stands for: percents, or the place of the one option.
+ * @param {string} text @param {number} count @param {boolean} shares */
+export function readShares(text, count, shares) {
+  const numbers = text.split(".").map(Number);
+  return shares ? numbers.map((one) => one / EACH) : Array.from({length: count}, (_, at) => Number(at === numbers[0]));
+}
+
 /** Nothing guessed yet: as much for each. @param {number} count */
 export function evenShares(count) {
   return Array.from({length: count}, () => 1 / count);

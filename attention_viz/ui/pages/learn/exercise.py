@@ -1,39 +1,24 @@
 """A lesson's question and exercise."""
 
 import html
-import re
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from attention_viz.explorer import prediction_source
 from attention_viz.lesson import Ask
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer, Table
+from attention_viz.lesson.question import GUESS, question_data
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.page import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
-from attention_viz.views.figures.seen import laid_over, png_data
 
 # The most letters of an option that has others beside it.
 _SHORT = 9
-# In the URL instead of a guess: the answer is shown without one.
-SHOWN = "shown"
 
 _KEY = "learn-predict"
-_GUESS = re.compile(r"shown|\d{1,3}(\.\d{1,3})*")
-_PERCENT = 100
-_WORDS = {
-    "bars": "One bar per option",
-    "show": "Show answer",
-    "skip": "Skip guess",
-    "guess": "your guess",
-    "asks": "choose it",
-}
-
-_ON_PICTURE = {"bars": "Places of the image", "asks": "block or unblock"}
 
 _prediction = widgets.component("prediction", *prediction_source())
 
@@ -179,53 +164,15 @@ def _solve(key: str) -> None:
     visit.memory(Tries).solved = key
 
 
-def read_guess(ask: Ask, text: str) -> tuple[float, ...] | None:
-    """Read a guess: shares, or 1 for a named option."""
-    parts, count = text.split("."), len(ask.options)
-    if not all(re.fullmatch(r"\d{1,3}", part) for part in parts):
-        return None
-    numbers = [int(part) for part in parts]
-    if ask.shares:
-        return tuple(one / _PERCENT for one in numbers) if len(numbers) == count and sum(numbers) == _PERCENT else None
-    if len(numbers) != 1 or numbers[0] >= count:
-        return None
-    return tuple(float(at == numbers[0]) for at in range(count))
-
-
-def named(guess: tuple[float, ...]) -> int:
-    """Return the guess's largest option."""
-    return max(range(len(guess)), key=guess.__getitem__)
-
-
 def show_question(
-    ask: Ask,
-    name: str,
-    guess: tuple[float, ...] | None,
-    *,
-    shown: bool,
-    on_guess: Callable[[str], None],
-    on_press: Callable[[int], None],
+    ask: Ask, guess: str, *, shown: bool, on_guess: Callable[[str], None], on_press: Callable[[int], None]
 ) -> None:
-    """Draw the bars and handle the guess."""
-    question_key = repr((name, ask.question, ask.options, shown))
-    truth = {"lengths": ask.lengths, "written": ask.written, "right": sorted(ask.right)} if shown else None
-    question = {
-        "id": f"{zlib.crc32(question_key.encode('utf-8', 'replace'))}",
-        "options": ask.options,
-        "shares": ask.shares,
-        "query": ask.query,
-        "pressed": [bool(one) for one in ask.pressed] or [False] * len(ask.options),
-        "guess": guess,
-        "truth": truth,
-        "source": ask.source,
-        "words": _WORDS | (_ON_PICTURE if ask.on_picture else {}),
-        "picture": _picture(ask, shown=shown) if ask.on_picture else None,
-    }
+    """Draw the question and handle the guess, which is text as in the URL."""
 
     def guessed() -> None:
         text = widgets.sent(_KEY, "guess")
         # Anything can come from a browser.
-        if isinstance(text, str) and _GUESS.fullmatch(text):
+        if isinstance(text, str) and GUESS.fullmatch(text):
             on_guess(text)
 
     def pressed() -> None:
@@ -233,21 +180,5 @@ def show_question(
         if type(place) is int and 0 <= place < len(ask.pressed) and ask.pressed[place]:
             on_press(place)
 
-    _prediction(key=_KEY, data=question, height="content", on_guess_change=guessed, on_press_change=pressed)
-
-
-def _picture(ask: Ask, *, shown: bool) -> dict[str, object]:
-    """Return the image, lit by the weights once shown, and its options' boxes in shares of it."""
-    picture = ask.seen
-    assert picture is not None and picture.seen.picture is not None, "the question is about an image"
-    weights = np.array([one or 0.0 for one in picture.weights]).reshape(picture.down, picture.across)
-    lit = weights if shown else np.ones_like(weights)
-    down, across = picture.down, picture.across
-    blocked = [at for at, one in enumerate(picture.weights) if one is None]
-    return {
-        "image": png_data(laid_over(picture.seen.picture.numpy(), lit, smooth=False)),
-        "boxes": [
-            (top / down, left / across, rows / down, columns / across) for top, left, rows, columns in picture.boxes
-        ],
-        "blocked": [shown and top * across + left in blocked for top, left, _, _ in picture.boxes],
-    }
+    data = question_data(ask, shown=shown, guess=guess)
+    _prediction(key=_KEY, data=data, height="content", on_guess_change=guessed, on_press_change=pressed)

@@ -12,12 +12,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.lesson.lesson import CatalogueHead, Spot
+from attention_viz.lesson.question import SHOWN
+from attention_viz.lesson.translation import translate
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.kinds import notice
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.plot import show_picture, show_to_click
-from attention_viz.ui.pages.learn.exercise import SHOWN
 from attention_viz.ui.pages.learn.page import chosen, go, set_choice
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.menu import PAGES
@@ -55,12 +56,28 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
             phrase = plain(ask.finding if seen else ask.question)
             below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {lesson.minutes} minutes"
             with st.container(gap=None, width="stretch"):
+                _show_idea(lesson)
+                _show_premise(ask)
                 st.markdown(f"# {phrase}")
                 st.caption(below)
                 _show_asked_text(ask, scene)
         st.button("← Back", key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
         st.button("Next →", key="learn-next", disabled=last, on_click=go, args=(after,))
+
+
+def _show_idea(lesson: Lesson) -> None:
+    """Introduce what the question names, before the answer and after it."""
+    if lesson.idea:
+        with st.container(key="learn-idea"):
+            st.markdown(plain(translate(lesson.idea)))
+
+
+def _show_premise(ask: Ask) -> None:
+    """Show the numbers that the question builds on."""
+    if ask.premise:
+        with st.container(key="learn-premise"):
+            st.markdown(plain(ask.premise))
 
 
 def _show_asked_text(ask: Ask, scene: Scene) -> None:

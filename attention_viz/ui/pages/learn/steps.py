@@ -9,9 +9,10 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Ask, Exercise, Lesson, Scene, Shown, lesson_text
+from attention_viz.lesson.question import SHOWN, read_guess, reply
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
-from attention_viz.ui.pages.learn.exercise import SHOWN, answer_key, named, read_guess, show_exercise, show_question
+from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise, show_question
 from attention_viz.ui.pages.learn.page import LearnChoice, go, mark_done, set_choice
 from attention_viz.ui.pages.learn.screen import (
     Screen,
@@ -73,7 +74,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
     picture, steps = st.columns([5, 2], gap="medium")
     with picture.container(key="learn-picture"):
         with framed("bars", drawn=ask.drawn), st.container(key=_bars_key(ask)):
-            _show_bars(name, ask, guess, seen=seen)
+            _show_bars(ask, choice.guess, seen=seen)
         _show_sample(lesson, scene, ask, seen=seen)
         if shown is not None:
             with st.container(key="learn-figure"):
@@ -105,25 +106,25 @@ def show_computing(place: DeltaGenerator, lesson: Lesson) -> None:
 
 def _bars_key(ask: Ask) -> str:
     """Key the bars by their height, which the page's style reserves."""
-    if ask.on_picture:
-        return "learn-bars-picture"
+    if ask.opening is not None:
+        return "learn-bars-opening"
     if ask.complete:
         return "learn-bars-all"
     return "learn-bars-few" if len(ask.options) <= _FEW_BARS else "learn-bars"
 
 
-def _show_bars(name: str, ask: Ask, guess: tuple[float, ...] | None, *, seen: bool) -> None:
+def _show_bars(ask: Ask, guess: str, *, seen: bool) -> None:
     def pressed(place: int) -> None:
         # Another word, another row: the guess was about the one before.
         found = ask.pressed[place]
         changes = {"word": int(found)} if ask.word else {"choice": found}
         set_choice(guess=SHOWN, **changes)
 
-    show_question(ask, name, guess, shown=seen, on_guess=lambda text: set_choice(guess=text), on_press=pressed)
+    show_question(ask, guess, shown=seen, on_guess=lambda text: set_choice(guess=text), on_press=pressed)
 
 
 def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
-    if lesson.sample is None or ask.on_picture:
+    if lesson.sample is None or ask.opening is not None:
         return
     sample = SAMPLES[lesson.sample(scene)]
     if sample.kind == InputKind.SOUND:
@@ -133,16 +134,16 @@ def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
             st.image(ask.seen.seen.picture.numpy(), caption=plain(sample.shows), width=_SAMPLE)
 
 
-def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[float, ...] | None, shown: Shown | None) -> None:
+def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[int, ...] | None, shown: Shown | None) -> None:
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
             kind = "word" if lesson.sample is None else "line"
             how = f"Drag the bars, or click the {kind} that you think gets most." if ask.shares else "Click your guess."
-            how = "Click the place in the image." if ask.on_picture else how
+            how = how if ask.opening is None else plain(ask.opening.how)
             st.markdown(f"**1** Predict\n\n{how}")
         else:
-            mark = "**✓** " if guess is not None and named(guess) in ask.right else ""
-            said = "" if guess is None else f"{mark}{plain(ask.said(named(guess)))}\n\n"
+            answer = None if guess is None else reply(ask, guess)
+            said = "" if answer is None else f"{'**✓** ' if answer.right else ''}{plain(answer.words)}\n\n"
             st.markdown(f"{said}**2** {plain(shown.says)}{' *Click a word to make it the query.*' if ask.word else ''}")
     if shown is None:
         with st.container(border=True, key="learn-step-see"):

@@ -70,12 +70,12 @@ def test_what_comes_next_begins_at_its_top_and_an_answer_has_the_focus(stay: Ope
     page.get_by_test_id("stMain").evaluate("one => one.scrollTo(0, 400)")
     page.get_by_role("button", name="Next →", exact=True).click()
     heading = page.get_by_role("heading", level=1)
-    expect(heading).to_contain_text("At which width")
+    expect(heading).to_contain_text("By how much do scores")
     page.wait_for_function("document.activeElement.tagName === 'H1'")
     assert page.get_by_test_id("stMain").evaluate("one => one.scrollTop") == 0
     page.get_by_role("button", name="Skip guess").click()
-    expect(heading).to_contain_text("one word takes")
-    page.wait_for_function("document.activeElement.textContent.includes('one word takes')")
+    expect(heading).to_contain_text("products spread by")
+    page.wait_for_function("document.activeElement.textContent.includes('products spread by')")
 
 
 def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay: OpenPage) -> None:

@@ -1,0 +1,116 @@
+"""Openings in a plane: put a word on a map, and turn a query against a key."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from attention_viz.lesson.openings.opening import Reply
+from attention_viz.lesson.translation import translate
+
+__all__ = ["TurnedQuery", "WordMap"]
+
+_PERCENT, _TURN = 100, 360
+
+
+@dataclass(frozen=True)
+class WordMap:
+    """A map of words on which one word is missing; a guess is its place in percent: from the left, from the top.
+
+    Attributes:
+        words: the other words.
+        points: theirs, from 0 to 1: from the left, from the top.
+        point: the missing word's.
+        replies: one for each of the other words, if it is nearest to the guess.
+    """
+
+    kind: ClassVar[str] = "map"
+    bars: ClassVar[bool] = True
+    word: str
+    words: tuple[str, ...]
+    points: tuple[tuple[float, float], ...]
+    point: tuple[float, float]
+    replies: tuple[Reply, ...]
+
+    @property
+    def how(self) -> str:
+        """The instruction."""
+        return translate("Drag the word to its place, or press the place. The arrow keys move it, too.")
+
+    def accepts(self, numbers: tuple[int, ...]) -> bool:
+        """Return whether the numbers are a place."""
+        return len(numbers) == 2 and max(numbers) <= _PERCENT
+
+    def outcome(self, numbers: tuple[int, ...]) -> int:
+        """Return the word that is nearest to the guess."""
+        guess = [one / _PERCENT for one in numbers]
+        return min(range(len(self.points)), key=lambda at: math.dist(self.points[at], guess))
+
+    def before(self) -> Mapping[str, object]:
+        """Return the other words and their places."""
+        return {
+            "word": self.word,
+            "words": list(self.words),
+            "points": [list(point) for point in self.points],
+            "label": translate("Map of the words"),
+            "handle": translate("Place of “{word}”", word=self.word),
+            "nearest": translate("nearest to"),
+        }
+
+    def after(self) -> Mapping[str, object]:
+        """Return the word's own place."""
+        return {"point": list(self.point)}
+
+
+@dataclass(frozen=True)
+class TurnedQuery:
+    """A query that turns against a key in their plane; a guess is the angle between them, in degrees from 0 to 359.
+
+    Attributes:
+        lengths: the query's and the key's.
+        angle: the model's own, in degrees.
+        replies: to a guess that is right, near or wrong.
+    """
+
+    kind: ClassVar[str] = "turn"
+    bars: ClassVar[bool] = True
+    right: ClassVar[int] = 5
+    near: ClassVar[int] = 25
+    word: str
+    other: str
+    lengths: tuple[float, float]
+    angle: float
+    replies: tuple[Reply, Reply, Reply]
+
+    @property
+    def how(self) -> str:
+        """The instruction."""
+        return translate("Turn the orange arrow: drag it, or use the arrow keys. The score follows.")
+
+    def accepts(self, numbers: tuple[int, ...]) -> bool:
+        """Return whether the number is an angle."""
+        return len(numbers) == 1 and numbers[0] < _TURN
+
+    def outcome(self, numbers: tuple[int, ...]) -> int:
+        """Return 0, 1 or 2: as large as can be, nearly, or not."""
+        off = min(numbers[0], _TURN - numbers[0])
+        return 0 if off <= self.right else 1 if off <= self.near else 2
+
+    def before(self) -> Mapping[str, object]:
+        """Return the lengths; which angle is best shows in the score."""
+        return {
+            "word": self.word,
+            "other": self.other,
+            "lengths": list(self.lengths),
+            "steps": [self.right, self.near],
+            "label": translate("Query and key as arrows"),
+            "handle": translate("Direction of the query"),
+            "degrees": translate("{angle}° from the key", angle="{angle}"),
+            "score": translate("score"),
+            "query": translate("query of “{word}”", word=self.word),
+            "key": translate("key of “{word}”", word=self.other),
+        }
+
+    def after(self) -> Mapping[str, object]:
+        """Return the model's own angle."""
+        return {"angle": self.angle, "own": translate("in the model: {angle}°", angle=f"{self.angle:.0f}")}
