@@ -55,11 +55,17 @@ def strings(names: frozenset[str]) -> set[str]:
     """Every piece of text in some modules, and what changes ask for where a page lets people choose one."""
     asked = {text for entry in EDITS.values() for text in asked_of(entry)} if "controls.edits" in names else set[str]()
     return asked | {
-        node.value
+        text
         for name in names
         for node in ast.walk(_tree(name))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for text in (node.value, _fixed(node.value))
     }
+
+
+def _fixed(sentence: str) -> str:
+    """The part before the first {name}."""
+    return sentence.partition("{")[0].strip()
 
 
 def asked_of(entry: EditKind) -> list[str]:
@@ -107,8 +113,10 @@ def _label(call: ast.Call, known: dict[str, list[str]]) -> list[str]:
     if name not in _WIDGETS or len(call.args) <= _WIDGETS[name]:
         return []
     label = call.args[_WIDGETS[name]]
+    if isinstance(label, ast.Call) and getattr(label.func, "id", "") == "translate":
+        label = label.args[-1]  # the English sentence
     if isinstance(label, ast.Constant) and isinstance(label.value, str):
-        return [label.value]
+        return [_fixed(label.value)]
     if isinstance(label, ast.Name):
         return known.get(label.id, [])
     if isinstance(label, ast.JoinedStr) and isinstance(label.values[0], ast.Constant):

@@ -11,6 +11,7 @@ from attention_viz.lesson.lesson import Lesson
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.screens import (
     answering,
+    around,
     costs,
     cross,
     heads,
@@ -31,6 +32,7 @@ from attention_viz.lesson.screens import (
 from attention_viz.lesson.screens.caching import kv_cache, windows
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
+from attention_viz.lesson.tasks.around import residual
 from attention_viz.lesson.tasks.caching import stored, window
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
@@ -40,18 +42,19 @@ from attention_viz.lesson.tasks.order import mask, path, permute
 from attention_viz.lesson.tasks.seen import region, stretch
 from attention_viz.lesson.tasks.states import erase, state
 from attention_viz.lesson.tasks.toy import added, part
+from attention_viz.lesson.translation import translate
 from attention_viz.sources import CATALOGUE
 
 __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
-    *(answering, costs, cross, heads, kinds, kv_cache, masks, order, picture, roles, scaling, scoring, seen, states),
-    *(toy, trained, why, windows, word_map),
+    *(answering, around, costs, cross, heads, kinds, kv_cache, masks, order, picture, roles, scaling, scoring),
+    *(seen, states, toy, trained, why, windows, word_map),
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
-    "why vectors plain roles scores softmax scaling mixture masks heads jobs together writes "
+    "why vectors plain roles scores softmax scaling mixture masks heads around jobs together writes "
     "positions cross picture where sound older recurrent cost cache windows practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
@@ -112,6 +115,11 @@ EXERCISES: dict[str, ExerciseKind] = {
     "output": ExerciseKind("Work out an entry of the output", _clear(output), "To mix values by their weights."),
     "mask": ExerciseKind("Fix the mask", mask, "To know which words a mask blocks."),
     "head": ExerciseKind("Find the head", head, "To read a head's job from its rows of weights."),
+    "residual": ExerciseKind(
+        "Follow a word's vector",
+        _clear(residual),
+        "To know that a layer adds to a vector, and what makes it a next word.",
+    ),
     "job": ExerciseKind("Continue a pattern", job, "To know where an induction head looks."),
     "part": ExerciseKind("Find the missing part", _clear(part), "To know that the parts of a score add up to it."),
     "added": ExerciseKind(
@@ -163,4 +171,4 @@ def given(exercise: Exercise) -> Sequence[Table]:
         return exercise.given
     size = range(len(answer.rows)), range(len(answer.columns))
     marks = tuple(tuple(float((row, column) in answer.start) for column in size[1]) for row in size[0])
-    return (*exercise.given, Table("✕ is blocked", answer.rows, answer.columns, marks, marks=True))
+    return (*exercise.given, Table(translate("✕ is blocked"), answer.rows, answer.columns, marks, marks=True))

@@ -1,12 +1,13 @@
 """An exercise: a question, its numbers, hints and a checked answer."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from attention_viz.analysis.slides import ShownPicture
-from attention_viz.edits.words import listed
-from attention_viz.lesson.words import readings
+from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
+from attention_viz.lesson.words import listed, readings
 from attention_viz.views.style.wording import with_minus
 
 __all__ = ["Cells", "Exercise", "Feedback", "NumberAnswer", "OptionAnswer", "Slip", "Table", "written"]
@@ -50,7 +51,10 @@ class NumberAnswer:
     value: float
     within: float
 
-    form = "An answer is one number, such as 0.58, 0,58, 58 %, −1 or 1/3."
+    @property
+    def form(self) -> str:
+        """Describe how to write an answer."""
+        return translate("An answer is one number, such as 0.58, 0,58, 58 %, −1 or 1/3.")
 
     def read(self, text: str) -> float | None:
         """Parse a number; of two readings ("1,024") take the nearer to the answer."""
@@ -68,7 +72,7 @@ class NumberAnswer:
 
     def quoted(self, given: object) -> str:
         """Quote an answer."""
-        return f"You said {written(given)}" if isinstance(given, float | int) else ""
+        return translate("You said {answer}", answer=written(given)) if isinstance(given, float | int) else ""
 
     @property
     def solution(self) -> str:
@@ -78,24 +82,35 @@ class NumberAnswer:
 
 @dataclass(frozen=True)
 class OptionAnswer:
-    """A choice of distinct options; `right` holds places."""
+    """A choice of distinct options; `right` holds places, `others` the options in the course's other languages."""
 
     options: tuple[str, ...]
     right: frozenset[int]
+    others: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def written(cls, options: Callable[[], Sequence[str]], right: frozenset[int]) -> "OptionAnswer":
+        """Write the options in every language, so that each of them can be typed."""
+        others: list[tuple[str, ...]] = []
+        for code in LANGUAGES:
+            if code != current_language():
+                with in_language(code):
+                    others.append(tuple(options()))
+        return cls(tuple(options()), right, tuple(others))
 
     @property
     def form(self) -> str:
         """Describe how to write an answer."""
-        return f"An answer is one of these: {listed(self.options)}."
+        return translate("An answer is one of these: {options}.", options=listed(self.options))
 
     def read(self, text: str) -> int | None:
-        """Return an option's place from its words or place, from 0."""
+        """Return an option's place from its words or place, from 0; "#2" is always a place, in any language."""
         wanted = " ".join(text.split())
-        for same in (str, str.casefold):
-            found = [at for at, option in enumerate(self.options) if same(" ".join(option.split())) == same(wanted)]
+        for options, same in product((self.options, *self.others), (str, str.casefold)):
+            found = [at for at, option in enumerate(options) if same(" ".join(option.split())) == same(wanted)]
             if len(found) == 1:
                 return found[0]
-        place = int(wanted) if re.fullmatch(r"[0-9]{1,3}", wanted) else len(self.options)
+        place = int(wanted.removeprefix("#")) if re.fullmatch(r"#?[0-9]{1,3}", wanted) else len(self.options)
         return place if place < len(self.options) else None
 
     def accepts(self, given: object) -> bool:
@@ -108,12 +123,13 @@ class OptionAnswer:
 
     def quoted(self, given: object) -> str:
         """Quote an answer."""
-        return f"You said “{self.options[given]}”" if isinstance(given, int) else ""
+        return translate("You said “{answer}”", answer=self.options[given]) if isinstance(given, int) else ""
 
     @property
     def solution(self) -> str:
         """The right options as text."""
-        return " or ".join(self.options[at] for at in sorted(self.right))
+        *before, last = (self.options[at] for at in sorted(self.right))
+        return translate("{before} or {last}", before=", ".join(before), last=last) if before else last
 
 
 @dataclass(frozen=True)
@@ -125,7 +141,12 @@ class Cells:
     start: frozenset[tuple[int, int]]
     right: frozenset[tuple[int, int]]
 
-    form = "An answer is a list of cells, query first, counted from 0, such as 0>2,1>2; leave it empty for none."
+    @property
+    def form(self) -> str:
+        """Describe how to write an answer."""
+        return translate(
+            "An answer is a list of cells, query first, counted from 0, such as 0>2,1>2; leave it empty for none."
+        )
 
     def read(self, text: str) -> frozenset[tuple[int, int]] | None:
         """Parse cells; None if malformed or outside the matrix."""
@@ -148,8 +169,12 @@ class Cells:
         if not isinstance(given, frozenset):
             return ""
         wrong = sorted(self.right ^ given)
-        count, among = (f"{len(wrong)} cells are wrong", "one of them ") if len(wrong) != 1 else ("1 cell is wrong", "")
-        return f"{count}, {among}in the row of “{self.rows[wrong[0][0]]}”" if wrong else count
+        if not wrong:
+            return translate("0 cells are wrong")
+        row = self.rows[wrong[0][0]]
+        if len(wrong) == 1:
+            return translate("1 cell is wrong, in the row of “{row}”", row=row)
+        return translate("{count} cells are wrong, one of them in the row of “{row}”", count=len(wrong), row=row)
 
     @property
     def wrong(self) -> frozenset[tuple[int, int]]:
@@ -159,12 +184,13 @@ class Cells:
     @property
     def solution(self) -> str:
         """The changes to make, as text."""
-        return ", ".join(
-            f"{'block' if cell in self.right else 'open'} {self._name(cell)}" for cell in sorted(self.wrong)
-        )
+        return ", ".join(map(self._change, sorted(self.wrong)))
 
-    def _name(self, cell: tuple[int, int]) -> str:
-        return f"“{self.rows[cell[0]]}” → “{self.columns[cell[1]]}”"
+    def _change(self, cell: tuple[int, int]) -> str:
+        query, key = self.rows[cell[0]], self.columns[cell[1]]
+        if cell in self.right:
+            return translate("block “{query}” → “{key}”", query=query, key=key)
+        return translate("open “{query}” → “{key}”", query=query, key=key)
 
 
 @dataclass(frozen=True)
@@ -221,9 +247,13 @@ class Exercise:
         """Explain a parsed answer; a wrong one without revealing the right answer."""
         if self.answer.accepts(given):
             return self.working
-        slip = next((one for one in self.slips if self.answer.resembles(given, one.answer)), None)
-        sentence = f"{self.answer.quoted(given)}: {slip.words}" if slip else f"{self.answer.quoted(given)}."
+        slip = self.slip(given)
+        sentence = f"{self.answer.quoted(given)}: {slip}" if slip else f"{self.answer.quoted(given)}."
         return f"{sentence} {self.arithmetic}".strip()
+
+    def slip(self, given: object) -> str:
+        """Return the likely cause of a parsed answer; "" if unknown."""
+        return next((one.words for one in self.slips if self.answer.resembles(given, one.answer)), "")
 
     @property
     def arithmetic(self) -> str:

@@ -14,6 +14,7 @@ from attention_viz.corpus.shipped import scans
 from attention_viz.corpus.tables import HOLDS, TEXTS
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.once import once, once_for_each
@@ -72,7 +73,11 @@ class Twice:
         """A note if the toy replaces the real model."""
         if self.real:
             return ""
-        return f"{LANGUAGE_MODEL} isn't installed here, so this is the toy “{TOY}”, on words of its own. "
+        note = translate(
+            "{model} isn't installed here, so this is the toy “{toy}”, on words of its own.",
+            **{"model": LANGUAGE_MODEL, "toy": TOY},
+        )
+        return f"{note} "
 
     @property
     def text(self) -> str:
@@ -151,7 +156,10 @@ class Twice:
             return ""
         roles = _scanned(path).roles.loc[(layer, head)]
         could, holds = (int(roles[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
-        return f"In passages of Jane Austen’s novels, it does this job in {holds} of the {could} that can show it."
+        return translate(
+            "In passages of Jane Austen’s novels, it does this job in {holds} of the {could} that can show it.",
+            **{"holds": holds, "could": could},
+        )
 
     @property
     def quoted(self) -> str:

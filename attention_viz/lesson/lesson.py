@@ -10,9 +10,11 @@ from torch import Tensor
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.inputs.media.shipped import SAMPLES
+from attention_viz.lesson.figures import translated
 from attention_viz.lesson.links import asking_position, positioned_words, trained_words
 from attention_viz.lesson.openings.opening import Opening
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, offered, signed
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.kind import InputKind
@@ -132,19 +134,22 @@ class Ask:
         """Return the feedback to a guess, an option's place."""
         name, number = short(self.options[guess]), self.written[guess]
         if guess in self.right:
-            return f"Right: {name}, {number}.".replace(", .", ".")
+            return translate("Right: {name}, {number}.", name=name, number=number).replace(", .", ".")
         best = min(self.right)
         answer = f"{short(self.options[best])}: {self.written[best]}".removesuffix(": ")
         if not self.values[guess]:
-            return f"Not quite: it isn’t {name}. {answer}."
-        place = 1 + sum(value > self.values[guess] for value in self.values)
-        return f"Not quite: {name}, {number}, ranks {place} of {len(self.values)}. {answer}."
+            return translate("Not quite: it isn’t {name}. {answer}.", name=name, answer=answer)
+        place, count = 1 + sum(value > self.values[guess] for value in self.values), len(self.values)
+        return translate(
+            "Not quite: {name}, {number}, ranks {place} of {count}. {answer}.",
+            **{"name": name, "number": number, "place": place, "count": count, "answer": answer},
+        )
 
 
 def short(label: str) -> str:
     """Shorten an option for a sentence."""
     # One that is isolated already is so once more after it was cut.
-    return f"“{in_words(label.translate({0x2068: None, 0x2069: None}), _LABEL)}”"
+    return translate("“{word}”", word=in_words(label.translate({0x2068: None, 0x2069: None}), _LABEL))
 
 
 def row_asked(
@@ -164,10 +169,10 @@ def row_asked(
     best = max(range(len(values)), key=values.__getitem__)
     # As the bars call them: of equal words each with its number.
     options = tuple(offered(labels).values())
-    seen = "itself" if best == query else short(options[best])
+    name, seen = short(options[query]), translate("itself") if best == query else short(options[best])
     return Ask(
-        f"Which word does {short(options[query])} look at most?",
-        f"{short(options[query])} looks at {seen}: {weight_text(values[best])}",
+        translate("Which word does {word} look at most?", word=name),
+        translate("{word} looks at {other}: {weight}", word=name, other=seen, weight=weight_text(values[best])),
         source,
         options,
         values,
@@ -265,13 +270,17 @@ class Shown:
     spots: tuple[Spot, ...] = ()
     drawn: bool = False
 
+    def __post_init__(self) -> None:
+        """Translate the figure's words."""
+        translated(self.figure)
+
 
 @dataclass(frozen=True)
 class Lesson:
     """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
-        idea: one or two sentences before the question, in English; they introduce what it names.
+        idea: one or two sentences before the question, in English; they introduce its words.
         deeper: URLs of further pages, such as "steps".
         words: selectable by `Scene.word`, and the query; None if none or the bars are words.
         trained_word: whether `Scene.word` is a word of the trained model's text, as with `trained_words`.
@@ -305,6 +314,6 @@ class Lesson:
     def made_from(self, scene: Scene) -> str:
         """Name the lesson's sentence, image or audio, for paper."""
         if self.sample is None:
-            return f"Sentence: “{scene.text}”"
+            return translate("Sentence: “{text}”", text=scene.text)
         one = SAMPLES[self.sample(scene)]
-        return f"{_KINDS[one.kind]}: {one.shows} ({one.file})"
+        return f"{translate(_KINDS[one.kind])}: {translate(one.shows)} ({one.file})"

@@ -10,6 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import carries_meaning, is_pronoun, offered
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
@@ -128,7 +129,7 @@ def strongest_link(trace: Trace, query: int, head: tuple[int, int] | None = None
             number, at = divmod(int(row.argmax()), len(far))
             found = (layer, number, far[at])
     layer, number, key = found
-    return HeadLink(layer, number, query, key, float(trace.weights(layer, number)[query, key]), among)
+    return HeadLink(layer, number, query, key, float(trace.weights(layer, number)[query, key]), translate(among))
 
 
 @once_for_each

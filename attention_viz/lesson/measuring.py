@@ -1,5 +1,6 @@
 """Measurements on the reader's machine, made once, about a second each at most."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +17,8 @@ from attention_viz.operation.modules import MultiHeadAttention, SelfAttention
 
 LENGTHS = (64, 128, 256, 512, 1024, 2048)
 WIDTH = 64
-_TIMES = 3
+# How often each is timed: at least, and at most, for so many seconds in all.
+_FEWEST, _MOST, _SECONDS = 2, 6, 0.6
 _LENGTH, _BLOCK, _D_MODEL, _HEADS = 512, 64, 128, 4
 
 _lock = threading.Lock()
@@ -33,7 +35,7 @@ class MeasuredPractice:
 
 
 def seconds_by_length() -> Mapping[int, float]:
-    """Time one head for `LENGTHS` tokens, best of a few, with `WIDTH` wide queries."""
+    """Time one head for `LENGTHS` tokens, the fastest of several, with `WIDTH` wide queries."""
     with _lock:
         return _seconds_by_length()
 
@@ -46,11 +48,9 @@ def practice(name: str) -> MeasuredPractice:
 
 @cache
 def _seconds_by_length() -> Mapping[int, float]:
-    found: dict[int, float] = {}
-    for length in LENGTHS:
-        vectors = _vectors(length, WIDTH)
-        found[length] = _best(lambda vectors=vectors: attend(vectors, vectors, vectors).weights @ vectors)
-    return found
+    texts = [_vectors(length, WIDTH) for length in LENGTHS]
+    runs = [lambda vectors=vectors: attend(vectors, vectors, vectors).weights @ vectors for vectors in texts]
+    return dict(zip(LENGTHS, fastest(*runs), strict=True))
 
 
 @cache
@@ -69,12 +69,11 @@ def _fused() -> MeasuredPractice:
     fused = SelfAttention(_D_MODEL, _HEADS).eval()
     apart, x = fused.unfused().eval(), _vectors(_LENGTH, _D_MODEL)
     with torch.no_grad():
-        return MeasuredPractice(
-            1000 * _best(lambda: [layer(x) for layer in (apart.query, apart.key, apart.value)]),
-            1000 * _best(lambda: fused.fused(x).chunk(3, dim=-1)),
-            "milliseconds",
-            _apart(apart(x), fused(x)),
+        three, one = fastest(
+            lambda: [layer(x) for layer in (apart.query, apart.key, apart.value)],
+            lambda: fused.fused(x).chunk(3, dim=-1),
         )
+        return MeasuredPractice(1000 * three, 1000 * one, "milliseconds", _apart(apart(x), fused(x)))
 
 
 def _blockwise() -> MeasuredPractice:
@@ -146,13 +145,19 @@ def _vectors(length: int, width: int) -> Tensor:
 
 
 @torch.no_grad()
-def _best(run: Callable[[], object]) -> float:
-    seconds: list[float] = []
-    for _ in range(_TIMES):
-        started = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - started)
-    return min(seconds)
+def fastest(*runs: Callable[[], object]) -> list[float]:
+    """Return each run's shortest time in seconds; they take turns, so that other work slows none of them alone."""
+    seconds, began = [math.inf] * len(runs), time.perf_counter()
+    for turn in range(_MOST):
+        if turn >= _FEWEST and time.perf_counter() - began > _SECONDS:
+            break
+        for at, run in enumerate(runs):
+            # Twice: the first time fills the processor's fast memory.
+            for _ in range(2):
+                started = time.perf_counter()
+                run()
+                seconds[at] = min(seconds[at], time.perf_counter() - started)
+    return seconds
 
 
 def _apart(one: Tensor, other: Tensor) -> float:

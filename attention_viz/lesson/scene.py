@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from attention_viz.edits.edit import Edit
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import telling
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.spelling import number_repeats
@@ -66,7 +67,9 @@ class Scene:
     @property
     def called(self) -> str:
         """The model's name, with a note if it is a toy."""
-        return self.model if self.model == REAL_MODEL else f"the toy {_TOY}, on a sentence of its own"
+        return (
+            self.model if self.model == REAL_MODEL else translate("the toy {toy}, on a sentence of its own", toy=_TOY)
+        )
 
     def trained(self, edits: Sequence[Edit] = (), *, beside: str | None = None) -> Trace:
         """Run the model."""

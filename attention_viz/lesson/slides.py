@@ -28,7 +28,7 @@ def lesson_slides(
 
     There is no figure if the question's bars are it, and no formula if the lesson has none.
     """
-    read = f" · “{in_words(text, _SENTENCE)}”" if text else ""
+    read = f" · {translate('“{word}”', word=in_words(text, _SENTENCE))}" if text else ""
     source = f"{title} · {ask.source}{read}"
     question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
     figure = () if ask.complete else (_figure(shown, f"{title}{read}"),)
@@ -116,9 +116,9 @@ def _exercise(exercise: Exercise, where: str) -> Slide:
     asked: tuple[Part, ...] = ((exercise.question, "small"),)
     working: tuple[Part, ...] = ((exercise.working, "small"),)
     if isinstance(right, Cells):
-        tell = (*asked, ("The marked cells are wrong", ""), *working)
+        tell = (*asked, (translate("The marked cells are wrong"), ""), *working)
         return Slide(question, tell, None, where, tables)
-    tell = (*asked, ("Answer: ", ""), (exercise.solution, "number"), *working)
+    tell = (*asked, (translate("Answer: "), ""), (exercise.solution, "number"), *working)
     return Slide(question, tell, _options(exercise), where, tables, exercise.seen)
 
 
@@ -135,5 +135,5 @@ def _options(exercise: Exercise) -> SlidePicture | None:
         None,
         min(answer.right),
         unit="answer",
-        written=tuple("right" if one else "" for one in right),
+        written=tuple(translate("right") if one else "" for one in right),
     )

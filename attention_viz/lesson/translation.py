@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attention_viz.errors import AttentionVizError
 
-__all__ = ["LANGUAGES", "TEXTS", "current_language", "in_language", "translate"]
+__all__ = ["LANGUAGES", "TEXTS", "current_language", "in_language", "sentences", "translate"]
 
 # By code, as in a URL; the first one is what the sentences are written in.
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -37,12 +37,12 @@ def in_language(code: str) -> Generator[None]:
 
 def translate(english: str, /, **values: object) -> str:
     """Return a sentence in the current language with its {values} filled in; in English if its table lacks it."""
-    return _table(current_language()).get(english, english).format_map(values)
+    return sentences(current_language()).get(english, english).format_map(values)
 
 
 @cache
-def _table(code: str) -> Mapping[str, str]:
-    """Read a language's sentences by their English, from all of its files."""
+def sentences(code: str) -> Mapping[str, str]:
+    """Return a language's sentences by their English, from all of its files."""
     return {
         english: words
         for path in sorted((TEXTS / code).glob("**/*.json"))

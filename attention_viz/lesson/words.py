@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import SupportsFloat
 
+from attention_viz.lesson.translation import translate
 from attention_viz.trace.spelling import number_repeats, set_apart, weight_text
 from attention_viz.views.style.wording import one_line, with_minus
 
@@ -39,8 +40,19 @@ def is_pronoun(word: str) -> bool:
 
 
 def counted(number: int, name: str) -> str:
-    """Write a count, such as "1 token" and "7 tokens"."""
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+    """Write a count in the course's language, such as "1 token" and "7 tokens"; `name` is English."""
+    return translate(f"{{number}} {name}" if number == 1 else f"{{number}} {name}s", number=number)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Join words in the course's language: "one", "one and two", "one, two and three"."""
+    *before, last = parts
+    return translate("{before} and {last}", before=", ".join(before), last=last) if before else last
+
+
+def labelled(options: Mapping[str, str]) -> dict[str, str]:
+    """Translate a control's labels, by option; none may be a reader's word."""
+    return {name: translate(label) for name, label in options.items()}
 
 
 def in_words(word: str, longest: int = _LONGEST) -> str:

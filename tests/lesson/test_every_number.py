@@ -14,12 +14,13 @@ from attention_viz.sources import CATALOGUE
 
 TEXT = "The bank of the river was flooded"
 # On 29 November 2026, these had no second computation yet: the list may only shrink.
-MISSING = (
-    *("vectors", "scores", "softmax", "masks", "cross", "picture"),
-    *("positions", "where", "sound", "older", "recurrent", "cost", "practice", "linear", "delta", "limits"),
-)
+MISSING = (*("vectors", "scores", "softmax", "masks", "cross", "picture"),)
 # These state other numbers in their questions than in their texts, and compute them a second time, too.
-WHOLE = ("why", "plain", "roles", "scaling", "mixture", "heads", "jobs", "together", "writes", "cache", "windows")
+WHOLE = (
+    *("why", "plain", "roles", "scaling", "mixture", "heads", "jobs", "together", "writes"),
+    *("positions", "where", "sound", "older", "recurrent", "linear", "delta", "limits"),
+    *("cache", "windows"),
+)
 # Timed on this machine at each call, and so never the same twice.
 MEASURED = {
     "cost": {"milliseconds", "times"},

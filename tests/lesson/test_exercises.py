@@ -68,7 +68,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 27
+    assert len(EXERCISES) == 28
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 

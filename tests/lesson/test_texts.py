@@ -29,6 +29,7 @@ ORDER = [
         "mixture",
         "masks",
         "heads",
+        "around",
         "jobs",
         "together",
         "writes",

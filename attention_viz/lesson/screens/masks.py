@@ -13,7 +13,7 @@ from attention_viz.lesson.openings.links import PaintedMask
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import offered, quoted, texts, weight_texts
+from attention_viz.lesson.words import labelled, offered, quoted, texts, weight_texts
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.blocking import block_row
 from attention_viz.operation.masks import causal, combine, padding
@@ -164,7 +164,7 @@ def _nothing_left(one: Attention) -> dict[str, str]:
     return {"plain": translate(plain.outcome), **weight_texts(uniform=large.weights[0], ours=ours.max())}
 
 
-_CONTROL = Control("Mask", lambda scene: _OPTIONS, lambda scene: "causal")
+_CONTROL = Control("Mask", lambda scene: labelled(_OPTIONS), lambda scene: "causal")
 
 LESSONS = {
     "masks": Lesson(

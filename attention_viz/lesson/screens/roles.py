@@ -149,9 +149,8 @@ LESSONS = {
         deeper=("steps",),
         words=trained_words,
         idea=(
-            "A model learns three matrices. Multiplied by them, each word’s vector becomes three: a query, with which "
-            "it searches; a key, by which others find it; and a value, which it passes on. Queries are compared with "
-            "keys, by their dot product."
+            "A model learns three matrices. They turn each word’s vector into three: a query that searches, a key "
+            "that is found, and a value that is passed on. Queries are compared with keys, by their dot product."
         ),
     ),
 }

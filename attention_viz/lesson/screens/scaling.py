@@ -45,15 +45,17 @@ def _ask_scaling(scene: Scene) -> Ask:
     *_, before, last = _WIDTHS
     sizes = [math.isqrt(before), math.isqrt(last), before, last]
     nearest = min(range(len(sizes)), key=lambda at: abs(sizes[at] - spreads[-1]))
-    shown = {"spread": signed(spreads[-1], 2), "width": last, "root": math.isqrt(last)}
+    measured = signed(spreads[-1], 2)
     return Ask(
         translate("By how much do scores of {width} products spread?", width=last),
-        translate("Scores of {width} products spread by {spread}; √{width} is {root}", **shown),
+        translate(
+            "Scores of {width} products spread by {spread}; √{width} is {root}",
+            **{"width": last, "spread": measured, "root": math.isqrt(last)},
+        ),
         translate("our own heads with random numbers, {runs} sets of them", runs=_RUNS),
         tuple(translate("about {number}", number=size) for size in sizes),
         tuple(float(at == nearest) for at in range(len(sizes))),
-        shown=tuple(shown["spread"] if at == nearest else "" for at in range(len(sizes))),
-        drawn=True,
+        shown=tuple(measured if at == nearest else "" for at in range(len(sizes))),
         premise=translate(
             "Scores that add up {few} products spread by {narrow}, scores of {more} products by {wider}.",
             **{"few": _WIDTHS[0], "narrow": signed(spreads[0], 2), "more": before, "wider": signed(spreads[1], 2)},

@@ -177,9 +177,9 @@ LESSONS = {
         "part",
         deeper=("why", "compare"),
         idea=(
-            "This toy model has two layers and reads a few words twice; a small ₂ marks the second time. A later layer "
-            "makes its keys from vectors to which earlier heads have added other words. So a word can be found by what "
-            "another word left in it."
+            "This toy model has two layers and reads a few words twice; a small ₂ marks the second time. Heads of the"
+            " first layer add other words to a word’s vector. The second layer makes its keys from that sum, so a "
+            "word can be found by its neighbour."
         ),
     ),
     "writes": Lesson(

@@ -14,7 +14,7 @@ from attention_viz.operation.shapes import shared_heads
 from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.trace import Trace
 from attention_viz.views import heatmap, weight_and_effect
-from attention_viz.views.style.wording import escaped
+from attention_viz.views.style.wording import escaped, share_text
 
 # Each job's label, the metric that finds its head, and what the head does.
 _JOBS = {
@@ -25,6 +25,8 @@ _JOBS = {
 }
 # That many heads are ablated together, since others do the same job beside the best.
 _SILENCED = 3
+# Words to choose from, with their weights and values.
+_CHOICES = 4
 # Bars to guess on: the largest weights of a row that may be long.
 _BARS = 10
 # So many looks of the head show its pattern before the question.
@@ -185,9 +187,9 @@ class Light(NamedTuple):
     place: int
 
 
-def lightest(trace: Trace, layer: int) -> Light:
-    """Find a layer's row whose largest weight ranks lowest by length; of ties the largest weight."""
-    call, queries = trace.attention(layer), list(word_positions(trace))
+def lightest(trace: Trace, layer: int, query: int | None = None) -> Light:
+    """Find a layer's row, or a word's, whose largest weight ranks lowest by length; of ties the largest weight."""
+    call, queries = trace.attention(layer), list(word_positions(trace)) if query is None else [query]
     weights = call.weights[:, queries].detach().float()
     lengths = weights * shared_heads(call.value, call.query).detach().float().norm(dim=-1)[:, None]
     weight, key = weights.max(dim=-1)
@@ -209,35 +211,73 @@ def lightest(trace: Trace, layer: int) -> Light:
     return max(found, key=lambda one: (one.place, one.weight))
 
 
-def _phrase(trace: Trace, layer: int) -> str:
-    light, labels = lightest(trace, layer), trace.query_tokens().names
-    if light.place == 1:
-        return "In this layer, each word's largest weight also contributes most."
+def _light(scene: Scene, layer: int) -> Light:
+    """Return the layer's lightest row, or that of the pressed word."""
+    return lightest(_trace(scene), layer, None if scene.word is None else asking_position(scene))
+
+
+def _phrase(scene: Scene, layer: int) -> str:
+    light, labels = _light(scene, layer), _trace(scene).query_tokens().names
     word, other = in_words(labels[light.query]), in_words(labels[light.key])
-    weight = weight_text(light.weight)
-    return (
-        f"In head {light.head}, “{word}” looks most at “{other}”: {weight}. But weight × value is only "
-        f"{light.length:.3f} long there, place {light.place} of {len(labels)}; the longest is {light.most:.3f}."
+    if light.place == 1:
+        return (
+            translate("In each head, the largest weight of “{word}” also contributes most.", word=word)
+            if scene.word is not None
+            else translate("In this layer, each word's largest weight also contributes most.")
+        )
+    return translate(
+        "In head {head}, “{word}” looks most at “{other}”: {weight}. But weight × value is only {length} long there, "
+        "place {place} of {count}; the longest is {most}.",
+        head=light.head,
+        word=word,
+        other=other,
+        weight=weight_text(light.weight),
+        length=signed(light.length),
+        place=light.place,
+        count=len(labels),
+        most=signed(light.most),
     )
 
 
 def _options(scene: Scene) -> dict[str, str]:
-    return {str(layer): f"layer {layer}" for layer in _trace(scene).layer_numbers()}
+    return {str(layer): translate("layer {layer}", layer=layer) for layer in _trace(scene).layer_numbers()}
 
 
 def _ask_about_effect(scene: Scene) -> Ask:
-    layer = int(_LAYER_CONTROL.value(scene))
-    moved = effects(scene, layer)
-    most = max(range(len(moved)), key=moved.__getitem__)
+    layer, trace = int(_LAYER_CONTROL.value(scene)), _trace(scene)
+    light, labels = _light(scene, layer), trace.query_tokens().names
+    row, lengths = _weights_and_lengths(trace, layer, light)
+    # The largest weight, the longest product, and the next largest weights, in the text's order.
+    ranked = sorted(range(len(row)), key=lambda key: -row[key])
+    most = max(range(len(row)), key=lambda key: row[key] * lengths[key])
+    keys = sorted([*dict.fromkeys([light.key, most, *ranked])][:_CHOICES])
+    products = [row[key] * lengths[key] for key in keys]
+    word, best = in_words(labels[light.query]), in_words(labels[most])
     return Ask(
-        f"Each head of layer {layer} is ablated (switched off) in turn. Which one moves the output most?",
-        f"Ablating head {most} moves the output most: {moved[most]:.1%}",
-        f"{scene.called}, layer {layer}: change of the output, divided by its length",
-        tuple(f"head {head}" for head in range(len(moved))),
-        tuple(moved),
-        shown=tuple(f"{one:.1%}" for one in moved),
-        place=CatalogueHead.of(_trace(scene), layer, most),
+        translate("Head {head} adds up values for “{word}”. Which word adds most?", head=light.head, word=word),
+        translate(
+            "“{best}” adds most, with a weight of {weight}: what it adds is {length} long",
+            best=best,
+            weight=signed(row[most]),
+            length=signed(max(products)),
+        ),
+        translate(
+            "{model}, layer {layer}, head {head}: length of weight × value",
+            model=scene.called,
+            layer=layer,
+            head=light.head,
+        ),
+        tuple(f"{signed(row[key])} × {signed(lengths[key])}: {in_words(labels[key])}" for key in keys),
+        tuple(products),
+        place=CatalogueHead.of(trace, layer, light.head, (light.query, light.key)),
+        premise=translate("Each option is a word’s weight × the length of its value."),
     )
+
+
+def _weights_and_lengths(trace: Trace, layer: int, light: Light) -> tuple[list[float], list[float]]:
+    """Return a row's weights, and the lengths of the values that they weigh."""
+    one = trace.attention(layer).head(light.head)
+    return one.weights[light.query].double().tolist(), one.value.double().norm(dim=-1).tolist()
 
 
 def _show_effect(scene: Scene) -> Shown:
@@ -253,21 +293,23 @@ def _show_effect(scene: Scene) -> Shown:
         **texts(layer=layer, heads=len(weights), looking=looking),
         **texts(place=1 + sum(one > moved[looking] for one in moved), moving=moving),
         "weight": weight_text(weights[looking]),
-        "effect": f"{moved[looking]:.1%}",
-        "most": f"{moved[moving]:.1%}",
+        "effect": share_text(moved[looking]),
+        "most": share_text(moved[moving]),
         "its_weight": weight_text(weights[moving]),
-        "light": _phrase(trace, layer),
-        "rule": _SAME if moving == looking else _OTHER,
+        "light": _phrase(scene, layer),
+        "rule": translate(_SAME if moving == looking else _OTHER),
     }
-    says = (
-        f"In layer {layer}, head {looking} looks most at “{facts['other']}” ({facts['weight']}); ablating head "
-        f"{moving} moves the output most ({facts['most']})."
+    says = translate(
+        "In layer {layer}, head {looking} looks most at “{other}” ({weight}); ablating head {moving} moves the output "
+        "most ({most}).",
+        **{name: facts[name] for name in ("layer", "looking", "other", "weight", "moving", "most")},
     )
     places = word_positions(trace)
     # A link is between two of these places.
     pair = places.index(query), places.index(other)
     figure = weight_and_effect(weights, moved, layer, words=[labels[at] for at in places], pair=pair, theme=scene.theme)
-    figure.update_layout(xaxis_title_text=escaped(f"weight from “{facts['word']}” to “{facts['other']}”"))
+    title = translate("weight from “{word}” to “{other}”", word=facts["word"], other=facts["other"])
+    figure.update_layout(xaxis_title_text=escaped(title))
     return Shown(facts, figure, says, written_spots(figure, "words"))
 
 
@@ -296,5 +338,9 @@ LESSONS = {
         "matters",
         deeper=("heads", "compare"),
         words=trained_words,
+        idea=(
+            "A head's output for a word adds up values, each times its weight. A value is a vector, and its length is "
+            "the root of the sum of its squared numbers. To ablate a head is to set its output to zero."
+        ),
     ),
 }

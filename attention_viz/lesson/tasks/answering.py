@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from attention_viz.edits.words import listed
 from attention_viz.inputs.media.shapes import DRAWN, Shape
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, PictureAnswer, questions
 from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, written
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw, table
+from attention_viz.lesson.translation import translate
+from attention_viz.lesson.words import listed
 
 _WORDINGS = ("what colour is the {} ?", "where is the {} ?")
 # The rows of the words before the shape's name, and of the last one: the name's own would give it away.
@@ -25,28 +26,48 @@ def asked(scene: Scene, seed: int) -> Exercise:
     right = draw.pick([at for at in range(len(options)) if at != early.index(max(early))])
     run = PictureAnswer(scene, options[right])
     words = (*_EARLIER, run.words[max(run.words)])
-    names = [f"“{word}”" for word in words]
+    names = [translate("“{word}”", word=word) for word in words]
     rows = [_on_shapes(run, shapes, word) for word in words]
     numbers = [[round(number, _DIGITS) for number in (*row, max(0.0, 1 - sum(row)))] for row in rows]
-    columns = (*(one.place for one in shapes), "rest")
+    columns = (*(translate(one.place) for one in shapes), translate("rest"))
     *before, last = [max(range(len(shapes)), key=row.__getitem__) for row in numbers]
     found, (layer, head) = shapes[last], HEAD
     return Exercise(
         "asked",
-        f"The toy {SHAPES_MODEL} reads an image with "
-        f"{listed([f'a {one.words} at the {one.place}' for one in shapes])}. The table has the weights of some words "
-        f"of the question in layer {layer}, head {head}. Which question was asked?",
-        (table("Weights, added up over places of the image", names, columns, numbers),),
+        translate(
+            "The toy {model} reads an image with {shapes}. The table has the weights of some words of the "
+            "question in layer {layer}, head {head}. Which question was asked?",
+            model=SHAPES_MODEL,
+            shapes=listed([*map(_described, shapes)]),
+            layer=layer,
+            head=head,
+        ),
+        (table(translate("Weights, added up over places of the image"), names, columns, numbers),),
         OptionAnswer(tuple(one.text for one in options), frozenset((right,))),
         (
-            "The model reads from left to right: only words after the shape's name can know it.",
-            f"{names[-1]} comes last, just before the answer.",
-            f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}.",
+            translate("The model reads from left to right: only words after the shape's name can know it."),
+            translate("{word} comes last, just before the answer.", word=names[-1]),
+            translate(
+                "{word} puts {weight} on the {place}.",
+                word=names[-1],
+                weight=written(numbers[-1][last]),
+                place=translate(found.place),
+            ),
         ),
-        f"{names[-1]} puts {written(numbers[-1][last])} on the {found.place}, on the {found.words}; the question is "
-        f"“{options[last].text}”.",
+        translate(
+            "{word} puts {weight} on the {place}, on the {shape}; the question is “{question}”.",
+            word=names[-1],
+            weight=written(numbers[-1][last]),
+            place=translate(found.place),
+            shape=translate(found.words),
+            question=options[last].text,
+        ),
         tuple(Slip(at, _mistake(names, before, at)) for at in range(len(shapes)) if at != last),
     )
+
+
+def _described(one: Shape) -> str:
+    return translate("a {shape} at the {place}", shape=translate(one.words), place=translate(one.place))
 
 
 def _on_shapes(run: PictureAnswer, shapes: Sequence[Shape], word: str) -> list[float]:
@@ -58,5 +79,8 @@ def _on_shapes(run: PictureAnswer, shapes: Sequence[Shape], word: str) -> list[f
 def _mistake(names: Sequence[str], before: Sequence[int], at: int) -> str:
     """Explain a wrong shape: an earlier word looks there, or none does."""
     if at not in before:
-        return "no word in the table has most of its weight on that shape."
-    return f"{names[before.index(at)]} looks there, but it comes before the shape's name, so it can't know which it is."
+        return translate("no word in the table has most of its weight on that shape.")
+    return translate(
+        "{word} looks there, but it comes before the shape's name, so it can't know which it is.",
+        word=names[before.index(at)],
+    )

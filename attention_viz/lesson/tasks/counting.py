@@ -8,6 +8,8 @@ from torch import Tensor
 from attention_viz.lesson.exercise import Exercise, NumberAnswer, OptionAnswer, Slip
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw
+from attention_viz.lesson.translation import translate
+from attention_viz.lesson.words import counted
 from attention_viz.operation.attention import Attention, attend
 
 _BLOCKS = (16, 32, 64)
@@ -34,48 +36,51 @@ def shape(scene: Scene, seed: int) -> Exercise:
     draw = Draw("shape", seed, scene.text)
     source = len(scene.words)
     target = draw.pick([one for one in range(2, 10) if one != source])
-    weights, length = _call(target, source).weights, _counted(source)
-    start = (
-        f"The source is your text of {length}; the target, its translation, has {target} words. Marks at their ends "
-        "don't count here."
+    weights, length = _call(target, source).weights, counted(source, "word")
+    start = translate(
+        "The source is your text of {words}; the target, its translation, has {target} words. Marks at "
+        "their ends don't count here.",
+        words=length,
+        target=target,
     )
     hints = (
-        "The words of the target are the queries, those of the source are the keys.",
-        "The weights have one row per query and one column per key.",
+        translate("The words of the target are the queries, those of the source are the keys."),
+        translate("The weights have one row per query and one column per key."),
     )
-    working = (
-        f"{target} queries look at {length}, so the weights are {target} × {source}: "
-        f"{target}·{source} = {weights.numel()}."
+    working = translate(
+        "{target} queries look at {words}, so the weights are {target} × {source}: {target}·{source} = {product}.",
+        target=target,
+        words=length,
+        source=source,
+        product=weights.numel(),
     )
     if draw.below(2):
         question, answer = (
-            "How many weights does one head of cross-attention have?",
+            translate("How many weights does one head of cross-attention have?"),
             NumberAnswer(float(weights.numel()), WHOLE),
         )
-        hints = (*hints, f"There are {target} rows and {source} columns.")
+        hints = (*hints, translate("There are {target} rows and {source} columns.", target=target, source=source))
         slips = _looks_at_itself(target**2, source**2)
         slips += (
-            Slip(target + source, "did you add rows and columns? Multiply them."),
-            Slip((target + 1) * (source + 1), "did you count marks at the ends?"),
+            Slip(target + source, translate("did you add rows and columns? Multiply them.")),
+            Slip((target + 1) * (source + 1), translate("did you count marks at the ends?")),
         )
     else:
-        question = "What shape do the weights of one head of cross-attention have, queries first?"
+        question = translate("What shape do the weights of one head of cross-attention have, queries first?")
         options = draw.order([(target, source), (source, target), (target, target), (source, source)])
         right = options.index((weights.shape[-2], weights.shape[-1]))
         answer = OptionAnswer(tuple(f"{rows} × {columns}" for rows, columns in options), frozenset({right}))
         slips = _looks_at_itself(options.index((target, target)), options.index((source, source)))
-        slips += (Slip(options.index((source, target)), "that has the keys first; the target has the queries."),)
+        slips += (
+            Slip(options.index((source, target)), translate("that has the keys first; the target has the queries.")),
+        )
     return Exercise("shape", f"{start} {question}", (), answer, hints, working, slips)
-
-
-def _counted(count: int) -> str:
-    return f"{count} word{'s' if count > 1 else ''}"
 
 
 def _looks_at_itself(target: int, source: int) -> tuple[Slip, ...]:
     return (
-        Slip(target, "that is the target looking at itself."),
-        Slip(source, "that is the source looking at itself."),
+        Slip(target, translate("that is the target looking at itself.")),
+        Slip(source, translate("that is the source looking at itself.")),
     )
 
 
@@ -91,16 +96,25 @@ def _longer(count: int, longer: int) -> Exercise:
     found = math.prod(_call(count * longer, count * longer).shape) / math.prod(_call(count, count).shape)
     return Exercise(
         "cost",
-        f"Your text has {_counted(count)}; another is {longer} times as long. How many times as many weights does a "
-        "head have over it?",
+        translate(
+            "Your text has {words}; another is {longer} times as long. How many times as many weights does "
+            "a head have over it?",
+            words=counted(count, "word"),
+            longer=longer,
+        ),
         (),
         NumberAnswer(found, WHOLE),
-        (_EACH, f"There are {longer} times as many rows, and {longer} times as many columns."),
-        f"{longer} times as many rows and columns: {longer}·{longer} = {longer**2}.",
         (
-            Slip(longer, "there are more columns, too, not only more rows."),
-            Slip(2 * longer, "did you add? Multiply instead."),
-            Slip(2**longer, "did you take the power the wrong way round?"),
+            translate(_EACH),
+            translate("There are {longer} times as many rows, and {longer} times as many columns.", longer=longer),
+        ),
+        translate(
+            "{longer} times as many rows and columns: {longer}·{longer} = {product}.", longer=longer, product=longer**2
+        ),
+        (
+            Slip(longer, translate("there are more columns, too, not only more rows.")),
+            Slip(2 * longer, translate("did you add? Multiply instead.")),
+            Slip(2**longer, translate("did you take the power the wrong way round?")),
         ),
     )
 
@@ -109,17 +123,34 @@ def _layer(count: int, heads: int) -> Exercise:
     found = _call(count, count, heads).weights.numel()
     return Exercise(
         "cost",
-        f"Your text has {_counted(count)}. How many weights does a layer of {heads} heads have over it?",
+        translate(
+            "Your text has {words}. How many weights does a layer of {heads} heads have over it?",
+            words=counted(count, "word"),
+            heads=heads,
+        ),
         (),
         NumberAnswer(float(found), WHOLE),
-        (_EACH, f"Here a head has {count}·{count} = {count**2}; there are {heads} heads."),
-        f"{heads} heads of {count}·{count} weights: {heads}·{count}·{count} = {found}.",
         (
-            Slip(count * heads, "did you count one weight per word? Each word has one for each word."),
-            Slip(count * count, "that is one head; there are more."),
-            Slip(count * count + heads, "did you add the heads? Multiply by them."),
-            Slip(count * heads * heads, "did you square the heads, and not the words?"),
-            Slip((count * heads) ** 2, "did you square the heads, too? Only the words meet each other."),
+            translate(_EACH),
+            translate(
+                "Here a head has {count}·{count} = {product}; there are {heads} heads.",
+                count=count,
+                product=count**2,
+                heads=heads,
+            ),
+        ),
+        translate(
+            "{heads} heads of {count}·{count} weights: {heads}·{count}·{count} = {product}.",
+            heads=heads,
+            count=count,
+            product=found,
+        ),
+        (
+            Slip(count * heads, translate("did you count one weight per word? Each word has one for each word.")),
+            Slip(count * count, translate("that is one head; there are more.")),
+            Slip(count * count + heads, translate("did you add the heads? Multiply by them.")),
+            Slip(count * heads * heads, translate("did you square the heads, and not the words?")),
+            Slip((count * heads) ** 2, translate("did you square the heads, too? Only the words meet each other.")),
         ),
     )
 
@@ -136,43 +167,63 @@ def memory(scene: Scene, seed: int) -> Exercise:
     right = {"once": tile, "whole": everything, "times": everything // tile}[asked]
     return Exercise(
         "memory",
-        f"Over a text of {count} tokens a head works in blocks of {block} queries × {block} keys, one after the other. "
-        f"{_ASKED[asked]}",
+        translate(
+            "Over a text of {count} tokens a head works in blocks of {block} queries × {block} keys, one "
+            "after the other. {question}",
+            count=count,
+            block=block,
+            question=translate(_ASKED[asked]),
+        ),
         (),
         NumberAnswer(float(right), WHOLE),
         (
-            f"A block has {block} rows and {block} columns; the whole matrix has {count} of each.",
-            f"{count} / {block} = {times}: that many blocks fit side by side, and as many below each other."
+            translate(
+                "A block has {block} rows and {block} columns; the whole matrix has {count} of each.",
+                block=block,
+                count=count,
+            ),
+            translate(
+                "{count} / {block} = {times}: that many blocks fit side by side, and as many below each other.",
+                count=count,
+                block=block,
+                times=times,
+            )
             if asked == "times"
-            else "The number of weights is rows times columns.",
+            else translate("The number of weights is rows times columns."),
         ),
         {
-            "once": f"One block: {block}·{block} = {tile}.",
-            "whole": f"The whole matrix: {count}·{count} = {everything}.",
-            "times": f"One block: {block}·{block}. The whole matrix: {count}·{count}. In blocks: "
-            f"({count} / {block})·({count} / {block}) = {times}·{times} = {everything // tile}.",
+            "once": translate("One block: {block}·{block} = {product}.", block=block, product=tile),
+            "whole": translate("The whole matrix: {count}·{count} = {product}.", count=count, product=everything),
+            "times": translate(
+                "One block: {block}·{block}. The whole matrix: {count}·{count}. In blocks: ({count} / "
+                "{block})·({count} / {block}) = {times}·{times} = {product}.",
+                block=block,
+                count=count,
+                times=times,
+                product=everything // tile,
+            ),
         }[asked],
         _memory_slips(asked, block, count),
     )
 
 
 def _memory_slips(asked: str, block: int, count: int) -> tuple[Slip, ...]:
-    added, times = "did you add the sides? Multiply them.", count // block
+    added, times = translate("did you add the sides? Multiply them."), count // block
     return {
         "once": (
-            Slip(block * count, "that is a strip of whole rows; a block is cut off on both sides."),
-            Slip(count * count, "that is the whole matrix, which is never held."),
+            Slip(block * count, translate("that is a strip of whole rows; a block is cut off on both sides.")),
+            Slip(count * count, translate("that is the whole matrix, which is never held.")),
             Slip(2 * block, added),
-            Slip(block, "that is one side of the block."),
+            Slip(block, translate("that is one side of the block.")),
         ),
         "whole": (
-            Slip(block * block, "that is one block."),
-            Slip(count * block, "that is a strip; the matrix has as many columns as rows."),
+            Slip(block * block, translate("that is one block.")),
+            Slip(count * block, translate("that is a strip; the matrix has as many columns as rows.")),
             Slip(2 * count, added),
         ),
         "times": (
-            Slip(times, "that many blocks fit side by side, and as many below each other."),
+            Slip(times, translate("that many blocks fit side by side, and as many below each other.")),
             Slip(2 * times, added),
-            Slip(count * count, "that is the number of weights in the whole matrix."),
+            Slip(count * count, translate("that is the number of weights in the whole matrix.")),
         ),
     }[asked]

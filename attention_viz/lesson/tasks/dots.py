@@ -19,6 +19,7 @@ from attention_viz.lesson.tasks.drawing import (
     table,
     vectors,
 )
+from attention_viz.lesson.translation import translate
 from attention_viz.operation.attention import attend
 from attention_viz.operation.modules import AttentionHead
 
@@ -44,15 +45,24 @@ def nearest(scene: Scene, seed: int) -> Exercise:
         # The word with the largest dot product must not also have the largest cosine.
         if first - second > ROUNDED and (asked == "dot product" or dots[right] < max(dots.values())):
             break
-    name = words[0]
     return Exercise(
         "nearest",
-        f"{note}The table gives each word a vector. Whose vector has the largest {asked} with that of “{name}”?",
-        (vectors(scene, "Vectors", words, rows),),
+        f"{note}{_nearest_question(asked, words[0])}",
+        (vectors(scene, translate("Vectors"), words, rows),),
         OptionAnswer(tuple(words[at] for at in places), frozenset({places.index(right)})),
         _nearest_hints(asked, words, rows),
         _nearest_working(asked, words, rows, fits),
         _nearest_slips(asked, places, rows, dots),
+    )
+
+
+def _nearest_question(asked: str, name: str) -> str:
+    if asked == "cosine":
+        return translate(
+            "The table gives each word a vector. Whose vector has the largest cosine with that of “{word}”?", word=name
+        )
+    return translate(
+        "The table gives each word a vector. Whose vector has the largest dot product with that of “{word}”?", word=name
     )
 
 
@@ -64,14 +74,19 @@ def _fits(rows: Tensor) -> tuple[dict[int, float], dict[int, float]]:
 
 
 def _nearest_hints(asked: str, words: tuple[str, ...], rows: list[list[int]]) -> tuple[str, ...]:
-    first = f"For “{words[1]}” the dot product is {products(rows[0], rows[1])}."
+    first = translate("For “{word}” the dot product is {sum}.", word=words[1], sum=products(rows[0], rows[1]))
     if asked == "dot product":
-        return ("Multiply the vectors dimension by dimension, and add up the products.", first)
+        return (translate("Multiply the vectors dimension by dimension, and add up the products."), first)
     return (
-        "A cosine is a dot product divided by both vectors' lengths: only the direction counts.",
+        translate("A cosine is a dot product divided by both vectors' lengths: only the direction counts."),
         first,
-        "The length of a vector is the root of the sum of its squares, here always a whole number; that of "
-        f"“{words[1]}” is √({' + '.join(f'{factor(one)}·{factor(one)}' for one in rows[1])}) = {_length(rows[1])}.",
+        translate(
+            "The length of a vector is the root of the sum of its squares, here always a whole number; that "
+            "of “{word}” is √({sum}) = {length}.",
+            word=words[1],
+            sum=" + ".join(f"{factor(one)}·{factor(one)}" for one in rows[1]),
+            length=_length(rows[1]),
+        ),
     )
 
 
@@ -84,21 +99,25 @@ def _nearest_working(asked: str, words: tuple[str, ...], rows: list[list[int]], 
     for at, fit in fits.items():
         dot = products(rows[0], rows[at])
         whole = f"({dot}) / ({_length(rows[0])}·{_length(rows[at])})" if asked == "cosine" else dot
-        parts.append(f"“{words[at]}”: {whole} = {written(fit)}")
+        parts.append(f"{translate('“{word}”', word=words[at])}: {whole} = {written(fit)}")
     return "; ".join(parts) + "."
 
 
 def _nearest_slips(asked: str, places: list[int], rows: list[list[int]], dots: dict[int, float]) -> tuple[Slip, ...]:
     largest, least = max(places, key=lambda at: dots[at]), min(places, key=lambda at: dots[at])
     apart = {at: math.dist(rows[0], rows[at]) for at in places}
-    minus = "; a minus counts against a word" if dots[least] < 0 else ""
-    found = [Slip(places.index(least), f"its dot product is the smallest{minus}.")]
+    smallest = translate("its dot product is the smallest.")
+    if dots[least] < 0:
+        smallest = translate("its dot product is the smallest; a minus counts against a word.")
+    found = [Slip(places.index(least), smallest)]
     if asked == "cosine":
-        found.insert(0, Slip(places.index(largest), "its dot product is the largest; divide by the lengths, too."))
+        found.insert(
+            0, Slip(places.index(largest), translate("its dot product is the largest; divide by the lengths, too."))
+        )
     found.append(
         Slip(
             places.index(min(places, key=lambda at: apart[at])),
-            "its vector is the nearest, but distance isn't the question.",
+            translate("its vector is the nearest, but distance isn't the question."),
         )
     )
     return tuple(found)
@@ -115,25 +134,53 @@ def project(scene: Scene, seed: int) -> Exercise:
     parts = [row[column] for row in learned]
     other = (column + 1) % 3
     formula, line, wrong = ("q = W_Q x", "row", "column") if upright else ("q = x W_Q", "column", "row")
+    line, wrong = translate(line), translate(wrong)
     transposed = sum(a * b for a, b in zip(x, learned[column], strict=True))
     slips = (
-        Slip(transposed, f"did you take {wrong} {column} of W_Q, and not {line} {column}?"),
-        Slip(float(query[other]), f"that is dimension {other} of the query."),
-        Slip(sum(abs(a * b) for a, b in zip(x, parts, strict=True)), "did you add the products without their signs?"),
-        Slip(sum(parts), f"that is the sum of {line} {column}; multiply each number by x first."),
+        Slip(
+            transposed,
+            translate(
+                "did you take {wrong} {column} of W_Q, and not {line} {column}?", wrong=wrong, column=column, line=line
+            ),
+        ),
+        Slip(float(query[other]), translate("that is dimension {other} of the query.", other=other)),
+        Slip(
+            sum(abs(a * b) for a, b in zip(x, parts, strict=True)),
+            translate("did you add the products without their signs?"),
+        ),
+        Slip(
+            sum(parts),
+            translate("that is the sum of {line} {column}; multiply each number by x first.", line=line, column=column),
+        ),
     )
     return Exercise(
         "project",
-        f"{note}The vector x of “{name}” becomes its query, {formula}. What is dimension {column} of the query? "
-        "Dimensions, rows and columns count from 0.",
+        note
+        + translate(
+            "The vector x of “{word}” becomes its query, {formula}. What is dimension {column} of the "
+            "query? Dimensions, rows and columns count from 0.",
+            word=name,
+            formula=formula,
+            column=column,
+        ),
         (vectors(scene, "x", (name,), (x,)), table("W_Q", dimensions(3), dimensions(3), shown)),
         NumberAnswer(float(query[column]), WHOLE),
         (
-            f"Only {line} {column} of W_Q is needed: {', '.join(map(written, parts))}.",
-            "Multiply x and it number by number, and add up the products.",
-            f"It is {products(x, parts)}.",
+            translate(
+                "Only {line} {column} of W_Q is needed: {numbers}.",
+                line=line,
+                column=column,
+                numbers=", ".join(map(written, parts)),
+            ),
+            translate("Multiply x and it number by number, and add up the products."),
+            translate("It is {sum}.", sum=products(x, parts)),
         ),
-        f"Dimension {column} of q: {products(x, parts)} = {written(float(query[column]))}.",
+        translate(
+            "Dimension {column} of q: {sum} = {answer}.",
+            column=column,
+            sum=products(x, parts),
+            answer=written(float(query[column])),
+        ),
         slips,
     )
 
@@ -155,25 +202,40 @@ def score(scene: Scene, seed: int) -> Exercise:
     column = (row + draw.whole(1, max(1, len(words) - 1))) % len(words)
     scores = attend(matrix(queries), matrix(keys), matrix(keys)).scores
     right, query, key = float(scores[row, column]), queries[row], keys[column]
-    turned = f"did you take the key of “{words[row]}” and the query of “{words[column]}”? Swap them."
-    asked = f"What is the score q·k of “{words[row]}”, the query word, for “{words[column]}”, the key word?"
+    turned = translate(
+        "did you take the key of “{query}” and the query of “{key}”? Swap them.", query=words[row], key=words[column]
+    )
+    asked = translate(
+        "What is the score q·k of “{query}”, the query word, for “{key}”, the key word?",
+        query=words[row],
+        key=words[column],
+    )
     slips = (
         Slip(float(scores[column, row]), turned),
-        Slip(_dot(keys[row], key), f"did you take the key of “{words[row]}”? Take its query, since it looks."),
-        Slip(_dot(query, queries[column]), f"did you take the query of “{words[column]}”, and not its key?"),
-        Slip(sum(abs(a * b) for a, b in zip(query, key, strict=True)), "did you add the products without their signs?"),
-        Slip(sum(query) + sum(key), "did you add? Multiply instead."),
-        Slip(-right, "that is right except for its sign; minus times minus is plus."),
+        Slip(
+            _dot(keys[row], key),
+            translate("did you take the key of “{query}”? Take its query, since it looks.", query=words[row]),
+        ),
+        Slip(
+            _dot(query, queries[column]),
+            translate("did you take the query of “{key}”, and not its key?", key=words[column]),
+        ),
+        Slip(
+            sum(abs(a * b) for a, b in zip(query, key, strict=True)),
+            translate("did you add the products without their signs?"),
+        ),
+        Slip(sum(query) + sum(key), translate("did you add? Multiply instead.")),
+        Slip(-right, translate("that is right except for its sign; minus times minus is plus.")),
     )
     return Exercise(
         "score",
         f"{note}{asked}",
-        (vectors(scene, "Queries", words, queries), vectors(scene, "Keys", words, keys)),
+        (vectors(scene, translate("Queries"), words, queries), vectors(scene, translate("Keys"), words, keys)),
         NumberAnswer(right, WHOLE),
         (
-            f"Take the query of “{words[row]}” and the key of “{words[column]}”.",
-            "Multiply them dimension by dimension, and add up the products.",
-            f"It is {products(query, key)}.",
+            translate("Take the query of “{query}” and the key of “{key}”.", query=words[row], key=words[column]),
+            translate("Multiply them dimension by dimension, and add up the products."),
+            translate("It is {sum}.", sum=products(query, key)),
         ),
         f"q·k: {products(query, key)} = {written(right)}.",
         slips,
@@ -192,23 +254,30 @@ def scaled(scene: Scene, seed: int) -> Exercise:
     query, key = (one * torch.eye(1, width, dtype=torch.float64) for one in (raw, 1))
     right, root = float(attend(query, key, key).scaled), math.sqrt(width)
     slips = (
-        Slip(raw, "that is the score itself; it still has to be scaled."),
-        Slip(raw / width, "did you divide by d_k, and not by its root?"),
-        Slip(raw * root, "did you multiply by the root of d_k?"),
-        Slip(raw * width, "did you multiply by d_k? Divide by its root."),
-        Slip(raw / root**0.5, "did you take the root twice?"),
-        Slip(-right, "that is right except for its sign."),
+        Slip(raw, translate("that is the score itself; it still has to be scaled.")),
+        Slip(raw / width, translate("did you divide by d_k, and not by its root?")),
+        Slip(raw * root, translate("did you multiply by the root of d_k?")),
+        Slip(raw * width, translate("did you multiply by d_k? Divide by its root.")),
+        Slip(raw / root**0.5, translate("did you take the root twice?")),
+        Slip(-right, translate("that is right except for its sign.")),
     )
     return Exercise(
         "scaled",
-        f"{note}“{words[0]}” has the score {written(raw)} for “{words[-1]}”; queries and keys have d_k = {width} "
-        "numbers. What is the scaled score, to at least two decimals?",
+        note
+        + translate(
+            "“{word}” has the score {score} for “{other}”; queries and keys have d_k = {width} numbers. "
+            "What is the scaled score, to at least two decimals?",
+            word=words[0],
+            score=written(raw),
+            other=words[-1],
+            width=width,
+        ),
         (),
         NumberAnswer(right, ROUNDED),
         (
-            "A score is divided by √d_k, so that wide queries and keys don't make it large.",
+            translate("A score is divided by √d_k, so that wide queries and keys don't make it large."),
             f"√{width} = {written(root)}.",
-            f"Divide: {written(raw)} / {written(root)}.",
+            translate("Divide: {score} / {root}.", score=written(raw), root=written(root)),
         ),
         f"{written(raw)} / √{width} = {written(raw)} / {written(root)} = {written(right)}.",
         slips,

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.lesson.exercise import Table, written
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.trace.spelling import number_repeats, visible
 from attention_viz.trace.splitting import split_words
@@ -85,12 +86,19 @@ def hand_words(scene: Scene, draw: Draw, most: int, least: int = 1) -> tuple[tup
 
 
 def _note(least: int) -> str:
-    return f"Your text has fewer than {least} different words, so this is about “{EXAMPLE}” here. "
+    return (
+        translate(
+            "Your text has fewer than {least} different words, so this is about “{example}” here.",
+            least=least,
+            example=EXAMPLE,
+        )
+        + " "
+    )
 
 
 def dimensions(width: int) -> tuple[str, ...]:
     """Name a vector's numbers: "dim. 0", "dim. 1" and so on."""
-    return tuple(f"dim. {c}" for c in range(width))
+    return tuple(translate("dim. {number}", number=c) for c in range(width))
 
 
 def table(title: str, rows: Sequence[str], columns: Sequence[str], numbers: Sequence[Sequence[float]]) -> Table:

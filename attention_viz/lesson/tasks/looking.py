@@ -1,19 +1,19 @@
 """Tasks with trained heads: links, the effects of ablation, and a language model's induction head."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
-from attention_viz.edits.words import listed
 from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, Table, written
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.links import HeadLink, opening_position, strongest_link, telling_positions, word_positions
 from attention_viz.lesson.scene import REAL_MODEL, Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
-from attention_viz.lesson.words import is_pronoun
+from attention_viz.lesson.translation import translate
+from attention_viz.lesson.words import is_pronoun, listed
 from attention_viz.trace.trace import Trace
 
 _CANDIDATES = 4
@@ -30,10 +30,24 @@ _Place = tuple[int, int]
 
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
     trace = scene.trained()
-    toy = f"{REAL_MODEL} isn't installed here, so this is a toy, and its sentence is “{scene.read}”. "
+    toy = (
+        translate(
+            "{model} isn't installed here, so this is a toy, and its sentence is “{text}”.",
+            model=REAL_MODEL,
+            text=scene.read,
+        )
+        + " "
+    )
     if len(word_positions(trace)) >= least:
         return trace, "" if scene.model == REAL_MODEL else toy
-    note = f"Your text has fewer than {least} words that the model reads, so this is about “{EXAMPLE}” here. "
+    note = (
+        translate(
+            "Your text has fewer than {least} words that the model reads, so this is about “{example}” here.",
+            least=least,
+            example=EXAMPLE,
+        )
+        + " "
+    )
     return scene.run(scene.model, EXAMPLE), note
 
 
@@ -42,7 +56,7 @@ def _names(trace: Trace) -> tuple[str, ...]:
 
 
 def _place(layer: int, head: int) -> str:
-    return f"layer {layer}, head {head}"
+    return translate("layer {layer}, head {head}", layer=layer, head=head)
 
 
 def strongest(scene: Scene, seed: int) -> Exercise:
@@ -61,35 +75,62 @@ def strongest(scene: Scene, seed: int) -> Exercise:
     right = frozenset(at for at, key in enumerate(options) if row[key] == max(row.values()))
     back = max(options, key=lambda key: float(weights[key, query]))
     most = written(max(row.values()))
-    listing = "; ".join(f"{written(weight)} from “{names[key]}”" for key, weight in row.items())
     slips = [
         Slip(
             options.index(back),
-            f"that one looks most at “{names[query]}”; the question is where “{names[query]}” looks.",
+            translate("that one looks most at “{word}”; the question is where “{word}” looks.", word=names[query]),
         )
     ]
     slips += [
-        Slip(at, f"“{names[query]}” takes {written(row[key])} from “{names[key]}”, and {most} from another.")
+        Slip(
+            at,
+            translate(
+                "“{word}” takes {weight} from “{other}”, and {most} from another.",
+                word=names[query],
+                weight=written(row[key]),
+                other=names[key],
+                most=most,
+            ),
+        )
         for at, key in enumerate(options)
         if key != back
     ]
-    look = "" if note else f"Guess first; with “{names[query]}” chosen, the figure shows it."
-    wrong = [f"“{names[key]}”" for at, key in enumerate(options) if at not in right]
+    look = "" if note else translate("Guess first; with “{word}” chosen, the figure shows it.", word=names[query])
+    wrong = [names[key] for at, key in enumerate(options) if at not in right]
     return Exercise(
         "strongest",
-        f"{note}In {_place(link.layer, link.head)} of {scene.model}, which of these does “{names[query]}” look at "
-        "most?",
+        note
+        + translate(
+            "In {place} of {model}, which of these does “{word}” look at most?",
+            place=_place(link.layer, link.head),
+            model=scene.model,
+            word=names[query],
+        ),
         (),
         OptionAnswer(tuple(names[key] for key in options), right),
         (
-            f"Which of them belongs to “{names[query]}” in this text, or says something about it?",
-            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
-            f"It isn't {wrong[0]}." if wrong else "It takes as much from each: any of them is right.",
+            translate("Which of them belongs to “{word}” in this text, or says something about it?", word=names[query]),
+            *_last_hints(row.values(), wrong),
         ),
-        f"“{names[query]}” takes: {listing}.",
+        _working(names[query], names, row),
         tuple(slips),
         look,
     )
+
+
+def _last_hints(weights: Collection[float], wrong: Sequence[str]) -> tuple[str, str]:
+    heaviest = listed([written(one) for one in sorted(weights, reverse=True)])
+    return (
+        translate("From them it takes {weights}.", weights=heaviest),
+        translate("It isn't “{word}”.", word=wrong[0])
+        if wrong
+        else translate("It takes as much from each: any of them is right."),
+    )
+
+
+def _working(word: str, names: Sequence[str], row: Mapping[int, float]) -> str:
+    parts = [translate("{weight} from “{other}”", weight=written(one), other=names[key]) for key, one in row.items()]
+    return translate("“{word}” takes: {listing}.", word=word, listing="; ".join(parts))
 
 
 def head(scene: Scene, seed: int) -> Exercise:
@@ -104,23 +145,37 @@ def head(scene: Scene, seed: int) -> Exercise:
     right = heads.index((link.layer, link.head))
     tops = [names[int(row.argmax())] for row in rows]
     slips = tuple(
-        Slip(at, f"there it takes {written(one)} from “{names[link.key]}”, and most from “{tops[at]}”.")
+        Slip(
+            at,
+            translate(
+                "there it takes {weight} from “{key}”, and most from “{other}”.",
+                weight=written(one),
+                key=names[link.key],
+                other=tops[at],
+            ),
+        )
         for at, one in enumerate(column)
         if at != right
     )
     listing = [f"{_place(*one)}: {written(at)}" for one, at in zip(heads, column, strict=True)]
-    pair = f"“{names[link.query]}” to “{names[link.key]}”"
+    query, key = names[link.query], names[link.key]
     return Exercise(
         "head",
-        f"{note}Each row shows the shares that “{names[link.query]}” takes in one head of {scene.model}. "
-        f"Which head links {pair}?",
-        (shown_table,),
-        OptionAnswer(tuple(_place(*one) for one in heads), frozenset({right})),
-        (
-            f"Each row belongs to one head, and “{names[link.query]}” is the query word of all.",
-            f"Look down the column of “{names[link.key]}”: where is the largest number?",
+        note
+        + translate(
+            "Each row shows the shares that “{query}” takes in one head of {model}. Which head links "
+            "“{query}” to “{key}”?",
+            query=query,
+            model=scene.model,
+            key=key,
         ),
-        f"From {pair}: {'; '.join(listing)}.",
+        (shown_table,),
+        OptionAnswer.written(lambda: tuple(_place(*one) for one in heads), frozenset({right})),
+        (
+            translate("Each row belongs to one head, and “{query}” is the query word of all.", query=query),
+            translate("Look down the column of “{key}”: where is the largest number?", key=key),
+        ),
+        translate("From “{query}” to “{key}”: {listing}.", query=query, key=key, listing="; ".join(listing)),
         slips,
     )
 
@@ -165,12 +220,12 @@ def _shown(rows: Tensor, link: HeadLink, names: Sequence[str], heads: Sequence[s
     heavy = rows.amax(dim=0).argsort(descending=True).tolist()
     drawn = sorted({link.key, *heavy[: _MOST_SHOWN - 1]})
     rest = [at for at in range(len(names)) if at not in drawn]
-    columns = [names[at] for at in drawn] + (["all others"] if rest else [])
+    columns = [names[at] for at in drawn] + ([translate("all others")] if rest else [])
     numbers = [
         [round(float(row[at]), 2) for at in drawn] + ([round(float(row[rest].sum()), 2)] if rest else [])
         for row in rows
     ]
-    return table(f"Weights of “{names[link.query]}”, by layer·head", heads, columns, numbers)
+    return table(translate("Weights of “{query}”, by layer·head", query=names[link.query]), heads, columns, numbers)
 
 
 def matters(scene: Scene, seed: int) -> Exercise:
@@ -185,35 +240,61 @@ def matters(scene: Scene, seed: int) -> Exercise:
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
     places = [_place(*one) for one in heads]
     listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
-    boldest = max(range(len(heads)), key=looks.__getitem__)
-    slips = [Slip(boldest, "its weights are the largest, but weights don't show a head's effect on the output.")]
-    slips += [
-        Slip(at, f"ablating it moves the output by {one:.1%}; another moves it by {max(moved):.1%}.")
-        for at, one in enumerate(moved)
-        if at != boldest
-    ]
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
-        f"Each of these heads of {scene.model} is ablated in turn: its output becomes 0. Which one moves the model's "
-        "output most?",
+        translate(
+            "Each of these heads of {model} is ablated in turn: its output becomes 0. Which one moves the "
+            "model's output most?",
+            model=scene.model,
+        ),
         (
             table(
-                "Weight of each word on its strongest key, on average",
+                translate("Weight of each word on its strongest key, on average"),
                 [_place(*one) for one in heads],
-                ("weight",),
+                (translate("weight"),),
                 [[one] for one in looks],
             ),
         ),
-        OptionAnswer(tuple(places), right),
+        OptionAnswer.written(lambda: tuple(_place(*one) for one in heads), right),
         (
-            "The weights say where a head looks. They don't say how much its output matters.",
-            f"Ablating {places[least]} moves the output by {moved[least]:.1%} of its length.",
-            f"It isn't {places[second]} either: ablating that moves the output by {moved[second]:.1%}.",
+            translate("The weights say where a head looks. They don't say how much its output matters."),
+            translate(
+                "Ablating {place} moves the output by {effect} of its length.",
+                place=places[least],
+                effect=f"{moved[least]:.1%}",
+            ),
+            translate(
+                "It isn't {place} either: ablating that moves the output by {effect}.",
+                place=places[second],
+                effect=f"{moved[second]:.1%}",
+            ),
         ),
-        f"Change of the output, divided by its length, on average over the tokens: {listing}.",
-        tuple(slips),
-        "Guess first; the figure of each layer shows it.",
+        translate(
+            "Change of the output, divided by its length, on average over the tokens: {listing}.", listing=listing
+        ),
+        _effect_slips(looks, moved),
+        translate("Guess first; the figure of each layer shows it."),
+    )
+
+
+def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip, ...]:
+    boldest = max(range(len(looks)), key=looks.__getitem__)
+    largest = f"{max(moved):.1%}"
+    return (
+        Slip(boldest, translate("its weights are the largest, but weights don't show a head's effect on the output.")),
+        *(
+            Slip(
+                at,
+                translate(
+                    "ablating it moves the output by {effect}; another moves it by {largest}.",
+                    effect=f"{one:.1%}",
+                    largest=largest,
+                ),
+            )
+            for at, one in enumerate(moved)
+            if at != boldest
+        ),
     )
 
 
@@ -247,9 +328,9 @@ def job(scene: Scene, seed: int) -> Exercise:
     after = twice.keys("induction")[query]
     # The likely mistakes come first; two roles may fall on one token.
     roles = {
-        after - 1: "that is the same token, earlier; this head looks at the one after it.",
-        query - 1: "that is the token before; previous-token heads look there.",
-        twice.rows.first: "heads look there if they find nothing; this head has a pattern to continue.",
+        after - 1: translate("that is the same token, earlier; this head looks at the one after it."),
+        query - 1: translate("that is the token before; previous-token heads look there."),
+        twice.rows.first: translate("heads look there if they find nothing; this head has a pattern to continue."),
     }
     options = sorted({after, *(at for at in roles if 0 <= at != after)})
     row = {at: round(float(weights[query, at]), _DIGITS) for at in options}
@@ -257,22 +338,38 @@ def job(scene: Scene, seed: int) -> Exercise:
     right = frozenset(at for at, key in enumerate(options) if row[key] == most)
     wrong = [(at, key) for at, key in enumerate(options) if at not in right]
     slips = [
-        Slip(at, roles.get(key, f"from there it takes {written(row[key])}, and {written(most)} from another."))
+        Slip(
+            at,
+            roles.get(
+                key,
+                translate(
+                    "from there it takes {weight}, and {most} from another.",
+                    weight=written(row[key]),
+                    most=written(most),
+                ),
+            ),
+        )
         for at, key in wrong
     ]
-    listing = "; ".join(f"{written(weight)} from “{names[key]}”" for key, weight in row.items())
     return Exercise(
         "job",
-        f"{twice.note}{twice.model} reads “{twice.quoted}” twice. In layer {layer}, head {head}, its strongest "
-        f"induction head, which of these does “{names[query]}” look at most?",
+        twice.note
+        + translate(
+            "{model} reads “{text}” twice. In layer {layer}, head {head}, its strongest induction head, "
+            "which of these does “{word}” look at most?",
+            model=twice.model,
+            text=twice.quoted,
+            layer=layer,
+            head=head,
+            word=names[query],
+        ),
         (),
         OptionAnswer(tuple(names[key] for key in options), right),
         (
-            f"“{names[query]}” was there before. What came next then?",
-            f"From them it takes {listed([written(one) for one in sorted(row.values(), reverse=True)])}.",
-            f"It isn't “{names[wrong[0][1]]}”." if wrong else "It takes as much from each: any of them is right.",
+            translate("“{word}” was there before. What came next then?", word=names[query]),
+            *_last_hints(row.values(), [names[key] for _, key in wrong]),
         ),
-        f"“{names[query]}” takes: {listing}.",
+        _working(names[query], names, row),
         tuple(slips),
     )
 

@@ -19,6 +19,7 @@ from attention_viz.lesson.tasks.drawing import (
     table,
     vectors,
 )
+from attention_viz.lesson.translation import translate
 from attention_viz.trace.tokens import Tokens
 
 _TEMPERATURES = (0.25, 1.0, 4.0)
@@ -37,31 +38,43 @@ def plain(scene: Scene, seed: int) -> Exercise:
     dots = [draw.whole(1, 3), *(draw.whole(-2, 2) for _ in words[1:])]
     at = draw.below(len(words))
     right, powers = float(shares(dots).weights[0, at]), [math.exp(dot) for dot in dots]
-    from_whom = f"“{words[at]}”" if at else "itself"
+    from_whom = translate("“{word}”", word=words[at]) if at else translate("itself")
     whole = " + ".join(f"e^({written(dot)})" for dot in dots)
     numbers = f"{written(powers[at])} / ({' + '.join(map(written, powers))})"
     slips = [
-        Slip(powers[at], "that is e to the dot product; divide it by the sum over all words."),
-        Slip(dots[at], "that is the dot product itself; turn it into a share."),
-        Slip(float(shares([-dot for dot in dots]).weights[0, at]), "did you lose a minus sign?"),
-        Slip(float(shares([dot / math.sqrt(3) for dot in dots]).weights[0, at]), "nothing is scaled here."),
-        Slip(1 / len(dots), "that would be the share if all dot products were equal."),
+        Slip(powers[at], translate("that is e to the dot product; divide it by the sum over all words.")),
+        Slip(dots[at], translate("that is the dot product itself; turn it into a share.")),
+        Slip(float(shares([-dot for dot in dots]).weights[0, at]), translate("did you lose a minus sign?")),
+        Slip(float(shares([dot / math.sqrt(3) for dot in dots]).weights[0, at]), translate("nothing is scaled here.")),
+        Slip(1 / len(dots), translate("that would be the share if all dot products were equal.")),
     ]
     if sum(dots):
-        slips.insert(0, Slip(dots[at] / sum(dots), "did you divide the dot products, without e to the power of each?"))
+        slips.insert(
+            0, Slip(dots[at] / sum(dots), translate("did you divide the dot products, without e to the power of each?"))
+        )
     return Exercise(
         "plain",
-        f"{note}Attention without parameters: the vector of “{words[0]}” has these dot products with itself and with "
-        f"the others. What share does “{words[0]}” take from {from_whom}, to at least two decimals?",
+        note
+        + translate(
+            "Attention without parameters: the vector of “{word}” has these dot products with itself and "
+            "with the others. What share does “{word}” take from {other}, to at least two decimals?",
+            word=words[0],
+            other=from_whom,
+        ),
         (
-            table("Dot products", (words[0],), words, (dots,)),
-            table("e to the power of each, rounded", (words[0],), words, ([round(one, 3) for one in powers],)),
+            table(translate("Dot products"), (words[0],), words, (dots,)),
+            table(
+                translate("e to the power of each, rounded"), (words[0],), words, ([round(one, 3) for one in powers],)
+            ),
         ),
         NumberAnswer(right, ROUNDED),
         (
-            "The shares are the softmax of the dot products: e to the power of each, divided by the sum of them all.",
-            f"It is e^({written(dots[at])}) / ({whole}).",
-            f"The powers add up to {written(sum(powers))}.",
+            translate(
+                "The shares are the softmax of the dot products: e to the power of each, divided by the sum of "
+                "them all."
+            ),
+            translate("It is e^({dot}) / ({whole}).", dot=written(dots[at]), whole=whole),
+            translate("The powers add up to {sum}.", sum=written(sum(powers))),
         ),
         f"e^({written(dots[at])}) / ({whole}) = {numbers} = {written(right)}.",
         tuple(slips),
@@ -82,26 +95,46 @@ def temperature(scene: Scene, seed: int) -> Exercise:
     options = tuple(map(written, _TEMPERATURES))
     listing = [f"T = {option}: {written(entropy)}" for option, entropy in zip(options, entropies, strict=True)]
     slips = tuple(
-        Slip(at, f"that gives {written(one)}: {'too even' if at > right else 'too sharp'}.")
+        Slip(
+            at,
+            translate("that gives {entropy}: too even.", entropy=written(one))
+            if at > right
+            else translate("that gives {entropy}: too sharp.", entropy=written(one)),
+        )
         for at, one in enumerate(entropies)
         if at != right
     )
     near = (right + 1) % len(options)
     return Exercise(
         "temperature",
-        f"{note}The scaled scores of “{words[0]}” are divided by a temperature T before the softmax. Which T gives its "
-        f"weights the entropy {written(entropies[right])}? With {len(words)} words it is between 0 and "
-        f"ln {len(words)} = {written(bound)}.",
-        (table("Scaled scores", (words[0],), words, (logits,)),),
+        note
+        + translate(
+            "The scaled scores of “{word}” are divided by a temperature T before the softmax. Which T gives "
+            "its weights the entropy {entropy}? With {count} words it is between 0 and ln {count} = {bound}.",
+            word=words[0],
+            entropy=written(entropies[right]),
+            count=len(words),
+            bound=written(bound),
+        ),
+        (table(translate("Scaled scores"), (words[0],), words, (logits,)),),
         OptionAnswer(options, frozenset({right})),
         (
-            f"The entropy is 0 with all weight in one place, and {written(bound)} with the same weight everywhere. "
-            "Is it near one of the two, or in between?",
-            "A higher temperature evens the weights out, a lower one sharpens them. The entropy is −Σ a·ln a over the "
-            "weights a.",
-            f"At T = {options[near]} the entropy is {written(entropies[near])}.",
+            translate(
+                "The entropy is 0 with all weight in one place, and {bound} with the same weight everywhere. Is "
+                "it near one of the two, or in between?",
+                bound=written(bound),
+            ),
+            translate(
+                "A higher temperature evens the weights out, a lower one sharpens them. The entropy is −Σ a·ln "
+                "a over the weights a."
+            ),
+            translate(
+                "At T = {temperature} the entropy is {entropy}.",
+                temperature=options[near],
+                entropy=written(entropies[near]),
+            ),
         ),
-        f"The entropy −Σ a·ln a of the weights at {'; '.join(listing)}.",
+        translate("The entropy −Σ a·ln a of the weights at {listing}.", listing="; ".join(listing)),
         slips,
     )
 
@@ -122,27 +155,44 @@ def output(scene: Scene, seed: int) -> Exercise:
     mixed = shares([math.log(one) for one in weights], matrix(values)).output[0]
     right, taken = float(mixed[column]), [row[column] for row in values]
     slips = (
-        Slip(float(mixed[1 - column]), f"that is dimension {1 - column}."),
-        Slip(sum(taken), "did you add the values without their weights?"),
-        Slip(sum(taken) / len(taken), "that is the plain mean; each value counts by its weight."),
+        Slip(float(mixed[1 - column]), translate("that is dimension {column}.", column=1 - column)),
+        Slip(sum(taken), translate("did you add the values without their weights?")),
+        Slip(sum(taken) / len(taken), translate("that is the plain mean; each value counts by its weight.")),
         Slip(
             taken[weights.index(max(weights))],
-            "that is the value with the largest weight alone; the others count, too.",
+            translate("that is the value with the largest weight alone; the others count, too."),
         ),
-        Slip(_dot(weights, [abs(one) for one in taken]), "did you lose the values' signs?"),
-        Slip(_dot(weights, values[0] + [0]), "did you sum over the dimensions, and not over the words?"),
+        Slip(_dot(weights, [abs(one) for one in taken]), translate("did you lose the values' signs?")),
+        Slip(_dot(weights, values[0] + [0]), translate("did you sum over the dimensions, and not over the words?")),
     )
     return Exercise(
         "output",
-        f"{note}“{words[0]}” looks at these words with these weights. What is dimension {column} of its output?",
-        (table("Weights", (words[0],), words, (weights,)), vectors(scene, "Values", words, values)),
+        note
+        + translate(
+            "“{word}” looks at these words with these weights. What is dimension {column} of its output?",
+            word=words[0],
+            column=column,
+        ),
+        (
+            table(translate("Weights"), (words[0],), words, (weights,)),
+            vectors(scene, translate("Values"), words, values),
+        ),
         NumberAnswer(right, WHOLE),
         (
-            f"Only dimension {column} of the values is needed: {', '.join(map(written, taken))}.",
-            "Multiply each by its word's weight, and add up the products.",
-            f"It is {products(weights, taken)}.",
+            translate(
+                "Only dimension {column} of the values is needed: {numbers}.",
+                column=column,
+                numbers=", ".join(map(written, taken)),
+            ),
+            translate("Multiply each by its word's weight, and add up the products."),
+            translate("It is {sum}.", sum=products(weights, taken)),
         ),
-        f"Dimension {column} of the output: {products(weights, taken)} = {written(right)}.",
+        translate(
+            "Dimension {column} of the output: {sum} = {answer}.",
+            column=column,
+            sum=products(weights, taken),
+            answer=written(right),
+        ),
         slips,
     )
 
@@ -158,29 +208,54 @@ def additive(scene: Scene, seed: int) -> Exercise:
     query, key, above = (draw.vector(2, 2) for _ in range(3))
     left, right = ([draw.vector(2, 1) for _ in range(2)] for _ in range(2))
     sums = [_dot(w, query) + _dot(u, key) for w, u in zip(left, right, strict=True)]
-    found, inner = _additive(above, sums), "; ".join(f"tanh({written(c)}) = {written(math.tanh(c))}" for c in sums)
+    found, inner = (
+        _additive(above, sums),
+        "; ".join(f"tanh({written(c)}) = {written(math.tanh(c))}" for c in sums),
+    )
     lines = [
-        f"dimension {c}: {products(left[c], query)} + {products(right[c], key)} = {written(sums[c])}" for c in range(2)
+        translate(
+            "dimension {number}: {first} + {second} = {sum}",
+            number=c,
+            first=products(left[c], query),
+            second=products(right[c], key),
+            sum=written(sums[c]),
+        )
+        for c in range(2)
     ]
     return Exercise(
         "additive",
-        f"{note}Older attention scores a pair as v · tanh(W q + U k); W q is each row of W times q. What is the score "
-        f"of “{words[0]}”, with query q, for “{words[-1]}”, with key k, to two decimals?",
+        note
+        + translate(
+            "Older attention scores a pair as v · tanh(W q + U k); W q is each row of W times q. What is "
+            "the score of “{word}”, with query q, for “{other}”, with key k, to two decimals?",
+            word=words[0],
+            other=words[-1],
+        ),
         (
-            vectors(scene, "Vectors", ("q", "k", "v"), (query, key, above)),
+            vectors(scene, translate("Vectors"), ("q", "k", "v"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
             table("U", dimensions(2), dimensions(2), right),
-            table("tanh, with tanh(−x) = −tanh(x)", ("tanh",), [*map(str, _TANH), "more"], (_tanh(),)),
+            table(
+                translate("tanh, with tanh(−x) = −tanh(x)"),
+                ("tanh",),
+                [*map(str, _TANH), translate("more")],
+                (_tanh(),),
+            ),
         ),
         # The answer uses the rounded tanh of the table; an exact tanh is right, too.
         NumberAnswer(found, ROUNDED + 0.003),
         (
-            "Work out W q and U k first, and add them: each row of W times q, each row of U times k.",
+            translate("Work out W q and U k first, and add them: each row of W times q, each row of U times k."),
             f"W q + U k: {'; '.join(lines)}.",
-            f"Then {inner}; and the product with v.",
+            translate("Then {inner}; and the product with v.", inner=inner),
         ),
-        f"W q + U k: {'; '.join(lines)}. {inner}. v times these: "
-        f"{products(above, [math.tanh(c) for c in sums])} = {written(found)}.",
+        translate(
+            "W q + U k: {lines}. {inner}. v times these: {sum} = {answer}.",
+            lines="; ".join(lines),
+            inner=inner,
+            sum=products(above, [math.tanh(c) for c in sums]),
+            answer=written(found),
+        ),
         _additive_slips(above, (left, query), (right, key)),
     )
 
@@ -198,12 +273,12 @@ def _additive_slips(above: list[int], first: _Product, second: _Product) -> tupl
         _dot([row[c] for row in first[0]], first[1]) + _dot([row[c] for row in second[0]], second[1]) for c in range(2)
     ]
     return (
-        Slip(_dot(above, sums), "did you forget tanh?"),
-        Slip(math.tanh(_dot(above, sums)), "tanh comes before the product with v, number by number."),
-        Slip(_additive(above, asked), "did you forget U k?"),
-        Slip(_additive(above, found), "did you forget W q?"),
-        Slip(_additive(above, turned), "did you take columns of W and U? Multiply their rows by q and k."),
-        Slip(sum(map(math.tanh, sums)), "did you forget v?"),
+        Slip(_dot(above, sums), translate("did you forget tanh?")),
+        Slip(math.tanh(_dot(above, sums)), translate("tanh comes before the product with v, number by number.")),
+        Slip(_additive(above, asked), translate("did you forget U k?")),
+        Slip(_additive(above, found), translate("did you forget W q?")),
+        Slip(_additive(above, turned), translate("did you take columns of W and U? Multiply their rows by q and k.")),
+        Slip(sum(map(math.tanh, sums)), translate("did you forget v?")),
     )
 
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionAnswer, Slip
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import WHOLE, Draw, named, of_two_words
+from attention_viz.lesson.translation import translate
 from attention_viz.operation import masks
 from attention_viz.operation.numerics import EXACT
 from attention_viz.scratch.model import Scratch
@@ -43,14 +44,25 @@ def mask(scene: Scene, seed: int) -> Exercise:
     cells = Cells(names, names, right ^ frozenset(wrong), right)
     return Exercise(
         "mask",
-        f"{note}This mask should be {_RULES[kind]}. Rows are queries, "
-        f"columns are keys, ✕ is blocked. Which {len(wrong)} cells are wrong?",
+        note
+        + translate(
+            "This mask should be {rule}. Rows are queries, columns are keys, ✕ is blocked. Which {count} "
+            "cells are wrong?",
+            rule=translate(_RULES[kind]),
+            count=len(wrong),
+        ),
         (),
         cells,
         _mask_hints(kind, names, right, wrong[0]),
-        f"The mask is {_RULES[kind]}. That blocks {len(right)} of {size}·{size} = {size * size} cells.",
+        translate(
+            "The mask is {rule}. That blocks {count} of {size}·{size} = {product} cells.",
+            rule=translate(_RULES[kind]),
+            count=len(right),
+            size=size,
+            product=size * size,
+        ),
         _mask_slips(kind, causal, real, right),
-        "Press them.",
+        translate("Press them."),
     )
 
 
@@ -62,30 +74,43 @@ def _mask_hints(
     kind: str, names: tuple[str, ...], right: frozenset[tuple[int, int]], cell: tuple[int, int]
 ) -> tuple[str, ...]:
     rule = {
-        "causal": "Everything above the diagonal is blocked; the diagonal itself is free.",
-        "padding": "The columns of [PAD] are blocked from top to bottom, and nothing else.",
-        "both": "Everything above the diagonal is blocked, and the columns of [PAD] from top to bottom.",
+        "causal": translate("Everything above the diagonal is blocked; the diagonal itself is free."),
+        "padding": translate("The columns of [PAD] are blocked from top to bottom, and nothing else."),
+        "both": translate("Everything above the diagonal is blocked, and the columns of [PAD] from top to bottom."),
     }[kind]
-    state = "blocked" if cell in right else "free"
-    return (rule, f"“{names[cell[0]]}” → “{names[cell[1]]}” is wrong to begin with: it has to be {state}.")
+    state = translate("blocked") if cell in right else translate("free")
+    return (
+        rule,
+        translate(
+            "“{query}” → “{key}” is wrong to begin with: it has to be {state}.",
+            query=names[cell[0]],
+            key=names[cell[1]],
+            state=state,
+        ),
+    )
 
 
 def _mask_slips(kind: str, causal: Tensor, real: Tensor, right: frozenset[tuple[int, int]]) -> tuple[Slip, ...]:
     size = len(causal)
     everything = frozenset((row, column) for row in range(size) for column in range(size))
     slips = [
-        Slip(frozenset((column, row) for row, column in right), "did you swap rows and columns? Rows are queries."),
-        Slip(everything - right, "did you mark the allowed cells instead of the blocked ones?"),
+        Slip(
+            frozenset((column, row) for row, column in right),
+            translate("did you swap rows and columns? Rows are queries."),
+        ),
+        Slip(everything - right, translate("did you mark the allowed cells instead of the blocked ones?")),
     ]
     if kind == "both":
         slips += [
-            Slip(_blocked(causal), "that is causal; the padding is still open."),
-            Slip(_blocked(real), "that blocks the padding; words can still look ahead."),
+            Slip(_blocked(causal), translate("that is causal; the padding is still open.")),
+            Slip(_blocked(real), translate("that blocks the padding; words can still look ahead.")),
         ]
     if kind != "padding":
         diagonal = frozenset((at, at) for at in range(size))
-        free = "the diagonal is free" + (", except for [PAD]." if kind == "both" else ".")
-        slips.append(Slip(right | diagonal, f"each word may look at itself: {free}"))
+        free = translate("each word may look at itself: the diagonal is free.")
+        if kind == "both":
+            free = translate("each word may look at itself: the diagonal is free, except for [PAD].")
+        slips.append(Slip(right | diagonal, free))
     return tuple(slips)
 
 
@@ -107,20 +132,35 @@ def permute(scene: Scene, seed: int) -> Exercise:
     place = order.index(row)
     return Exercise(
         "permute",
-        f"{note}Without positions, attention runs over these words in their order ({_rows(names)}), and once more "
-        f"shuffled ({_rows([names[at] for at in order])}). "
-        f"Which row of the new output equals row {row} of the old?",
-        (),
-        OptionAnswer(tuple(f"row {at}" for at in range(count)), right),
-        (
-            "Without positions and without a mask, nothing knows where a word is: its output moves along with it.",
-            f"Row {row} of the old is the output of “{names[row]}”. Where is that word now?",
+        note
+        + translate(
+            "Without positions, attention runs over these words in their order ({rows}), and once more "
+            "shuffled ({shuffled}). Which row of the new output equals row {row} of the old?",
+            rows=_rows(names),
+            shuffled=_rows([names[at] for at in order]),
+            row=row,
         ),
-        f"“{names[row]}” went from row {row} to row {place}, and its output with it: {_as_text(old[row])} before, "
-        f"{_as_text(new[place])} after.",
+        (),
+        OptionAnswer.written(lambda: tuple(translate("row {row}", row=at) for at in range(count)), right),
         (
-            Slip(row, "the words moved, and their outputs with them."),
-            Slip(order[row], "did you go the other way? That is where the word now in this row came from."),
+            translate(
+                "Without positions and without a mask, nothing knows where a word is: its output moves along with it."
+            ),
+            translate(
+                "Row {row} of the old is the output of “{word}”. Where is that word now?", row=row, word=names[row]
+            ),
+        ),
+        translate(
+            "“{word}” went from row {row} to row {place}, and its output with it: {before} before, {after} after.",
+            word=names[row],
+            row=row,
+            place=place,
+            before=_as_text(old[row]),
+            after=_as_text(new[place]),
+        ),
+        (
+            Slip(row, translate("the words moved, and their outputs with them.")),
+            Slip(order[row], translate("did you go the other way? That is where the word now in this row came from.")),
         ),
     )
 
@@ -131,7 +171,7 @@ def _outputs(words: Sequence[str]) -> Tensor:
 
 
 def _rows(names: Sequence[str]) -> str:
-    return ", ".join(f"row {at} “{name}”" for at, name in enumerate(names))
+    return ", ".join(translate("row {row} “{word}”", row=at, word=name) for at, name in enumerate(names))
 
 
 def _as_text(vector: Tensor) -> str:
@@ -152,18 +192,44 @@ def path(scene: Scene, seed: int) -> Exercise:
     right = {"recurrent": recurrent, "more": recurrent - attention}[asked]
     return Exercise(
         "path",
-        f"{note}Information from “{names[earlier]}” (word {earlier}) has to reach “{names[later]}” (word {later}; "
-        f"words count from 0). {_ASKED[asked]}",
+        note
+        + translate(
+            "Information from “{word}” (word {earlier}) has to reach “{other}” (word {later}; words count "
+            "from 0). {question}",
+            word=names[earlier],
+            earlier=earlier,
+            other=names[later],
+            later=later,
+            question=translate(_ASKED[asked]),
+        ),
         (),
         NumberAnswer(float(right), WHOLE),
         (
-            "A recurrent network goes from each word to the next; in attention each word looks at all at once.",
-            f"Word {later} comes {later} − {earlier} = {later - earlier} after word {earlier}.",
+            translate(
+                "A recurrent network goes from each word to the next; in attention each word looks at all at once."
+            ),
+            translate(
+                "Word {later} comes {later} − {earlier} = {difference} after word {earlier}.",
+                later=later,
+                earlier=earlier,
+                difference=later - earlier,
+            ),
         ),
         {
-            "recurrent": f"Recurrent: {later} − {earlier} = {recurrent}; attention: {attention}.",
-            "more": f"Recurrent: {recurrent}; attention: {attention}. The difference: {recurrent} − {attention} = "
-            f"{recurrent - attention}.",
+            "recurrent": translate(
+                "Recurrent: {later} − {earlier} = {recurrent}; attention: {attention}.",
+                later=later,
+                earlier=earlier,
+                recurrent=recurrent,
+                attention=attention,
+            ),
+            "more": translate(
+                "Recurrent: {recurrent}; attention: {attention}. The difference: {recurrent} − {attention} = "
+                "{difference}.",
+                recurrent=recurrent,
+                attention=attention,
+                difference=recurrent - attention,
+            ),
         }[asked],
         _path_slips(asked, earlier, later),
     )
@@ -171,11 +237,11 @@ def path(scene: Scene, seed: int) -> Exercise:
 
 def _path_slips(asked: str, earlier: int, later: int) -> tuple[Slip, ...]:
     far = later - earlier
-    between = Slip(far - 1, "did you count the words in between? The step to the word itself counts, too.")
-    ends = Slip(far + 1, "did you count the words, and not the steps between them?")
+    between = Slip(far - 1, translate("did you count the words in between? The step to the word itself counts, too."))
+    ends = Slip(far + 1, translate("did you count the words, and not the steps between them?"))
     return {
-        "recurrent": (between, ends, Slip(1, "that is attention; a recurrent network goes word by word.")),
-        "more": (Slip(far, "that is the recurrent network alone; attention takes one step."), ends),
+        "recurrent": (between, ends, Slip(1, translate("that is attention; a recurrent network goes word by word."))),
+        "more": (Slip(far, translate("that is the recurrent network alone; attention takes one step.")), ends),
     }[asked]
 
 

@@ -15,6 +15,7 @@ from attention_viz.lesson.tasks.drawing import (
     table,
     vectors,
 )
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.without_softmax import delta, running
 
 _HALF = 0.5
@@ -53,25 +54,39 @@ def state(scene: Scene, seed: int) -> Exercise:
         # The answer isn't given away by an entry of the state.
         if int((row != 0).sum()) >= _PARTS and not any(written(one).startswith(written(right)) for one in held):
             break
-    sums = [f"dimension {c}: {_parts(one, values, kept)} = {written(held[c])}" for c, one in enumerate(entries)]
+    sums = [
+        translate(
+            "dimension {number}: {parts} = {sum}", number=c, parts=_parts(one, values, kept), sum=written(held[c])
+        )
+        for c, one in enumerate(entries)
+    ]
     return Exercise(
         "state",
-        f"{note}Linear attention reads “{' '.join(words)}”, with one number as a value. Each word halves the state "
-        f"(a decay of {written(_HALF)}), then adds its key times its value. At the last word, what does its query "
-        "read: query · state?",
+        note
+        + translate(
+            "Linear attention reads “{words}”, with one number as a value. Each word halves the state (a "
+            "decay of {decay}), then adds its key times its value. At the last word, what does its query "
+            "read: query · state?",
+            words=" ".join(words),
+            decay=written(_HALF),
+        ),
         (
-            vectors(scene, "Keys", words, keys),
-            table("Values", ("value",), words, (values,)),
-            vectors(scene, f"Query of “{words[-1]}”", (words[-1],), (query,)),
+            vectors(scene, translate("Keys"), words, keys),
+            table(translate("Values"), (translate("value"),), words, (values,)),
+            vectors(scene, translate("Query of “{word}”", word=words[-1]), (words[-1],), (query,)),
         ),
         NumberAnswer(right, ROUNDED),
         (
-            "The last word's part isn't halved yet, the one before is halved once, and so on.",
-            f"The state, {sums[0]}.",
-            f"The state is ({written(held[0])}, {written(held[1])}).",
+            translate("The last word's part isn't halved yet, the one before is halved once, and so on."),
+            translate("The state, {sum}.", sum=sums[0]),
+            translate("The state is ({first}, {second}).", first=written(held[0]), second=written(held[1])),
         ),
-        f"The state (key · value · decay), {'; '.join(sums)}. Query · state: {products(query, held)} = "
-        f"{written(right)}.",
+        translate(
+            "The state (key · value · decay), {sums}. Query · state: {products} = {answer}.",
+            sums="; ".join(sums),
+            products=products(query, held),
+            answer=written(right),
+        ),
         _state_slips(query, keys, values, kept),
     )
 
@@ -91,19 +106,26 @@ def _state_slips(
 
     row = [fit * part for fit, part in zip(fits, kept, strict=True)]
     found = [
-        Slip(total(fits), "did you forget the decay? Each word halves the state before it adds its part."),
-        Slip(_HALF * total(row), "did you halve the last word's part, too? It is added after the halving."),
+        Slip(total(fits), translate("did you forget the decay? Each word halves the state before it adds its part.")),
+        Slip(_HALF * total(row), translate("did you halve the last word's part, too? It is added after the halving.")),
         Slip(
             total([fit * part for fit, part in zip(fits, kept[::-1], strict=True)]),
-            "did you halve the newest word most? The oldest was halved most often.",
+            translate("did you halve the newest word most? The oldest was halved most often."),
         ),
-        Slip(row[-1] * values[-1], "that is the last word's part alone; the state has those of earlier words, too."),
-        Slip(sum(row), "did you leave the values out?"),
-        Slip(total(kept), "did you leave queries and keys out? A query reads by its product with each key."),
-        Slip(total(shares(fits).weights[0].tolist()), "that is attention with a softmax, and without a decay."),
+        Slip(
+            row[-1] * values[-1],
+            translate("that is the last word's part alone; the state has those of earlier words, too."),
+        ),
+        Slip(sum(row), translate("did you leave the values out?")),
+        Slip(total(kept), translate("did you leave queries and keys out? A query reads by its product with each key.")),
+        Slip(
+            total(shares(fits).weights[0].tolist()), translate("that is attention with a softmax, and without a decay.")
+        ),
     ]
     if sum(row):
-        found.append(Slip(total(row) / sum(row), "did you divide by the sum of the weights? Here they needn't be 1."))
+        found.append(
+            Slip(total(row) / sum(row), translate("did you divide by the sum of the weights? Here they needn't be 1."))
+        )
     return tuple(found)
 
 
@@ -124,25 +146,53 @@ def _rule(draw: Draw, words: tuple[str, ...], note: str) -> Exercise:
     right = order.index(_RULES[0])
     twice, once = words
     reads = {
-        name: f"{written(one)} for “{twice}” and {written(rest)} for “{once}”" for name, (one, rest) in results.items()
+        name: translate(
+            "{first} for “{word}” and {second} for “{other}”",
+            first=written(one),
+            word=twice,
+            second=written(rest),
+            other=once,
+        )
+        for name, (one, rest) in results.items()
     }
     slips = tuple(
-        Slip(order.index(rule), f"that gives {reads[rule[0]]}: {why}")
+        Slip(order.index(rule), translate("that gives {values}: {why}", values=reads[rule[0]], why=translate(why)))
         for rule, why in zip(_RULES[1:], _WRONG[1:], strict=True)
     )
     return Exercise(
         "erase",
-        f"{note}A state stores {old} for “{twice}”, then {other} for “{once}”, then {new} for “{twice}” again. Their "
-        f"keys are perpendicular, with length 1. With which rule does it then give back {new} for “{twice}” and "
-        f"{other} for “{once}”?",
-        (table("Written, in order", ("value",), (twice, once, f"{twice} again"), ((old, other, new),)),),
-        OptionAnswer(tuple(rule[0] for rule in order), frozenset({right})),
-        (
-            f"The first value of “{twice}” has to go, and nothing may happen to “{once}”.",
-            "A decay shrinks everything; erasing only takes away the value of the key that is written.",
-            f"If it neither erases nor decays, the state gives back {written(results[_RULES[2][0]][0])} for “{twice}”.",
+        note
+        + translate(
+            "A state stores {old} for “{word}”, then {between} for “{other}”, then {new} for “{word}” "
+            "again. Their keys are perpendicular, with length 1. With which rule does it then give back "
+            "{new} for “{word}” and {between} for “{other}”?",
+            old=old,
+            word=twice,
+            between=other,
+            other=once,
+            new=new,
         ),
-        "; ".join(f"{rule[0]}: {reads[rule[0]]}" for rule in order) + ".",
+        (
+            table(
+                translate("Written, in order"),
+                (translate("value"),),
+                (twice, once, translate("{word} again", word=twice)),
+                ((old, other, new),),
+            ),
+        ),
+        OptionAnswer.written(lambda: tuple(translate(rule[0]) for rule in order), frozenset({right})),
+        (
+            translate(
+                "The first value of “{word}” has to go, and nothing may happen to “{other}”.", word=twice, other=once
+            ),
+            translate("A decay shrinks everything; erasing only takes away the value of the key that is written."),
+            translate(
+                "If it neither erases nor decays, the state gives back {result} for “{word}”.",
+                result=written(results[_RULES[2][0]][0]),
+                word=twice,
+            ),
+        ),
+        "; ".join(f"{translate(rule[0])}: {reads[rule[0]]}" for rule in order) + ".",
         slips,
     )
 
@@ -167,25 +217,45 @@ def _strength(draw: Draw, words: tuple[str, ...], note: str) -> Exercise:
     right, word = draw.pick(_STRENGTHS), words[0]
     wanted = _after(old, new, right)
     slips = [
-        Slip(1 - right, "that is the part of the old value that stays; β is the part that is replaced."),
-        Slip(1.0, f"that replaces the whole old value, and gives {written(_after(old, new, 1.0))}."),
-        Slip(0.0, f"that writes nothing, and leaves {written(_after(old, new, 0.0))}."),
-        Slip(wanted - old, "that is the change of the state; divide it by the change for β = 1."),
-        Slip((wanted - old) / old, "did you divide by the old value? Divide by the change for β = 1."),
+        Slip(1 - right, translate("that is the part of the old value that stays; β is the part that is replaced.")),
+        Slip(
+            1.0,
+            translate("that replaces the whole old value, and gives {value}.", value=written(_after(old, new, 1.0))),
+        ),
+        Slip(0.0, translate("that writes nothing, and leaves {value}.", value=written(_after(old, new, 0.0)))),
+        Slip(wanted - old, translate("that is the change of the state; divide it by the change for β = 1.")),
+        Slip((wanted - old) / old, translate("did you divide by the old value? Divide by the change for β = 1.")),
     ]
     if new:
-        slips.append(Slip(wanted / new, "did you forget the old value? β also says how much of it is erased."))
-        slips.append(Slip((wanted - old) / new, "that only adds to the old value; the delta rule erases as well."))
+        slips.append(
+            Slip(wanted / new, translate("did you forget the old value? β also says how much of it is erased."))
+        )
+        slips.append(
+            Slip((wanted - old) / new, translate("that only adds to the old value; the delta rule erases as well."))
+        )
     return Exercise(
         "erase",
-        f"{note}A state gives back {old} for “{word}”. Now “{word}” is written again, with {new}, by the delta rule "
-        f"and without a decay. Its key has length 1. With which β does the state then give back {written(wanted)}?",
+        note
+        + translate(
+            "A state gives back {old} for “{word}”. Now “{word}” is written again, with {new}, by the delta "
+            "rule and without a decay. Its key has length 1. With which β does the state then give back "
+            "{wanted}?",
+            old=old,
+            word=word,
+            new=new,
+            wanted=written(wanted),
+        ),
         (),
         NumberAnswer(right, ROUNDED),
         (
-            "The delta rule takes away β times the old value and adds β times the new one.",
-            f"With β = 1 the state would change from {old} to {new}: by {written(new - old)}.",
-            f"It has to change by {written(wanted - old)}.",
+            translate("The delta rule takes away β times the old value and adds β times the new one."),
+            translate(
+                "With β = 1 the state would change from {old} to {new}: by {change}.",
+                old=old,
+                new=new,
+                change=written(new - old),
+            ),
+            translate("It has to change by {change}.", change=written(wanted - old)),
         ),
         f"({written(wanted)} − {old}) / ({new} − {old}) = {factor(wanted - old)} / {factor(new - old)} = "
         f"{written(right)}.",

@@ -5,6 +5,7 @@ from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import ROUNDED, Draw, factor, products, table
+from attention_viz.lesson.translation import translate
 
 _DIGITS = 2
 _DIGITS_WRITING = 2
@@ -31,29 +32,48 @@ def part(scene: Scene, seed: int) -> Exercise:
     added = " + ".join(factor(number) for number in rows.values())
     return Exercise(
         "part",
-        f"“{names[pair.query]}” comes again in “{' '.join(words * 2)}”. Its score with “{names[pair.key]}” in layer "
-        f"{layer}, head {head} of the toy is {written(score)}: the sum of the parts in the table and of the "
-        f"contribution of head {before_head} of layer {before_layer}. What did that head contribute?",
-        (table("Parts of the score", [*rows], ("contributed",), [[number] for number in rows.values()]),),
+        translate(
+            "“{query}” comes again in “{words}”. Its score with “{key}” in layer {layer}, head {head} of "
+            "the toy is {score}: the sum of the parts in the table and of the contribution of head "
+            "{other_head} of layer {other_layer}. What did that head contribute?",
+            query=names[pair.query],
+            words=" ".join(words * 2),
+            key=names[pair.key],
+            layer=layer,
+            head=head,
+            score=written(score),
+            other_head=before_head,
+            other_layer=before_layer,
+        ),
+        (
+            table(
+                translate("Parts of the score"),
+                [*rows],
+                (translate("contributed"),),
+                [[number] for number in rows.values()],
+            ),
+        ),
         NumberAnswer(right, ROUNDED),
         (
-            "All parts together are the score: one is missing.",
-            f"The parts in the table add up to {written(rest)}.",
-            f"Subtract {written(rest)} from {written(score)}.",
+            translate("All parts together are the score: one is missing."),
+            translate("The parts in the table add up to {sum}.", sum=written(rest)),
+            translate("Subtract {sum} from {score}.", sum=written(rest), score=written(score)),
         ),
         f"{written(score)} − ({added}) = {written(score)} − {factor(rest)} = {written(right)}.",
         (
-            Slip(rest, "that is the sum of the other parts; subtract it from the score."),
-            Slip(round(score + rest, _DIGITS), "did you add the other parts to the score? Subtract them."),
-            Slip(score, "that is the whole score; the other parts contributed some of it."),
+            Slip(rest, translate("that is the sum of the other parts; subtract it from the score.")),
+            Slip(round(score + rest, _DIGITS), translate("did you add the other parts to the score? Subtract them.")),
+            Slip(score, translate("that is the whole score; the other parts contributed some of it.")),
         ),
     )
 
 
 def _called(kind: str, layer: int | None, _head: int | None) -> str:
     if kind == "head":
-        return f"layer {layer}, its other heads"
-    return {"embedding": "the word itself", "mlp": f"layer {layer}, MLP"}.get(kind, "all else")
+        return translate("layer {layer}, its other heads", layer=layer)
+    return {"embedding": translate("the word itself"), "mlp": translate("layer {layer}, MLP", layer=layer)}.get(
+        kind, translate("all else")
+    )
 
 
 def added(scene: Scene, seed: int) -> Exercise:
@@ -66,37 +86,44 @@ def added(scene: Scene, seed: int) -> Exercise:
     rows = {names[at]: pair for at, pair in found.sources(asked).items() if pair[0] >= _SMALL}
     rest = [pair for pair in found.sources(asked).values() if pair[0] < _SMALL]
     if (share := sum(weight for weight, _ in rest)) > 0:
-        rows["all others"] = share, sum(weight * number for weight, number in rest) / share
+        rows[translate("all others")] = share, sum(weight * number for weight, number in rest) / share
     weights = [round(weight, _DIGITS_WRITING) for weight, _ in rows.values()]
     numbers = [round(number, _DIGITS_WRITING) for _, number in rows.values()]
     right = round(sum(one * other for one, other in zip(weights, numbers, strict=True)), 2 * _DIGITS_WRITING)
     return Exercise(
         "added",
-        f"“{names[found.query]}” comes again in “{' '.join(words * 2)}”. What does layer {layer}, head {head} of the "
-        f"toy add there to the logit of “{asked}”?",
+        translate(
+            "“{query}” comes again in “{words}”. What does layer {layer}, head {head} of the toy add there "
+            "to the logit of “{word}”?",
+            query=names[found.query],
+            words=" ".join(words * 2),
+            layer=layer,
+            head=head,
+            word=asked,
+        ),
         (
             table(
-                f"Its weights, and the addition of each word to “{asked}” at a weight of 1",
+                translate("Its weights, and the addition of each word to “{word}” at a weight of 1", word=asked),
                 [*rows],
-                ("weight", "would add"),
+                (translate("weight"), translate("would add")),
                 list(zip(weights, numbers, strict=True)),
             ),
         ),
         NumberAnswer(right, ROUNDED),
         (
-            "A head adds up the contributions of all words, each times its weight.",
-            "Multiply each weight by the addition of its word.",
-            "Add the products.",
+            translate("A head adds up the contributions of all words, each times its weight."),
+            translate("Multiply each weight by the addition of its word."),
+            translate("Add the products."),
         ),
         f"{products(weights, numbers)} = {written(right)}.",
         (
             Slip(
                 round(sum(numbers), _DIGITS_WRITING),
-                "that leaves the weights out; multiply each addition by its weight first.",
+                translate("that leaves the weights out; multiply each addition by its weight first."),
             ),
             Slip(
                 round(sum(numbers) / len(numbers), _DIGITS_WRITING),
-                "that is the mean; each word counts by its own weight.",
+                translate("that is the mean; each word counts by its own weight."),
             ),
         ),
     )

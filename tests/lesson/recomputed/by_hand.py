@@ -107,3 +107,9 @@ def numbered(names: list[str]) -> list[str]:
         f"{name}{alike[: at + 1].count(alike[at])}".translate(below) if alike.count(alike[at]) > 1 else name
         for at, name in enumerate(names)
     ]
+
+
+def percent(value: float) -> str:
+    """A share in percent, with a decimal below ten."""
+    text = f"{100 * value:.1f}" if value < 0.0995 else f"{100 * value:.0f}"
+    return f"{text} %"

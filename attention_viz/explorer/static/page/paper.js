@@ -7,9 +7,12 @@ import {attend} from "./attending.js";
 // Pixels across a page of A4 without its margins and the page's own; a pixel of paper is 1/96 of an inch.
 const WIDE = 630;
 
-/** Beside the reader's eyes, see to paper. @param {{data: Attending}} mounting @returns {() => void} what takes it away */
+/** Beside the reader's eyes, see to paper. @param {{data: Attending & {language: string}}} mounting @returns {() => void} what takes it away */
 export default function followLesson({data}) {
   attend(data);
+  for (const part of document.querySelectorAll(".st-key-learn-body, .st-key-learn-lesson")) {
+    part.setAttribute("lang", data.language);
+  }
   const paper = matchMedia("print");
   const fit = () => fitAll(paper.matches);
   const begin = () => fitAll(true);

@@ -11,6 +11,7 @@ from attention_viz.explorer import prediction_source
 from attention_viz.lesson import Ask
 from attention_viz.lesson.exercise import Cells, Exercise, OptionAnswer, Table
 from attention_viz.lesson.question import GUESS, question_data
+from attention_viz.lesson.translation import translate
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.page import Tries, another_exercise
 from attention_viz.ui.parts.markdown import plain
@@ -28,16 +29,16 @@ def answer_key(kind: str, text: str, seed: int) -> str:
     return f"learn-{kind}-{seed}-{zlib.crc32(text.encode('utf-8', 'replace'))}"
 
 
-def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
-    """Draw an exercise."""
-    st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
+def show_exercise(exercise: Exercise, label: str, key: str, on_note: Callable[..., None]) -> None:
+    """Draw an exercise; `on_note` gets an answer and whether it is right, the hints or the shown solution."""
+    st.markdown(f"**3** {plain(translate('Exercise: {label}', label=label))}")
     st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)
     with st.form(f"{key}-form", border=False):
         _ask(exercise, key)
-        st.form_submit_button("Check", on_click=_check, args=(exercise, key, on_solved), type="primary")
+        st.form_submit_button(translate("Check"), on_click=_check, args=(exercise, key, on_note), type="primary")
     # The feedback is below the buttons, so that it doesn't move them; the page scrolls to it.
-    hints = _buttons(exercise, key)
+    hints = _buttons(exercise, key, on_note)
     with st.container(key="learn-verdict"):
         _feedback(exercise, key)
         _show_feedback(exercise, key, hints)
@@ -72,12 +73,16 @@ def _ask(exercise: Exercise, key: str) -> None:
         short = max(map(len, options)) <= _SHORT
         with st.container(key="learn-short" if short else "learn-long"):
             st.radio(
-                "Your answer", range(len(options)), index=None, key=key, format_func=lambda place: plain(options[place])
+                translate("Your answer"),
+                range(len(options)),
+                index=None,
+                key=key,
+                format_func=lambda place: plain(options[place]),
             )
     elif isinstance(answer, Cells):
         _ask_cells(answer, key)
     else:
-        st.text_input("Your answer", key=key, placeholder="A number, such as 0.58 or 1/3")
+        st.text_input(translate("Your answer"), key=key, placeholder=translate("A number, such as 0.58 or 1/3"))
 
 
 def _ask_cells(answer: Cells, key: str) -> None:
@@ -104,19 +109,20 @@ def _column_names(names: Sequence[str]) -> str:
 def _typed_answer(exercise: Exercise, key: str) -> str | None:
     widget: Any = widgets.content(key)
     if isinstance(exercise.answer, OptionAnswer):
-        return None if widget is None else exercise.answer.options[widget]
+        # By its place: its words depend on the language.
+        return None if widget is None else f"#{widget}"
     if isinstance(exercise.answer, Cells):
         rows = range(len(exercise.answer.rows))
         return ",".join(f"{row}>{column}" for row in rows for column in sorted(widgets.content(f"{key}-{row}", ())))
     return widget or None
 
 
-def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
+def _check(exercise: Exercise, key: str, on_note: Callable[..., None]) -> None:
     typed = _typed_answer(exercise, key)
     tries = visit.memory(Tries)
     tries.answer, tries.checks = (key, typed), tries.checks + 1
-    if typed is not None and exercise.check(typed).right:
-        on_solved()
+    if typed is not None and (found := exercise.check(typed)).understood:
+        on_note(answer=typed, right=found.right)
 
 
 def _feedback(exercise: Exercise, key: str) -> None:
@@ -124,44 +130,49 @@ def _feedback(exercise: Exercise, key: str) -> None:
     if whose != key:
         return
     if typed is None:
-        st.info("Choose or type an answer first.")
+        st.info(translate("Choose or type an answer first."))
         return
     found = exercise.check(typed)
     if not found.understood:
         st.info(plain(found.words))
     elif found.right:
-        st.success(f"**Right.** {plain(found.words)}")
+        st.success(f"**{translate('Right.')}** {plain(found.words)}")
     else:
-        st.warning(f"**Not yet.** {plain(found.words)}")
+        st.warning(f"**{translate('Not yet.')}** {plain(found.words)}")
 
 
-def _buttons(exercise: Exercise, key: str) -> int:
+def _buttons(exercise: Exercise, key: str, on_note: Callable[..., None]) -> int:
     """Show the solution only after a try; return the hint count."""
     tries = visit.memory(Tries)
     whose, count = tries.hints
     count = min(count, len(exercise.hints)) if whose == key else 0
     tried = tries.answer[0] == key or count == len(exercise.hints)
     with st.container(horizontal=True, key="learn-more"):
-        label = f"Hint {count + 1} of {len(exercise.hints)}" if count < len(exercise.hints) else "No more hints"
-        st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
-        st.button("Solution", on_click=_solve, args=(key,), disabled=not tried)
-        st.button("New exercise", on_click=another_exercise)
+        label, most = translate("No more hints"), len(exercise.hints)
+        if count < most:
+            label = translate("Hint {number} of {count}", number=count + 1, count=most)
+        st.button(label, on_click=_hint, args=(key, count + 1, on_note), disabled=count >= most)
+        st.button(translate("Solution"), on_click=_solve, args=(key, on_note), disabled=not tried)
+        st.button(translate("New exercise"), on_click=another_exercise)
     return count
 
 
 def _show_feedback(exercise: Exercise, key: str, hints: int) -> None:
     for at, hint in enumerate(exercise.hints[:hints], 1):
-        st.markdown(f"**Hint {at}.** {plain(hint)}")
+        st.markdown(f"**{translate('Hint {number}.', number=at)}** {plain(hint)}")
     if visit.memory(Tries).solved == key:
-        st.markdown(f"**Solution: {plain(exercise.solution)}.** {plain(exercise.working)}")
+        solution = plain(translate("Solution: {answer}.", answer=exercise.solution))
+        st.markdown(f"**{solution}** {plain(exercise.working)}")
 
 
-def _hint(key: str, count: int) -> None:
+def _hint(key: str, count: int, on_note: Callable[..., None]) -> None:
     visit.memory(Tries).hints = key, count
+    on_note(hints=count)
 
 
-def _solve(key: str) -> None:
+def _solve(key: str, on_note: Callable[..., None]) -> None:
     visit.memory(Tries).solved = key
+    on_note(solution=True)
 
 
 def show_question(

@@ -1,5 +1,6 @@
 """A desk lesson: question, picture, text and steps."""
 
+import functools
 import html
 from dataclasses import dataclass
 
@@ -10,10 +11,12 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Ask, Exercise, Lesson, Scene, Shown, lesson_text
 from attention_viz.lesson.question import SHOWN, read_guess, reply
+from attention_viz.lesson.translation import current_language, translate
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise, show_question
-from attention_viz.ui.pages.learn.page import LearnChoice, go, mark_done, set_choice
+from attention_viz.ui.pages.learn.page import LearnChoice, go, lesson_names, mark_done, set_choice
+from attention_viz.ui.pages.learn.progress import note
 from attention_viz.ui.pages.learn.screen import (
     Screen,
     asked_of,
@@ -45,13 +48,15 @@ def _show_text(name: str, shown: Shown, notation: str) -> None:
 
 
 def _show_glossary() -> None:
-    with st.expander("Glossary", key="learn-glossary"):
-        st.markdown("\n".join(f"- **{plain(name)}**: {plain(meaning)}" for name, meaning in TERMS.items()))
+    with st.expander(translate("Glossary"), key="learn-glossary"):
+        meanings = {translate(name): translate(meaning) for name, meaning in TERMS.items()}
+        names = sorted(meanings, key=str.casefold)
+        st.markdown("\n".join(f"- **{plain(name)}**: {plain(meanings[name])}" for name in names))
 
 
 @dataclass
 class _Made:
-    wish: tuple[str, str, int] | None = None
+    wish: tuple[str, str, int, str] | None = None
     exercise: Exercise | None = None
 
 
@@ -93,14 +98,14 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
             if seen:
                 _show_exercise(name, scene, choice.exercise_seed)
             else:
-                label = EXERCISES[lesson.exercise].label
-                st.markdown(f"**3** Exercise: {plain(label[:1].lower() + label[1:])}")
+                label = translate(EXERCISES[lesson.exercise].label)
+                st.markdown(f"**3** {plain(translate('Exercise: {label}', label=label))}")
         _show_next(choice)
 
 
 def show_computing(place: DeltaGenerator, lesson: Lesson) -> None:
     """Name a slow lesson in its slot."""
-    doing = f"Computing “{lesson.title}” …"
+    doing = translate("Computing “{title}” …", title=translate(lesson.title))
     place.html(f'<p class="waiting learn-computing" role="status">{html.escape(doing)}</p>')
 
 
@@ -131,23 +136,31 @@ def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
         st.audio(sample.path)
     elif not seen and ask.seen is not None and ask.seen.seen.picture is not None:
         with st.container(key="learn-sample"):
-            st.image(ask.seen.seen.picture.numpy(), caption=plain(sample.shows), width=_SAMPLE)
+            st.image(ask.seen.seen.picture.numpy(), caption=plain(translate(sample.shows)), width=_SAMPLE)
 
 
 def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[int, ...] | None, shown: Shown | None) -> None:
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
-            kind = "word" if lesson.sample is None else "line"
-            how = f"Drag the bars, or click the {kind} that you think gets most." if ask.shares else "Click your guess."
-            how = how if ask.opening is None else plain(ask.opening.how)
-            st.markdown(f"**1** Predict\n\n{how}")
+            st.markdown(f"**1** {translate('Predict')}\n\n{_how(lesson, ask)}")
         else:
             answer = None if guess is None else reply(ask, guess)
             said = "" if answer is None else f"{'**✓** ' if answer.right else ''}{plain(answer.words)}\n\n"
-            st.markdown(f"{said}**2** {plain(shown.says)}{' *Click a word to make it the query.*' if ask.word else ''}")
+            click = f" *{translate('Click a word to make it the query.')}*" if ask.word else ""
+            st.markdown(f"{said}**2** {plain(shown.says)}{click}")
     if shown is None:
         with st.container(border=True, key="learn-step-see"):
-            st.markdown("**2** See the answer")
+            st.markdown(f"**2** {translate('See the answer')}")
+
+
+def _how(lesson: Lesson, ask: Ask) -> str:
+    if ask.opening is not None:
+        return plain(ask.opening.how)
+    if not ask.shares:
+        return translate("Click your guess.")
+    if lesson.sample is None:
+        return translate("Drag the bars, or click the word that you think gets most.")
+    return translate("Drag the bars, or click the line that you think gets most.")
 
 
 def _show_exercise(name: str, scene: Scene, seed: int) -> None:
@@ -160,12 +173,20 @@ def _show_exercise(name: str, scene: Scene, seed: int) -> None:
         show_problem(error, held)
     else:
         held.empty()
-        show_exercise(exercise, EXERCISES[kind].label, answer_key(kind, scene.text, seed), mark_done)
+        on_note = functools.partial(_note, name, scene.text, seed)
+        label = translate(EXERCISES[kind].label)
+        show_exercise(exercise, label, answer_key(kind, scene.text, seed), on_note)
+
+
+def _note(name: str, text: str, seed: int, **what: object) -> None:
+    note(name, text, seed, **what)
+    if what.get("right"):
+        mark_done()
 
 
 def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
     """Return the cached exercise: some run a model many times."""
-    wish = kind, scene.text, seed
+    wish = kind, scene.text, seed, current_language()
     memory = visit.memory(_Made)
     if memory.exercise is None or memory.wish != wish:
         memory.wish, memory.exercise = wish, EXERCISES[kind].make(scene, seed)
@@ -173,7 +194,8 @@ def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
 
 
 def _show_next(choice: LearnChoice) -> None:
-    after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
+    names = lesson_names(choice)
+    after = [*names, ""][names.index(choice.lesson) + 1]
     if after and choice.lesson in choice.done:
-        title = plain(LESSONS[after].title)
-        st.button(f"Next: {title} →", key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")
+        label = translate("Next: {title} →", title=plain(translate(LESSONS[after].title)))
+        st.button(label, key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")

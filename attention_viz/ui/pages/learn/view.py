@@ -1,32 +1,28 @@
 """The Learn page's parts."""
 
 import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.analysis.slides import Slide
-from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import course_source, script
-from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson import LESSONS, Scene, answer_sheet
+from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.links import scene_link
+from attention_viz.lesson.progress.record import first_seed
 from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
-from attention_viz.serving.models import facts_of
+from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
-from attention_viz.trace.kind import MEDIA
-from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
 from attention_viz.ui.controls.fold import show_fold
-from attention_viz.ui.pages.learn.exercise import show_tables
+from attention_viz.ui.pages.learn.number import show_number
 from attention_viz.ui.pages.learn.page import (
+    ASK,
     LEARN_CHOICES,
     NOTATIONS,
     PAGE,
@@ -34,14 +30,18 @@ from attention_viz.ui.pages.learn.page import (
     Tries,
     begin_lesson,
     begun,
+    chosen,
     go,
-    open_progress,
-    read_progress,
+    lesson_names,
     set_choice,
 )
+from attention_viz.ui.pages.learn.progress import send_notes, show_keeping
 from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
+from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_sheet
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
+from attention_viz.ui.parts.course_runs import run_lesson
 from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.parts.language import course_language, spoken
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
@@ -51,33 +51,30 @@ from attention_viz.ui.presenting.button import asked, presented
 from attention_viz.ui.presenting.host import present
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
-from attention_viz.ui.selection import SHARED, Picked, Selection, answer, resolve, update
+from attention_viz.ui.selection import SHARED, Filled, Picked, Selection, answer, resolve, update
 
 _paper = widgets.component("paper", js=script("page/paper.js"))
 _course = widgets.component("course", *course_source())
 
-# The name of the upload field, which is emptied once its file was read.
-_FIELD = "learn-file"
 study = study_as_it_is
 
 
-@dataclass
-class _ProgressRefusal:
-    reason: str = ""
+# In the URL, but not for others: a reader's own, and the teacher's key.
+_PRIVATE = ("done", "student", "answers")
 
 
-def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
-    """Export the link without private choices, and progress, never kept on the server."""
-    shared = {name: text for name, text in parameters.items() if name != "done"}
+def _show_export(parameters: Mapping[str, str]) -> None:
+    """Export the link without private choices."""
+    shared = {name: text for name, text in parameters.items() if name not in _PRIVATE}
     with st.popover("Export", key="export"):
-        st.markdown("**Link**: opens this lesson with your sentence, choice and exercise.")
+        st.markdown(translate("**Link**: opens this lesson with your sentence, choice and exercise."))
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
-        content = json.dumps({"done": list(done)}, indent=1)
-        st.download_button("Save progress", content, "attention-progress.json", "application/json", width="stretch")
         st.caption(
-            "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has the "
-            "text, figure, exercise and tables with these numbers, but no buttons."
+            translate(
+                "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has "
+                "the text, figure, exercise and tables with these numbers, but no buttons."
+            )
         )
 
 
@@ -86,61 +83,7 @@ def _follow_reader(choice: LearnChoice) -> None:
     tries = visit.memory(Tries)
     tried = tries.checks, tries.hints, tries.solved
     news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
-    _paper(key="learn-paper", data=news)
-
-
-def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    key = widgets.fresh(_FIELD)
-    st.markdown(
-        f"{len(done)} of {len(lessons)} exercises solved. The URL keeps your progress; *Export* saves it as a file."
-    )
-    st.file_uploader(
-        "Open progress", type=["json"], max_upload_size=1, key=key, on_change=_read, args=(key, lessons, on_read)
-    )
-    if refusal := visit.memory(_ProgressRefusal).reason:
-        st.error(plain(f"Can't open this file: {refusal}."))
-
-
-def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    uploaded = widgets.content(key)
-    if not isinstance(uploaded, UploadedFile):
-        return
-    widgets.renew(_FIELD)
-    refusal = visit.memory(_ProgressRefusal)
-    refusal.reason = ""
-    try:
-        on_read(read_progress(uploaded.getvalue(), lessons))
-    except AttentionVizError as error:
-        refusal.reason = str(error)
-
-
-def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
-    """Show all answers for this sentence and seed."""
-    with st.container(key="learn-answers"):
-        st.button("Back to lesson", on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-        st.markdown(f"# Answer sheet\n“{plain(scene.text)}”, seed {seed}: both together give these exercises.")
-        # The printed sheet says whether it is complete, too.
-        slot = st.empty()
-        for place, (name, lesson) in enumerate(LESSONS.items()):
-            slot.caption(f"{place} of {len(LESSONS)} answers are here; computing the others …")
-            called = f"**{place + 1}\\. {plain(lesson.title)}.**"
-            if lesson.sample is not None:
-                called = f"{called} It uses a bundled {_medium(lesson.sample(scene))} instead of the sentence."
-            with st.container(key=f"learn-solved-{name}"):
-                try:
-                    (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
-                except AttentionVizError as error:
-                    st.markdown(f"{called} Not available: {plain(str(error))}.")
-                    continue
-                st.markdown(f"{called} {plain(solved.question)}")
-                show_tables(solved.given)
-                st.markdown(f"**Answer: {plain(solved.solution)}** &nbsp; {plain(solved.working)}")
-        slot.caption(f"All {len(LESSONS)} answers are here.")
-
-
-def _medium(sample: str) -> str:
-    kind = SAMPLES[sample].kind
-    return str(kind.medium or kind)
+    _paper(key="learn-paper", data={**news, "language": current_language()})
 
 
 @dataclass
@@ -162,14 +105,16 @@ def _present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) 
     def turn(by: int) -> None:
         go(lessons[place + by])
 
-    present(_slides(name, scene, seed), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn)
+    present(
+        _slides(name, scene, seed, place + 1), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn
+    )
 
 
-def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
+def _slides(name: str, scene: Scene, seed: int, number: int) -> tuple[Slide, ...]:
     """Return a lesson's slides; none after a problem, shown on the page."""
     lesson = LESSONS[name]
     try:
-        title = f"{list(LESSONS).index(name) + 1}. {lesson.title}"
+        title = f"{number}. {translate(lesson.title)}"
         exercise = made_exercise(lesson.exercise, scene, seed)
         text = "" if lesson.sample else scene.text
         return lesson_slides(name, title, text, asked_of(name, scene), shown_of(name, scene), exercise, scene.notation)
@@ -191,7 +136,8 @@ def load(state: State, slots: Slots) -> Course:
     if visit.is_unread(LEARN_CHOICES):
         visit.memory(Tries).answer = "", None
     slots.picture.place.empty()
-    text, note = begun(state.text, LONGEST, EXAMPLES[0])
+    with in_language(course_language(chosen().lang)):
+        text, note = begun(state.text, LONGEST, EXAMPLES[0])
     plain_text = Request(REAL_MODEL, text)
     try:
         return Course(text, note, run_request(plain_text) if state.request == plain_text else None)
@@ -201,7 +147,7 @@ def load(state: State, slots: Slots) -> Course:
 
 def settle(selection: Selection, course: Course) -> Selection:
     """Select an existing lesson, and keep its head and pressed word on the other pages."""
-    selection = answer(selection, LEARN_CHOICES, tuple(LESSONS))
+    selection = _numbered(answer(selection, LEARN_CHOICES, tuple(LESSONS)))
     if course.run is None:
         return selection
     selection = resolve(selection, ran(course.run))
@@ -212,39 +158,52 @@ def settle(selection: Selection, course: Course) -> Selection:
     return update(selection, Picked(SHARED, {"query": position, "key": scene_link(scene, position).key}))
 
 
+def _numbered(selection: Selection) -> Selection:
+    """Give a student of a class the first of the student's own seeds."""
+    choice = selection.of(LEARN_CHOICES)
+    if not choice.student or choice.exercise_seed:
+        return selection
+    return update(selection, Filled(LEARN_CHOICES, {"exercise_seed": first_seed(choice.student)}, late=True))
+
+
 def _scene(course: Course, selection: Selection) -> Scene:
     choice, shared = selection.of(LEARN_CHOICES), selection.shared
-    scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
+    scene = Scene(course.text, run_lesson, choice.choice, choice.notation, theme_name(), word=choice.word)
     return scene if course.run is None else replace(scene, head=(shared.layer, shared.head), query=shared.query)
 
 
 def view(course: Course, selection: Selection) -> Parts:
     """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
-    scene = _scene(course, selection)
-    lesson = _show_answers if choice.answers == "on" else _show_lesson
-    return Parts(
-        [
-            Part("notes", functools.partial(_show_notes, course, choice)),
-            Part("fold", lambda: show_fold("Sentence and lesson", _called(choice.lesson, choice))),
-            Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
-            Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
-            Part("notes", functools.partial(_show_unread, choice, scene)),
-            Part("lesson", functools.partial(_follow_reader, choice)),
-        ],
-        slides=functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS)),
-    )
+    scene, code = _scene(course, selection), course_language(choice.lang)
+    lesson = show_number if choice.student == ASK else show_answers if opens_sheet(choice) else _show_lesson
+    parts = [
+        Part("notes", functools.partial(_show_notes, course, choice)),
+        Part("fold", lambda: show_fold(translate("Sentence and lesson"), _called(choice.lesson, choice))),
+        Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
+        Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
+        Part("notes", functools.partial(_show_unread, choice, scene)),
+        Part("lesson", functools.partial(_follow_reader, choice)),
+        Part("lesson", functools.partial(send_notes, choice)),
+    ]
+    slides = functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, lesson_names(choice))
+    return Parts([Part(part.slot, spoken(code, part.draw)) for part in parts], slides=spoken(code, slides))
 
 
 def _show_notes(course: Course, choice: LearnChoice) -> None:
     _show_chip(choice)
+    if wants_sheet(choice) and not opens_sheet(choice):
+        tell(
+            translate("Only the teacher’s link opens the answer sheet."), loud=True, short=translate("No answer sheet")
+        )
     if course.note:
-        tell(course.note, loud=True, short="Example instead" if course.text == EXAMPLES[0] else "Text cut")
+        short = translate("Example instead") if course.text == EXAMPLES[0] else translate("Text cut")
+        tell(course.note, loud=True, short=short)
 
 
 def _show_unread(choice: LearnChoice, scene: Scene) -> None:
     """Name words that the model of the lessons doesn't know; the lesson has run it already."""
-    if choice.answers == "on" or LESSONS[choice.lesson].sample is not None or scene.model != REAL_MODEL:
+    if opens_sheet(choice) or LESSONS[choice.lesson].sample is not None or scene.model != REAL_MODEL:
         return
     state = State(model=REAL_MODEL, text=scene.text)
     try:
@@ -257,41 +216,53 @@ def _show_unread(choice: LearnChoice, scene: Scene) -> None:
 def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
     widgets.show(
         st.selectbox,
-        "Lesson",
+        translate("Lesson"),
         of=LEARN_CHOICES,
         name="lesson",
         key="learn-lesson",
-        options={name: _called(name, choice) for name in LESSONS},
+        options={name: _called(name, choice) for name in lesson_names(choice)},
         then=begin_lesson,
         label_visibility="collapsed",
         width=250,
     )
     _show_options(choice)
-    _show_export(address, choice.done)
+    _show_export(address)
 
 
 def _show_options(choice: LearnChoice) -> None:
-    with st.popover("Options", key="options"):
+    with st.popover(translate("Options"), key="options"):
+        _show_languages()
+        notations = {name: translate(words) for name, words in NOTATIONS.items()}
         widgets.show(
-            st.selectbox, "Notation", of=LEARN_CHOICES, name="notation", key="learn-notation", options=NOTATIONS
+            st.selectbox,
+            translate("Notation"),
+            of=LEARN_CHOICES,
+            name="notation",
+            key="learn-notation",
+            options=notations,
         )
-        answers = "off" if choice.answers == "on" else "on"
-        st.button("Answer sheet", on_click=set_choice, kwargs={"answers": answers}, key="learn-sheet", width="stretch")
-        _show_progress(choice.done, tuple(LESSONS), open_progress)
+        show_keeping()
+
+
+def _show_languages() -> None:
+    key = "learn-lang"
+    widgets.preset(key, current_language())
+
+    def take() -> None:
+        if (code := widgets.content(key)) in LANGUAGES:
+            set_choice(lang=code)
+
+    st.selectbox(translate("Language"), list(LANGUAGES), format_func=LANGUAGES.__getitem__, key=key, on_change=take)
+    st.caption(translate("The models read English sentences."))
 
 
 def _show_chip(choice: LearnChoice) -> None:
     if choice.notation != next(iter(NOTATIONS)):
         with st.container(key="learn-chips", horizontal=True, gap="xsmall"):
-            label = NOTATIONS[choice.notation].capitalize()
+            label = translate(NOTATIONS[choice.notation])
+            label = f"{label[:1].upper()}{label[1:]}"
             usual = {"notation": next(iter(NOTATIONS))}
-            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help="Reset")
-
-
-def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = "") -> Trace:
-    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for all visitors."""
-    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text, shown=picture)
-    return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
+            st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help=translate("Reset"))
 
 
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
@@ -300,17 +271,19 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
         _list_lessons(choice)
     with right.container(key="learn-screen"):
         with st.container(key="learn-printed"):
-            st.markdown(plain(f"{LESSONS[choice.lesson].made_from(scene)}, seed {seed}"))
-        names = tuple(LESSONS)
+            made = {"text": LESSONS[choice.lesson].made_from(scene), "seed": seed}
+            st.markdown(plain(translate("{text}, seed {seed}", **made)))
+        names = lesson_names(choice)
         show_lesson(Screen(choice.lesson, names.index(choice.lesson), len(names), names), choice, scene)
 
 
 def _list_lessons(choice: LearnChoice) -> None:
     lessons = [
-        {"name": name, "title": f"{place}. {lesson.title}", "done": name in choice.done}
-        for place, (name, lesson) in enumerate(LESSONS.items(), 1)
+        {"name": name, "title": f"{place}. {translate(lesson.title)}", "done": name in choice.done}
+        for place, (name, lesson) in enumerate(((name, LESSONS[name]) for name in lesson_names(choice)), 1)
     ]
-    data = {"label": "Lessons", "done": "solved", "current": choice.lesson, "lessons": lessons}
+    words = {"label": translate("Lessons"), "done": translate("solved")}
+    data = {**words, "current": choice.lesson, "lessons": lessons}
 
     def opened() -> None:
         name = widgets.sent("learn-lessons", "open")
@@ -322,4 +295,5 @@ def _list_lessons(choice: LearnChoice) -> None:
 
 
 def _called(name: str, choice: LearnChoice) -> str:
-    return f"{list(LESSONS).index(name) + 1}. {LESSONS[name].title}{' ✓' if name in choice.done else ''}"
+    title, solved = translate(LESSONS[name].title), " ✓" if name in choice.done else ""
+    return f"{lesson_names(choice).index(name) + 1}. {title}{solved}"

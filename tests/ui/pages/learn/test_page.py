@@ -1,5 +1,6 @@
 """The Learn page as a reader and a teacher use it, in a real browser."""
 
+import json
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -7,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import Page, expect
 
 from attention_viz.lesson import LESSONS
+from attention_viz.lesson.progress.record import Tried, read_progress
 from tests.conftest import OpenPage, Recolour
 from tests.ui.presenting.test_walk import SMALLEST
 
@@ -222,14 +224,50 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
     recolour(page, False)
 
 
-def test_progress_is_taken_away_as_a_file(open_page: OpenPage, idle: Idle) -> None:
-    page = open_page("/learn?lesson=vectors&done=why.scores")
-    page.get_by_role("button", name="Export", exact=True).click()
-    expect(page.get_by_text("This link works on this machine only")).to_be_visible()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save progress").click()
+def test_the_browser_keeps_answers_and_saves_opens_and_clears_them(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/learn?lesson=scores&guess=shown&done=vectors&student=7")
+    page.get_by_role("textbox", name="Your answer").fill("999")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text("Not yet.")).to_be_visible()
     idle(page)
-    assert '"why"' in download.value.path().read_text()
+    kept = page.get_by_test_id("progress")
+
+    def open_options() -> None:
+        page.get_by_role("button", name="Options", exact=True).click()
+        expect(kept).to_be_visible()
+
+    open_options()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 0 solved.")
+    with page.expect_download() as download:
+        kept.get_by_role("button", name="Save progress").click()
+    assert re.fullmatch(r"attention-progress-7-[0-9a-f]{4}\.json", download.value.suggested_filename)
+    saved = read_progress(download.value.path().read_bytes())
+    assert saved.exercises == (Tried("scores", TEXT, 700, ("999",)),) and saved.student == 7
+    # Another visit of the same browser goes on; cleared is cleared, ticks included.
+    page.reload()
+    idle(page)
+    open_options()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 0 solved.")
+    kept.get_by_role("button", name="Start anew").click()
+    expect(kept.get_by_role("button", name="Cancel")).to_be_focused()
+    kept.get_by_role("button", name="Cancel").click()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 0 solved.")
+    kept.get_by_role("button", name="Start anew").click()
+    kept.get_by_role("button", name="Clear progress").click()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 0 tried, 0 solved.")
+    idle(page)
+    assert "done" not in parameters(page)
+    # A file brings them back, and what it calls solved gets its tick; anything else is refused.
+    field = kept.locator("input[type=file]")
+    field.set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": b"nonsense"})
+    expect(kept.get_by_role("status")).to_contain_text("This isn’t a progress file")
+    whole = json.loads(download.value.path().read_text())
+    whole["exercises"][0]["solved"] = True
+    field.set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": json.dumps(whole).encode()})
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 1 solved.")
+    expect(page.get_by_role("img", name="solved")).to_have_count(1)
+    idle(page)
+    assert parameters(page)["done"] == "scores"
 
 
 def test_on_a_phone_the_list_is_folded_and_nothing_is_wider_than_the_screen(stay: OpenPage) -> None:

@@ -1,0 +1,50 @@
+"""A lesson's text as HTML: terms with their meanings, formulas as MathML, and a reader's words as words."""
+
+import html
+import re
+from collections.abc import Callable
+
+from markdown_it import MarkdownIt
+
+from attention_viz.lesson.formulas import mathml
+from attention_viz.lesson.render import lesson_text
+
+__all__ = ["lesson_html"]
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+# What Markdown reads as a mark; a backslash before it makes it a sign.
+_SIGNS = re.compile(r"([!-/:-@\[-`{-~])")
+# Signs that stand for no character: they keep our HTML through Markdown, and no reader's word has them.
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+_FORMULA = re.compile(r"(?<!\\)\$\$(.+?)(?<!\\)\$\$|(?<![\\$])\$([^$\n]+?)(?<!\\)\$(?!\$)", re.DOTALL)
+_HELD = re.compile("\ue000([0-9]+)\ue001")
+
+
+def lesson_html(name: str, facts: dict[str, str], notation: str) -> list[str]:
+    """Return a lesson's text as HTML, a paragraph or list each; `facts` may hold any reader's words."""
+    held = list[str]()
+
+    def hold(markup: str) -> str:
+        held.append(markup)
+        return f"\ue000{len(held) - 1}\ue001"
+
+    def formula(found: re.Match[str]) -> str:
+        return hold(mathml(found[1], block=True) if found[1] else mathml(found[2]))
+
+    text = lesson_text(name, facts, notation, escape=_escaped, term=_terms(hold))
+    markup = _MARKDOWN.render(_FORMULA.sub(formula, text))
+    filled = _HELD.sub(lambda found: held[int(found[1])], markup)
+    return [part for part in re.split(r"(?<=</p>)\n|(?<=</ul>)\n|(?<=</ol>)\n", filled) if part]
+
+
+def _terms(hold: Callable[[str], str]) -> Callable[[str, str], str]:
+    def term(words: str, meaning: str) -> str:
+        begin = hold('<span class="course-term" tabindex="0">')
+        end = hold(f'<span class="course-meaning" role="tooltip">{html.escape(meaning)}</span></span>')
+        return f"{begin}{words}{end}"
+
+    return term
+
+
+def _escaped(words: str) -> str:
+    return _SIGNS.sub(r"\\\1", " ".join(_PRIVATE.sub("\ufffd", words).split()))
