@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from attention_viz.lesson import LESSONS
@@ -78,6 +79,24 @@ def test_what_comes_next_begins_at_its_top_and_an_answer_has_the_focus(stay: Ope
     page.get_by_role("button", name="Skip guess").click()
     expect(heading).to_contain_text("products spread by")
     page.wait_for_function("document.activeElement.textContent.includes('products spread by')")
+
+
+@pytest.mark.parametrize("width", [1360, 390])
+def test_what_introduces_a_question_stays_and_the_answer_moves_no_bar(stay: OpenPage, width: int) -> None:
+    for name in ("roles", "mixture", "together"):
+        page = stay(f"/learn?lesson={name}&text=The+bank+of+the+river+was+flooded", width=width)
+        idea, premise, bars = (
+            page.locator(f".{one}") for one in ("st-key-learn-idea", "st-key-learn-premise", "av-lesson")
+        )
+        expect(bars.locator("li").first).to_be_visible()
+        expect(idea).to_contain_text(LESSONS[name].idea[:40])
+        before = bars.bounding_box(), premise.text_content()
+        page.get_by_role("button", name="Skip guess").click()
+        expect(page.locator(".st-key-learn-text")).to_be_visible()
+        expect(idea).to_contain_text(LESSONS[name].idea[:40])
+        after = bars.bounding_box(), premise.text_content()
+        assert before[0] is not None and after[0] is not None
+        assert (before[0]["y"], before[1]) == (after[0]["y"], after[1])
 
 
 def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay: OpenPage) -> None:
