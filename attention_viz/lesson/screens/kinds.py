@@ -167,7 +167,7 @@ def _ask_older(scene: Scene) -> Ask:
         translate(
             "Both vectors become {times} times as long. How many times as large does the score get?", times=_LONGER
         ),
-        translate("{score}: the score gets {grown} times as large", score=name, grown=f"{grown:,.3g}"),
+        translate("With the score “{score}”: {grown} times as large", score=name, grown=f"{grown:,.3g}"),
         translate(
             "random vectors and matrices: the largest score of “{word}”, without its sign",
             word=in_words(scene.names[query]),
