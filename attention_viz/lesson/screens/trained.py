@@ -256,7 +256,7 @@ def _ask_about_effect(scene: Scene) -> Ask:
     return Ask(
         translate("Head {head} adds up values for “{word}”. Which word adds most?", head=light.head, word=word),
         translate(
-            "“{best}” adds most, with a weight of {weight}: what it adds is {length} long",
+            "“{best}” adds most: a vector {length} long, with a weight of {weight}",
             best=best,
             weight=signed(row[most]),
             length=signed(max(products)),
