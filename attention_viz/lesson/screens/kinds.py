@@ -112,8 +112,8 @@ KINDS = {
 
 
 _PREMISES = {
-    "additive": "Each vector is multiplied by a matrix; their sum is squeezed between −1 and 1 (tanh), then multiplied by a "
-    "third vector.",
+    "additive": "Each vector is multiplied by a matrix; their sum is squeezed between −1 and 1 (tanh), then multiplied "
+    "by a third vector.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
