@@ -183,7 +183,7 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     page.mouse.click(image["x"] + 0.85 * image["width"], image["y"] + 0.2 * image["height"])
     expect(places.get_by_role("button", name="top right")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Show answer").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("“circle” looks most at the middle centre")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("“?” looks most at the middle centre")
     expect(page.locator(".st-key-learn-step-predict")).to_contain_text("Not quite: “top right”, ")
     expect(places.locator("[data-best=true] .av-number")).to_have_count(1)
     page.mouse.click(image["x"] + 0.5 * image["width"], places.bounding_box()["y"] + 0.5 * image["height"])  # pyright: ignore[reportOptionalSubscript] -- it is on the screen
