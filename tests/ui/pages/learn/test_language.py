@@ -40,7 +40,7 @@ def shared(name: str, more: str, frame: set[str]) -> set[str]:
     """What the page shows alike in both languages, without the app's frame, tokens and numbers."""
     address = f"/learn?lesson={name}&text={quote_plus(TEXT)}{more}"
     english, german = (pieces(Screen().open(f"{address}&lang={code}")) for code in ("en", "de"))
-    data = re.compile(r"[^\W\d_]{3,}")
+    data = re.compile(r"[^\W\d_]{4,}")
     alike = {one for one in english & german if data.search(one)} - frame
     titles = {translate(lesson.title) for lesson in LESSONS.values()}
     with in_language("de"):
