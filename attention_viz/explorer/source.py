@@ -41,11 +41,14 @@ __all__ = [
     "chart_source",
     "compare_source",
     "component_source",
+    "course_page_source",
     "course_source",
     "drawer_source",
     "drawing_source",
     "effect_source",
+    "keeping_source",
     "masks_source",
+    "noting_source",
     "packet_source",
     "page_source",
     "pipeline_source",
@@ -151,14 +154,40 @@ def sight_source() -> tuple[str, str, str]:
 def course_source() -> tuple[str, str, str]:
     """Return the list of lessons."""
     html = '<div class="av-explorer av-course" data-testid="course"></div>\n'
-    return html, style_sheet() + _read("lesson/course.css"), script("lesson/course.js")
+    return html, style_sheet() + _read("lesson/course.css"), script("hosts/lessons.js")
+
+
+def course_page_source() -> tuple[str, str]:
+    """Return style sheet and script of the course's own page, which needs no server."""
+    styles = (
+        "lesson/course.css",
+        "lesson/lesson.css",
+        "lesson/openings.css",
+        "lesson/keeping.css",
+        "course/course.css",
+    )
+    dark = f"@media (prefers-color-scheme: dark) {{\n{_page_colours(DARK)}}}\n"
+    sheet = _page_colours(LIGHT) + dark + style_sheet() + "".join(map(_read, styles))
+    # A page from a disk may load scripts, but no modules.
+    return sheet, f'"use strict";\n(() => {{\n{script("course/start.js")}}})();\n'
 
 
 def prediction_source() -> tuple[str, str, str]:
     """Return a course question, guessed on its answer bars."""
     html = '<div class="av-explorer av-lesson" data-testid="prediction"></div>\n'
     css = _read("lesson/lesson.css") + _read("lesson/openings.css")
-    return html, style_sheet() + css, script("lesson/predict.js")
+    return html, style_sheet() + css, script("hosts/question.js")
+
+
+def keeping_source() -> tuple[str, str, str]:
+    """Return the buttons of the course's record, which the browser keeps."""
+    html = '<div class="av-explorer av-keeping" data-testid="progress"></div>\n'
+    return html, style_sheet() + _read("lesson/keeping.css"), script("lesson/saved.js")
+
+
+def noting_source() -> tuple[str, str, str]:
+    """Return the component that adds to that record."""
+    return _unseen("lesson/noted.js")
 
 
 def drawing_source() -> tuple[str, str, str]:
@@ -210,6 +239,13 @@ def _themed(root: str) -> str:
         f"{root} {{\n{fonts}{light}  color-scheme: light;\n}}\n"
         f'{root}[data-theme="dark"] {{\n{dark}  color-scheme: dark;\n}}\n'
     )
+
+
+def _page_colours(palette: Palette) -> str:
+    fonts = f"  --av-mono: {MONOSPACE};\n  --av-sans: {SANS};\n"
+    good = f"  --av-good: {palette.good};\n  --av-bad: {palette.bad};\n"
+    # What components of a Streamlit page ask the page for.
+    return f":root {{\n{fonts}{_variables(palette)}{good}  --st-background-color: {palette.background};\n}}\n"
 
 
 def _variables(palette: Palette) -> str:

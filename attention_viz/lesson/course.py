@@ -16,7 +16,6 @@ from attention_viz.lesson.screens import (
     cross,
     heads,
     kinds,
-    kv_cache,
     masks,
     order,
     picture,
@@ -28,9 +27,9 @@ from attention_viz.lesson.screens import (
     toy,
     trained,
     why,
-    windows,
     word_map,
 )
+from attention_viz.lesson.screens.caching import kv_cache, windows
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
 from attention_viz.lesson.tasks.around import residual

@@ -19,6 +19,7 @@ MISSING = (*("vectors", "scores", "softmax", "masks", "cross", "picture"),)
 WHOLE = (
     *("why", "plain", "roles", "scaling", "mixture", "heads", "jobs", "together", "writes"),
     *("positions", "where", "sound", "older", "recurrent", "linear", "delta", "limits"),
+    *("cache", "windows"),
 )
 # Timed on this machine at each call, and so never the same twice.
 MEASURED = {

@@ -9,8 +9,8 @@ import torch
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
 from attention_viz.lesson.language import TOY, Twice
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.screens.sharing import Cached, ShareSets
-from attention_viz.lesson.screens.windows import Windowed
+from attention_viz.lesson.screens.caching.sharing import Cached, ShareSets
+from attention_viz.lesson.screens.caching.windows import Windowed
 from attention_viz.lesson.translation import in_language
 from tests.lesson.recomputed import cache, windows
 

@@ -186,8 +186,9 @@ def _show_heads(scene: Scene) -> Shown:
         "rows": counted(joined.shape[0], "row"),
     }
     says = translate(
-        "{heads} of ours, with random numbers: “{word}” looks most at {favourites}.",
-        **{name: facts[name] for name in ("heads", "word", "favourites")},
+        "Each head’s matrices have {d_model} rows, one per number of a word. {heads} of ours, with random numbers: "
+        "“{word}” looks most at {favourites}.",
+        **{name: facts[name] for name in ("d_model", "heads", "word", "favourites")},
     )
     figure = side_by_side(trace, 0, theme=scene.theme)
     return Shown(facts, figure, says, row_spots(figure, asking_words(scene)), drawn=True)

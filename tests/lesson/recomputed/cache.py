@@ -140,3 +140,9 @@ def _what(scene: Scene, trace: Trace, ids: torch.Tensor, heads: int, own: int, w
 def values(scene: Scene, run: RunText) -> list[float]:
     """Only keys and values are needed: an old query changes no later output."""
     return [0.0, 1.0, 0.0, 0.0]
+
+
+def numbers(scene: Scene, run: RunText) -> set[str]:
+    """What the cache takes per token in all layers."""
+    trace = run(MODEL, scene.text)
+    return {str(trace.layer_count() * _stored(torch.tensor([trace.query_tokens().numbers])))}

@@ -9,7 +9,7 @@ import torch
 import attention_viz as av
 from attention_viz.lesson import Scene
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.screens.windows import PASSAGE
+from attention_viz.lesson.screens.caching.windows import PASSAGE
 from attention_viz.trace.trace import Trace
 from tests.shipped import load_once
 
@@ -104,3 +104,8 @@ def _share(value: float) -> str:
 def values(scene: Scene, run: RunText) -> list[float]:
     trace, width = run(MODEL, _text(scene)), int(scene.choice or 8)
     return [_mean(trace, way, width) for way in ("last", "sink", "start")]
+
+
+def numbers(scene: Scene, run: RunText) -> set[str]:
+    """The best of the three means."""
+    return {_share(max(values(scene, run)))}

@@ -1,6 +1,7 @@
 // Buttons that take the headline with its arcs along: as a picture on the clipboard, or as an SVG file.
 
 import {drawCopy} from "./drawing.js";
+import {saveAs} from "./save.js";
 import {element} from "../parts/element.js";
 
 /** @import {Run} from "./drawing.js"
@@ -106,11 +107,4 @@ async function putOnClipboard(make) {
     saveAs(await picture, "attention.png");
     return "saved";
   }
-}
-
-/** @param {Blob} content @param {string} name */
-function saveAs(content, name) {
-  const address = URL.createObjectURL(content);
-  element("a", {href: address, download: name}).click();
-  setTimeout(() => URL.revokeObjectURL(address), TOLD_FOR);
 }

@@ -6,14 +6,14 @@ import {mountComponent} from "../hosts/component.js";
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Mounting} from "../hosts/hosting.js" */
 
-/** @typedef {{name: string, title: string, done: boolean}} Listed */
+/** `href` is the address of a lesson elsewhere than in the app. @typedef {{name: string, title: string, done: boolean, href?: string}} Listed */
 /** @typedef {Mounted & {list: {label: string, current: string, done: string, lessons: Listed[]}}} Course */
 
 /** Of the address, what belongs to one lesson only. */
 const OWN = ["choice", "guess", "word", "answers", "slide"];
 
 /** @param {Mounting} mounting */
-export default function courseComponent(mounting) {
+export function courseComponent(mounting) {
   return mountComponent(mounting, {
     selector: ".av-course",
     create: (base) => /** @type {Course} */ (base),
@@ -30,8 +30,8 @@ function drawCourse(course) {
   const {root, list} = course;
   const focused = /** @type {ShadowRoot | Document} */ (root.getRootNode()).activeElement;
   const held = focused instanceof HTMLElement ? focused.dataset["lesson"] : undefined;
-  const links = list.lessons.map(({name, title, done}) => {
-    const link = element("a", {href: addressOf(name), "data-lesson": name}, title);
+  const links = list.lessons.map(({name, title, done, href}) => {
+    const link = element("a", {href: href ?? addressOf(name), "data-lesson": name}, title);
     link.tabIndex = name === list.current ? 0 : -1;
     if (name === list.current) link.setAttribute("aria-current", "page");
     if (done) link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, " \u2713"));

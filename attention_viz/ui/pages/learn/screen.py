@@ -1,16 +1,15 @@
 """One lesson."""
 
-import copy
 import functools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 import streamlit as st
-from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
+from attention_viz.lesson.export.picture import fitted, with_spots
 from attention_viz.lesson.lesson import CatalogueHead, Spot
 from attention_viz.lesson.question import SHOWN
 from attention_viz.lesson.translation import current_language, translate
@@ -25,13 +24,6 @@ from attention_viz.ui.parts.menu import PAGES
 from attention_viz.ui.parts.notices import show_notices
 
 Made = TypeVar("Made")
-
-# The height of a figure's title, and the room left above it for a legend or the names of its parts.
-_TITLE, _ABOVE = 30, 30
-# A figure's height on the first screen, in pixels; one that names many words may be taller.
-_LEFT = 440
-# The size of a clickable spot in a figure, in pixels.
-_SPOT = 20
 
 
 @dataclass(frozen=True)
@@ -173,54 +165,13 @@ def _once(kind: str, name: str, scene: Scene, make: Callable[[Scene], Made]) -> 
 
 def show_picture_of(name: str, shown: Shown, *, few: bool) -> None:
     """Draw a copy of the picture: the cached one serves every screen size."""
-    figure = copy.deepcopy(shown.figure)
-    layout: Any = figure.layout
-    # The text beside the figure explains it, so it needs no title, only room for a legend.
-    parts: list[Any] = list(figure.data)
-    legend = any(one.showlegend for one in parts) and (layout.legend.y or 0) >= 1
-    figure.update_layout(
-        title_text="", margin_t=max(layout.margin.t - _TITLE, _ABOVE if legend or layout.annotations else 8)
-    )
-    height = layout.height or _LEFT
-    if few and "xaxis2" not in layout:  # a figure below another needs its room
-        figure.update_layout(height=min(_LEFT, height))
+    figure = fitted(shown.figure, few=few)
     key = f"learn-picture-{name}"
     if shown.spots:
-        _add_spots(figure, shown.spots)
+        with_spots(figure, shown.spots)
         show_to_click(figure, key, shown.says, functools.partial(_press_spot, name, shown.spots))
     else:
         show_picture(figure, key, shown.says)
-
-
-def _add_spots(figure: Figure, spots: Sequence[Spot]) -> None:
-    """Add invisible numbered points, which Plotly reports clicks on."""
-    # Beside others, a trace without a name would be listed as "trace 0".
-    found: list[Any] = list(figure.select_traces())
-    for part in [one for one in found if not one.name]:
-        part.showlegend = False
-    unseen = {"marker": {"opacity": 0}}
-    # A word drawn at a spot would catch the click instead.
-    axes = {spot.axis for spot in spots}
-    # A matrix has no mode.
-    for words in [one for one in found if getattr(one, "mode", None) == "markers+text"]:
-        if (words.xaxis or "x")[1:] in axes:
-            words.update(hoverinfo="skip", hovertemplate=None)
-    for axis in dict.fromkeys(spot.axis for spot in spots):
-        some = [(number, spot) for number, spot in enumerate(spots) if spot.axis == axis]
-        figure.add_scatter(
-            x=[spot.x for _, spot in some],
-            y=[spot.y for _, spot in some],
-            customdata=[(number, 0) for number, _ in some],
-            xaxis=f"x{axis}",
-            yaxis=f"y{axis}",
-            mode="markers",
-            marker={"size": _SPOT, "opacity": 0},
-            selected=unseen,
-            unselected=unseen,
-            hovertext=[spot.name for _, spot in some],
-            hoverinfo="text" if any(spot.name for _, spot in some) else "none",
-            showlegend=False,
-        )
 
 
 def _press_spot(name: str, spots: Sequence[Spot], point: tuple[int, int]) -> None:

@@ -9,7 +9,7 @@ from plotly.subplots import make_subplots
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
-from attention_viz.lesson.screens.sharing import LATENT, ROTARY, Cached, Pair
+from attention_viz.lesson.screens.caching.sharing import LATENT, ROTARY, Cached, Pair
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import offered, texts, weight_texts
 from attention_viz.trace.spelling import weight_text

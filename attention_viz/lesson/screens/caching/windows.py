@@ -39,7 +39,8 @@ PASSAGE = (
 _ENDS = (".", "!", "?", "…", "。", "؟")
 # Of the real model, and of the toy, whose text is short; and how often that is repeated.
 _WIDTHS, _TOY_WIDTHS, _TIMES = (4, 8, 16, 32), (3, 4, 6, 8), 4
-_LENGTH = 60
+# Letters of the text in a sentence.
+_QUOTED = 600
 # Two probabilities closer than this are written as alike.
 _ALIKE = 0.005
 # Pixels: a row, and what is around a matrix.
@@ -67,6 +68,11 @@ class Windowed:
         if not twice.real:
             return " ".join([twice.typed] * _TIMES)
         return f"{twice.typed}{'' if twice.typed.endswith(_ENDS) else '.'} {PASSAGE}"
+
+    @property
+    def quoted(self) -> str:
+        """The text for a sentence."""
+        return in_words(self.text, _QUOTED)
 
     @once
     def trace(self) -> Trace:
@@ -179,6 +185,7 @@ def _ask_windows(scene: Scene) -> Ask:
         tuple(means),
         shown=tuple(map(weight_text, means)),
         whole=max(whole, *means) or 1.0,
+        premise=translate("Text: “{text}”", text=found.quoted),
     )
 
 
@@ -188,7 +195,7 @@ def _show_windows(scene: Scene) -> Shown:
     layers, before, after = len(found.trace.layer_numbers()), found.row("all"), found.row("last")
     other = int((after - before).argmax())
     facts = {
-        **texts(model=twice.model, note=twice.note, text=in_words(found.text, 3 * len(PASSAGE)), width=found.width),
+        **texts(model=twice.model, note=twice.note, text=found.quoted, width=found.width),
         **texts(fewer=found.width - 1, layer=layer, head=head, layers=layers, reach=layers * (found.width - 1)),
         **weight_texts(all=found.mean("all"), last=found.mean("last"), sink=found.mean("sink")),
         **weight_texts(taken=found.taken, share=before[0], before=before[other], after=after[other]),

@@ -1,0 +1,148 @@
+// The course as a page of its own: it follows the address, shows the list of lessons, and keeps what was solved.
+
+import {courseComponent} from "../lesson/course.js";
+import {showKeeping} from "../lesson/keeping.js";
+import {addNote, keepProgress, keptProgress, solvedLessons} from "../lesson/progress.js";
+import {element} from "../parts/element.js";
+import {courseIndex, lessonData, receiveData} from "./data.js";
+import {fitToPaper} from "./figure.js";
+import {openLesson, showLesson} from "./lesson.js";
+import {beginAt, readRoute, writeRoute} from "./route.js";
+
+/** @import {CourseIndex, LessonData} from "./data.js"
+ * @import {LessonView} from "./lesson.js"
+ * @import {Route} from "./route.js" */
+
+/** @typedef {{index: CourseIndex, route: Route, view: LessonView | null, main: HTMLElement, nav: HTMLElement,
+ *   news: HTMLElement, top: HTMLElement}} CoursePage */
+
+/** @param {string} id @returns {HTMLElement} */
+function place(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page needs the element #${id}`);
+  return found;
+}
+
+async function startCourse() {
+  receiveData();
+  const index = await courseIndex();
+  const route = readRoute(location.hash, index);
+  /** @type {CoursePage} */
+  const page = {
+    index,
+    route,
+    view: null,
+    main: place("lesson"),
+    nav: place("lessons"),
+    news: place("news"),
+    top: place("top"),
+  };
+  place("skip").onclick = (event) => {
+    event.preventDefault();
+    page.main.focus();
+  };
+  drawTop(page);
+  addEventListener("hashchange", () => follow(page, readRoute(location.hash, index)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => page.view && showLesson(page.view));
+  fitToPaper();
+  await follow(page, route);
+}
+
+/** @param {CoursePage} page @param {Route} route */
+function goTo(page, route) {
+  const hash = writeRoute(route);
+  const {lesson, text, guess} = page.route;
+  // Back leads to lessons and answers, not to every step of a slider.
+  if (route.lesson !== lesson || route.text !== text || !route.guess !== !guess) location.hash = hash;
+  else location.replace(hash);
+}
+
+/** @param {CoursePage} page @param {Route} route */
+async function follow(page, route) {
+  const {index, view} = page;
+  const stays = view?.route.lesson === route.lesson && view.route.text === route.text && view.route.seed === route.seed;
+  const turned = page.view !== null && !stays;
+  page.route = route;
+  drawList(page);
+  if (view && stays) {
+    view.route = route;
+    if (showLesson(view)) tellOf(page);
+    return;
+  }
+  const listed = index.lessons.find(({name}) => name === route.lesson);
+  const file = listed?.files[route.text];
+  if (!listed || !file) return;
+  /** @type {LessonData} */
+  let data;
+  try {
+    data = await lessonData(file);
+  } catch {
+    page.main.replaceChildren(element("h1", {tabindex: -1}, index.words["noFile"]?.replace("{file}", file)));
+    return;
+  }
+  if (page.route !== route) return;
+  document.title = `${listed.title} · ${index.words["course"]}`;
+  if (data.missing) {
+    page.view = null;
+    page.main.replaceChildren(element("h1", {tabindex: -1}, listed.title), element("p", {}, data.missing));
+    return;
+  }
+  page.view = openLesson({
+    ...{index, listed, data, route, root: page.main},
+    go: (to) => goTo(page, to),
+    note(note) {
+      keepProgress(addNote({...keptProgress(), language: index.language}, note));
+      drawList(page);
+    },
+  });
+  showLesson(page.view);
+  if (turned) page.main.querySelector("h1")?.focus();
+}
+
+/** Lead eyes, ears and the keyboard to the answer. @param {CoursePage} page */
+function tellOf({main, news}) {
+  const heading = main.querySelector("h1");
+  news.textContent = [heading?.textContent, main.querySelector(".course-predict .course-reply")?.textContent].join(" ");
+  heading?.focus({preventScroll: true});
+  heading?.scrollIntoView({block: "nearest"});
+}
+
+/** @param {CoursePage} page */
+function drawList(page) {
+  const {index, route, nav} = page;
+  const solved = solvedLessons(keptProgress());
+  const lessons = index.lessons.map(({name, title}) => ({
+    ...{name, title, done: solved.includes(name)},
+    href: writeRoute(beginAt(route, {lesson: name})),
+  }));
+  courseComponent({
+    data: {label: index.words["lessons"], done: index.words["solved"], current: route.lesson, lessons},
+    parentElement: nav,
+    setStateValue: () => {},
+    setTriggerValue: (_, name) => goTo(page, beginAt(page.route, {lesson: String(name)})),
+  });
+}
+
+/** The texts to choose from, and what was solved as a file. @param {CoursePage} page */
+function drawTop(page) {
+  const {index, top} = page;
+  const list = element("select", {id: "text"});
+  index.texts.forEach((text, at) =>
+    list.append(element("option", {value: at, selected: at === page.route.text}, text)),
+  );
+  list.onchange = () => goTo(page, beginAt(page.route, {text: Number(list.value)}));
+  addEventListener("hashchange", () => (list.value = String(readRoute(location.hash, index).text)));
+  const label = element("label", {for: "text"}, index.words["text"]);
+  const only = element("span", {class: "course-only"}, `${index.words["text"]}: “${index.texts[0]}”`);
+  const chooser = index.texts.length > 1 ? element("div", {class: "course-choice"}, label, list) : only;
+  const kept = element("div", {class: "av-explorer av-keeping"});
+  const changed = () => drawList(page);
+  showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
+  const summary = element("summary", {}, index.words["progress"]);
+  // What was solved meanwhile counts, too.
+  const details = element("details", {class: "course-keeping"}, summary, kept);
+  details.ontoggle = () => details.open && showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
+  top.replaceChildren(chooser, details);
+}
+
+startCourse();

@@ -1,0 +1,1 @@
+"""The course as files that need no server."""

@@ -1,0 +1,114 @@
+"""Every state of a lesson that a reader can get to: its settings, its words, and both together."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attention_viz.lesson.export.figures import figure_data
+from attention_viz.lesson.export.prose import lesson_tree
+from attention_viz.lesson.lesson import Ask, Lesson, Shown
+from attention_viz.lesson.question import question_data
+from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
+
+__all__ = ["LessonStates", "lesson_states"]
+
+# As the page of the app has it: with so few words, a figure fits the first screen.
+_FEW = 10
+
+
+@dataclass(frozen=True)
+class LessonStates:
+    """A lesson's states by key ("choice|word"), the question that it begins with, and how many states are missing."""
+
+    question: dict[str, Any]
+    states: dict[str, object]
+    left_out: int
+
+
+@dataclass(frozen=True)
+class _Wish:
+    choice: str = ""
+    word: int | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.choice}|{'' if self.word is None else self.word}"
+
+
+def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonStates:
+    """Compute at most `most` states, those that take one press first."""
+    begin = lesson.ask(scene)
+    question = {**_question(begin, shown=False), "how": _how(lesson, begin)}
+    states, waiting = dict[str, object](), [_Wish()]
+    seen = set(waiting)
+    while waiting and len(states) < most:
+        wish = waiting.pop(0)
+        one = replace(scene, choice=wish.choice, word=wish.word)
+        ask, light = lesson.ask(one), lesson.show(one)
+        dark = light if ask.complete else lesson.show(replace(one, theme="dark"))
+        states[wish.key] = _state(name, lesson, one, ask, (light, dark), guessed=wish == _Wish())
+        for after in _after(lesson, one, wish, ask, light):
+            if after not in seen:
+                seen.add(after)
+                waiting.append(after)
+    return LessonStates(question, states, len(waiting))
+
+
+def _question(ask: Ask, *, shown: bool) -> dict[str, Any]:
+    return {
+        "heading": ask.finding if shown else ask.question,
+        "source": ask.source,
+        "drawn": ask.drawn,
+        "text": "" if ask.place is None else ask.place.text.strip(),
+        "data": question_data(ask, shown=shown),
+    }
+
+
+def _how(lesson: Lesson, ask: Ask) -> str:
+    """Return how to guess."""
+    if ask.opening is not None:
+        return ask.opening.how
+    if not ask.shares:
+        return translate("Click your guess.")
+    if lesson.sample is None:
+        return translate("Drag the bars, or click the word that you think gets most.")
+    return translate("Drag the bars, or click the line that you think gets most.")
+
+
+def _state(
+    name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown], *, guessed: bool
+) -> dict[str, object]:
+    """Return a state; replies to guesses belong to the one that is `guessed`."""
+    light, dark = shown
+    answer = _question(ask, shown=True)
+    if not guessed:
+        answer["data"]["truth"]["replies"] = []
+    words, asking = lesson.words(scene) if lesson.words else ({}, "")
+    return {
+        "answer": answer,
+        "pressed": list(ask.pressed),
+        "pressesWord": ask.word,
+        "choice": lesson.control.value(scene),
+        "options": [[value, label] for value, label in lesson.control.options(scene).items()],
+        "words": [[value, label] for value, label in words.items()],
+        "asking": asking,
+        "says": light.says,
+        "figure": None if ask.complete else figure_data(light, dark, few=len(scene.words) <= _FEW),
+        "drawn": light.drawn,
+        "text": lesson_tree(name, dict(light.facts), scene.notation),
+    }
+
+
+def _after(lesson: Lesson, scene: Scene, wish: _Wish, ask: Ask, shown: Shown) -> Iterator[_Wish]:
+    """Yield what one press leads to."""
+    for option in lesson.control.options(scene):
+        yield replace(wish, choice=option)
+    words = list(lesson.words(scene)[0]) if lesson.words else []
+    words += [one for one in ask.pressed if one] if ask.word else []
+    words += [] if lesson.control.words else [spot.option for spot in shown.spots]
+    for word in words:
+        yield replace(wish, word=int(word))
+    if not ask.word:
+        for option in filter(None, ask.pressed):
+            yield replace(wish, choice=option)
