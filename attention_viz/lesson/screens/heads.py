@@ -140,7 +140,7 @@ _CONTROL_MIXTURE = Control("Query word", positioned_words, opening_word, words=T
 
 
 _D_MODEL = 8
-_OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
+_HEADS = (1, 2, 4, 8)
 
 
 def _ask_heads(scene: Scene) -> Ask:
@@ -208,7 +208,9 @@ def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
     )
 
 
-_CONTROL_HEADS = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
+_CONTROL_HEADS = Control(
+    "Heads", lambda scene: {str(heads): counted(heads, "head") for heads in _HEADS}, lambda scene: "2"
+)
 
 LESSONS = {
     "mixture": Lesson(
