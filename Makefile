@@ -129,8 +129,11 @@ wheel:
 # What builds the site stays out of the app's environment, too.
 docs:
 	@$(setup) .venv-docs scripts/website/requirements.txt
+	@$(setup) .venv requirements-dev.txt $(models)
+	@echo 'Writing the course ...'
+	@.venv/bin/python -m attention_viz course build/course --force --text 'The bank of the river was flooded'
 	@echo 'Building the site ...'
-	@.venv-docs/bin/python -m scripts.website
+	@.venv-docs/bin/python -m scripts.website --course build/course
 
 clean:
 	@echo 'Deleting .venv, .venv-bench, .venv-docs, .venv-versions and caches ...'

@@ -1,6 +1,6 @@
 """Build the documents as a site that needs no network: `make docs` runs it, in an environment with mkdocs.
 
-Usage: python -m scripts.website [--out site]
+Usage: python -m scripts.website [--out site] [--course DIR]
 """
 
 import argparse
@@ -24,9 +24,12 @@ def main() -> int:
     """Build it; return 1 if a link is broken or a page would request something from another host."""
     parser = argparse.ArgumentParser(prog="python -m scripts.website", description="Build the documents as a site.")
     parser.add_argument("--out", type=Path, default=ROOT / "site", help="the folder of the site; it is replaced")
-    out = parser.parse_args().out.resolve()
-    staged = ROOT / "build" / "website"
-    stage(ROOT, staged / "docs")
+    parser.add_argument(
+        "--course", type=Path, help="a folder that `attention-viz course` wrote, to be part of the site"
+    )
+    arguments = parser.parse_args()
+    out, staged = arguments.out.resolve(), ROOT / "build" / "website"
+    stage(ROOT, staged / "docs", arguments.course)
     shutil.copy(HERE / "iframe-worker.js", staged / "docs")
     configured = staged / "mkdocs.yml"
     configured.write_text(json.dumps(_configuration(staged, out), indent=2), encoding="utf-8")

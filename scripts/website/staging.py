@@ -25,6 +25,7 @@ _AT_THE_ROOT = {
 }
 # What is found in it comes after what is found elsewhere: it names everything once.
 _LAST = "---\nsearch:\n  boost: 0.1\n---\n\n"
+_COURSE = "**[Take the course on this site](course/index.html).** It runs in your browser alone."
 _LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 _SECTION = re.compile(r"^\*\*(.+)\*\*$", re.MULTILINE)
 _ENTRY = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.(?:md|ipynb))\)")
@@ -38,8 +39,8 @@ def places(root: Path) -> dict[Path, str]:
     return found | {root / name: place for name, place in _AT_THE_ROOT.items()}
 
 
-def stage(root: Path, folder: Path) -> None:
-    """Write the site's files into a folder; empty it first."""
+def stage(root: Path, folder: Path, course: Path | None = None) -> None:
+    """Write the site's files into a folder, with the static course and a link to it; empty the folder first."""
     shutil.rmtree(folder, ignore_errors=True)
     where = places(root)
     for path, place in where.items():
@@ -51,6 +52,11 @@ def stage(root: Path, folder: Path) -> None:
             shutil.copyfile(path, target)
     for notebook in (root / "docs").glob("*.ipynb"):
         shutil.copyfile(notebook, folder / notebook.name)
+    if course is not None:
+        shutil.copytree(course, folder / "course")
+        page = folder / "lessons.md"
+        heading, _, text = page.read_text("utf-8").partition("\n")
+        page.write_text(f"{heading}\n\n{_COURSE}\n{text}", encoding="utf-8", newline="\n")
 
 
 def menu(root: Path) -> list[Any]:

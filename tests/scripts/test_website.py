@@ -39,6 +39,16 @@ def test_every_link_of_the_site_leads_to_one_of_its_pages_and_to_a_heading_there
     assert followed > 200
 
 
+def test_the_course_is_a_folder_of_the_site_and_linked(tmp_path: Path) -> None:
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course" / "index.html").write_text("<h1>the course</h1>")
+    stage(ROOT, tmp_path / "docs", tmp_path / "course")
+    page = tmp_path / "docs" / "lessons.md"
+    (link,) = re.findall(r"\]\((course/[^)]*)\)", page.read_text("utf-8"))
+    assert (page.parent / link).read_text() == "<h1>the course</h1>"
+    assert page.read_text("utf-8").startswith((ROOT / "docs" / "lessons.md").read_text("utf-8").partition("\n")[0])
+
+
 def test_the_menu_has_every_page_once(staged: Path) -> None:
     (first,), *sections = [list(one.values()) for one in menu(ROOT)]
     listed = [first, *(page for (section,) in sections for entry in section for page in entry.values())]

@@ -8,7 +8,7 @@ from attention_viz.lesson.export.writing import write_course
 from attention_viz.lesson.scene import RunText
 
 TEXT = "The bank of the river was flooded"
-# What ends a script or a line, another direction, formulas, and what our own marks look like; each is two words or more.
+# What ends a script or a line, another direction, formulas, and what our own marks look like.
 HOSTILE = (
     "</script><img src=x onerror=a>",
     "a\u2028b \ue0000\ue001 שלום {{word}} $x^2$ **c**",
