@@ -55,7 +55,7 @@ const KINDS = {
 };
 
 /** @param {Mounting} mounting */
-export default function predictComponent(mounting) {
+export function predictComponent(mounting) {
   return mountComponent(mounting, {
     selector: ".av-lesson",
     create: (base) => /** @type {Prediction} */ (base),
