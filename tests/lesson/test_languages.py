@@ -35,7 +35,9 @@ SOURCES = sorted([*PACKAGE.glob("lesson/**/*.py"), *PACKAGE.glob("ui/pages/learn
 OTHERS = [code for code in LANGUAGES if code != "en"]
 TEXT = "The bank of the river was flooded"
 # Lessons of which some words aren't looked up yet; none once all have both languages.
-PENDING: frozenset[str] = frozenset(LESSONS) - {"vectors", "scores", "softmax", "masks", "cross", "picture"}
+PENDING: frozenset[str] = frozenset(LESSONS) - {
+    *("vectors", "scores", "softmax", "masks", "cross", "picture", "cache", "windows"),
+}
 FACT = re.compile(r"\{\{ *([\w.]+) *\}\}")
 TERM = re.compile(r"\(term:([^)]+)\)")
 
