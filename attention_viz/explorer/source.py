@@ -63,7 +63,6 @@ __all__ = [
 
 _IMPORT = re.compile(r"^import [^;]*?\"([^\"]+)\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
-_DEFAULT = re.compile(r"^export default ", re.MULTILINE)
 # Types and documentation, on lines of their own: for those who write the modules, not for the browser.
 _DOCUMENTATION = re.compile(r"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*\n", re.MULTILINE | re.DOTALL)
 
@@ -155,24 +154,29 @@ def sight_source() -> tuple[str, str, str]:
 def course_source() -> tuple[str, str, str]:
     """Return the list of lessons."""
     html = '<div class="av-explorer av-course" data-testid="course"></div>\n'
-    return html, style_sheet() + _read("lesson/course.css"), script("lesson/course.js")
+    return html, style_sheet() + _read("lesson/course.css"), script("hosts/lessons.js")
 
 
 def course_page_source() -> tuple[str, str]:
     """Return style sheet and script of the course's own page, which needs no server."""
-    styles = ("lesson/course.css", "lesson/lesson.css", "course/course.css")
+    styles = (
+        "lesson/course.css",
+        "lesson/lesson.css",
+        "lesson/openings.css",
+        "lesson/keeping.css",
+        "course/course.css",
+    )
     dark = f"@media (prefers-color-scheme: dark) {{\n{_page_colours(DARK)}}}\n"
-    # A page from a disk may load scripts, but no modules.
-    plain = _DEFAULT.sub("", script("course/start.js"))
     sheet = _page_colours(LIGHT) + dark + style_sheet() + "".join(map(_read, styles))
-    return sheet, f'"use strict";\n(() => {{\n{plain}}})();\n'
+    # A page from a disk may load scripts, but no modules.
+    return sheet, f'"use strict";\n(() => {{\n{script("course/start.js")}}})();\n'
 
 
 def prediction_source() -> tuple[str, str, str]:
     """Return a course question, guessed on its answer bars."""
     html = '<div class="av-explorer av-lesson" data-testid="prediction"></div>\n'
     css = _read("lesson/lesson.css") + _read("lesson/openings.css")
-    return html, style_sheet() + css, script("lesson/predict.js")
+    return html, style_sheet() + css, script("hosts/question.js")
 
 
 def keeping_source() -> tuple[str, str, str]:

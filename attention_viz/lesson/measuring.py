@@ -3,9 +3,10 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 import torch
@@ -35,7 +36,7 @@ class MeasuredPractice:
 
 
 def seconds_by_length() -> Mapping[int, float]:
-    """Time one head for `LENGTHS` tokens, the fastest of several, with `WIDTH` wide queries."""
+    """Time one head for `LENGTHS` tokens on one processor, the fastest of several, with `WIDTH` wide queries."""
     with _lock:
         return _seconds_by_length()
 
@@ -49,8 +50,17 @@ def practice(name: str) -> MeasuredPractice:
 @cache
 def _seconds_by_length() -> Mapping[int, float]:
     texts = [_vectors(length, WIDTH) for length in LENGTHS]
-    runs = [lambda vectors=vectors: attend(vectors, vectors, vectors).weights @ vectors for vectors in texts]
+    # Room taken once: at each call, taking it would cost more than the arithmetic.
+    rooms = [(torch.empty(length, length), torch.empty(length, length)) for length in LENGTHS]
+    runs = [partial(head_within, vectors, *room) for vectors, room in zip(texts, rooms, strict=True)]
     return dict(zip(LENGTHS, fastest(*runs), strict=True))
+
+
+def head_within(vectors: Tensor, scores: Tensor, weights: Tensor) -> Tensor:
+    """Return a head's output for queries, keys and values that are the same, computed within given matrices."""
+    torch.mm(vectors, vectors.mT, out=scores)
+    torch.softmax(scores.mul_(vectors.shape[-1] ** -0.5), dim=-1, out=weights)
+    return weights @ vectors
 
 
 @cache
@@ -144,9 +154,17 @@ def _vectors(length: int, width: int) -> Tensor:
     return torch.randn(length, width, generator=torch.Generator().manual_seed(length))
 
 
-@torch.no_grad()
 def fastest(*runs: Callable[[], object]) -> list[float]:
-    """Return each run's shortest time in seconds; they take turns, so that other work slows none of them alone."""
+    """Return each run's least seconds on one processor, which other work on the machine doesn't add to."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_timed, runs).result()
+
+
+@torch.no_grad()
+def _timed(runs: Sequence[Callable[[], object]]) -> list[float]:
+    # Torch keeps this number for each thread by itself, but new threads take the last one set.
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     seconds, began = [math.inf] * len(runs), time.perf_counter()
     for turn in range(_MOST):
         if turn >= _FEWEST and time.perf_counter() - began > _SECONDS:
@@ -154,9 +172,10 @@ def fastest(*runs: Callable[[], object]) -> list[float]:
         for at, run in enumerate(runs):
             # Twice: the first time fills the processor's fast memory.
             for _ in range(2):
-                started = time.perf_counter()
+                started = time.thread_time()
                 run()
-                seconds[at] = min(seconds[at], time.perf_counter() - started)
+                seconds[at] = min(seconds[at], time.thread_time() - started)
+    torch.set_num_threads(before)
     return seconds
 
 

@@ -30,7 +30,20 @@ REAL = ("strongest", "head", "job", "matters", "region", "asked", "stretch")
 BY_HAND = tuple(kind for kind in EXERCISES if kind not in REAL)
 # Made from a sample and not from the sentence, and solved from the table that is given.
 SEEN = ("region", "asked", "stretch")
-PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "state", "erase", "strongest", "head")
+PAIRS = (
+    "nearest",
+    "plain",
+    "temperature",
+    "output",
+    "mask",
+    "permute",
+    "path",
+    "state",
+    "erase",
+    "residual",
+    "strongest",
+    "head",
+)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +203,12 @@ def solve_score(exercise: Exercise) -> float:
     queries, keys = exercise.given
     looking, looked_at = _quoted(exercise)
     return numpy.dot(queries.numbers[queries.rows.index(looking)], keys.numbers[keys.rows.index(looked_at)])
+
+
+def solve_residual(exercise: Exercise) -> float:
+    vectors, unembedding = exercise.given
+    end, asked = numpy.sum(vectors.numbers, axis=0), re.search(r"softmax for “(.+)” at T = (\S+)\?$", exercise.question)
+    return float(end @ unembedding.numbers[unembedding.rows.index(asked[1])]) / float(asked[2])
 
 
 def solve_part(exercise: Exercise) -> float:

@@ -8,7 +8,7 @@ import torch
 
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import LESSONS, Scene
-from attention_viz.lesson.measuring import LENGTHS, blockwise, fastest, practice, seconds_by_length
+from attention_viz.lesson.measuring import LENGTHS, blockwise, fastest, head_within, practice, seconds_by_length
 from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.screens.order import left_of_the_first
 from attention_viz.lesson.screens.trained import effects, lightest
@@ -58,6 +58,12 @@ def test_a_novels_weights_need_gigabytes_and_its_vectors_dont(scene: Scene) -> N
     # Where 3 n d² and 2 n² d are equal.
     d, n = int(facts["width"]), int(facts["equal"])
     assert 3 * n * d**2 == 2 * n**2 * d
+
+
+def test_what_is_timed_is_attention() -> None:
+    vectors = torch.randn(9, 64, generator=torch.Generator().manual_seed(1))
+    output = head_within(vectors, torch.empty(9, 9), torch.empty(9, 9))
+    assert torch.allclose(output, attend(vectors, vectors, vectors).output, atol=1e-5)
 
 
 def test_runs_that_are_timed_take_turns() -> None:

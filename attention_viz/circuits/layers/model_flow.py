@@ -1,6 +1,6 @@
 """Follow one token's vector through a whole model: each layer's additions, and the next words after each layer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,9 @@ from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.trace.trace import Trace
 
+# The temperatures at which probabilities are known.
+TEMPERATURES = (0.5, 1.0, 2.0)
+
 
 @dataclass(frozen=True, eq=False)
 class ModelFlow:
@@ -28,16 +31,20 @@ class ModelFlow:
         layers: the layers' numbers.
         streams: (stop, d_model), the vector after each number of layers; the last one enters the last norm.
         attention: (layer, d_model), the addition of each layer's attention.
-        logits: (stop, token), from the last norm and the unembedding; the last are the model's own.
-        likeliest: by stop, the ids of the likeliest tokens and how they are written, likeliest first.
+        likeliest: by stop, the likeliest tokens as figures write them, likeliest first.
+        logits: (stop, likeliest), from the last norm and the unembedding; the last are the model's own.
+        sums: by temperature, (stop,): the logarithm of the sum of e to the power of each logit divided by it.
+        vocabulary: the number of tokens that have a logit.
     """
 
     word: str
     layers: tuple[int, ...]
     streams: Float[Tensor, "stop d_model"]
     attention: Float[Tensor, "layer d_model"]
-    logits: Float[Tensor, "stop token"]
-    likeliest: tuple[tuple[tuple[int, str], ...], ...]
+    likeliest: tuple[tuple[str, ...], ...]
+    logits: Float[Tensor, "stop likeliest"]
+    sums: Mapping[float, Float[Tensor, " stop"]]
+    vocabulary: int
 
     @property
     def mlp(self) -> Float[Tensor, "layer d_model"]:
@@ -55,9 +62,8 @@ class ModelFlow:
         return own, attention, mlp
 
     def chances(self, stop: int, temperature: float = 1.0) -> list[float]:
-        """Return the probabilities of `likeliest` at a temperature."""
-        shares = (self.logits[stop].double() / temperature).softmax(dim=-1)
-        return [float(shares[token]) for token, _ in self.likeliest[stop]]
+        """Return the probabilities of `likeliest` at a temperature of `TEMPERATURES`."""
+        return (self.logits[stop].double() / temperature - self.sums[temperature][stop]).exp().tolist()
 
 
 @without_autocast()
@@ -97,12 +103,15 @@ def model_flow(trace: Trace, position: int = -1, count: int = 5) -> ModelFlow:
         raise UnsupportedModel(
             f"the unembedding of {run.name} doesn't read its last layer's output, so predictions would be wrong"
         )
-    ids: Sequence[Sequence[int]] = logits.topk(min(count, logits.shape[-1]), dim=-1).indices.tolist()
+    best = logits.topk(min(count, logits.shape[-1]), dim=-1)
+    ids: Sequence[Sequence[int]] = best.indices.tolist()
     return ModelFlow(
         trace.query_tokens().numbered[at],
         numbers,
         streams.float().cpu(),
         torch.stack(known).detach().float().cpu(),
-        logits.cpu(),
-        tuple(tuple(zip(some, label_ids(run.tokenizer, some).written, strict=True)) for some in ids),
+        tuple(label_ids(run.tokenizer, some).written for some in ids),
+        best.values.cpu(),
+        {one: (logits.double() / one).logsumexp(dim=-1).cpu() for one in TEMPERATURES},
+        logits.shape[-1],
     )

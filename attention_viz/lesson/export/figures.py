@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from attention_viz.lesson.lesson import Shown
 from attention_viz.lesson.export.picture import fitted, with_spots
+from attention_viz.lesson.lesson import Shown
 from attention_viz.views.style.description import spoken
 
 __all__ = ["figure_data", "plotly_data"]

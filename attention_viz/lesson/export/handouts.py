@@ -85,7 +85,7 @@ def _part(kind: str, name: str, scene: Scene, seed: int) -> dict[str, Any]:
 def _handout(name: str, lesson: Lesson, scene: Scene) -> Mapping[str, Any]:
     shown = lesson.show(scene)
     # Our own HTML, with the reader's words escaped.
-    text = Markup("".join(lesson_html(name, dict(shown.facts), scene.notation)))
+    text = Markup(lesson_html(name, dict(shown.facts), scene.notation))
     return {"figure": plotly_data(shown, few=True), "says": shown.says, "text": text, "drawn": shown.drawn}
 
 

@@ -9,14 +9,14 @@ __all__ = ["packed", "script_call", "script_json"]
 
 # A part that is shorter than this, in characters, takes no less room if it is written once.
 _SHORT = 40
-# A list with the two is a reference; no other list of ours begins so.
+# An object with this key is a reference; no other object has it, whatever a text is.
 _REFERENCE = "$"
 # HTML ends a script at these characters, and JavaScript before 2019 a line.
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def packed(value: object) -> dict[str, object]:
-    """Return JSON values as {"shared": parts, "value": value}, where ["$", 3] stands for the fourth part."""
+    """Return JSON values as {"shared": parts, "value": value}, where {"$": 3} stands for the fourth part."""
     counts = Counter[str]()
     _count(value, counts)
     shared, places = list[object](), dict[str, int]()
@@ -29,7 +29,7 @@ def packed(value: object) -> dict[str, object]:
             inner = _inside(part, pack)
             places[text] = len(shared)
             shared.append(inner)
-        return [_REFERENCE, places[text]]
+        return {_REFERENCE: places[text]}
 
     whole = pack(value)
     return {"shared": shared, "value": whole}

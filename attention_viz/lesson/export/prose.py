@@ -1,17 +1,19 @@
-"""A lesson's text as HTML: terms with their meanings, formulas as MathML, and a reader's words as words."""
+"""A lesson's text as a tree of elements: terms with their meanings, formulas as MathML, a reader's words as text."""
 
 import html
 import re
 from collections.abc import Callable
+from xml.etree import ElementTree
 
 from markdown_it import MarkdownIt
 
 from attention_viz.lesson.formulas import mathml
 from attention_viz.lesson.render import lesson_text
+from attention_viz.trace.spelling import xml_text
 
-__all__ = ["lesson_html"]
+__all__ = ["lesson_html", "lesson_tree"]
 
-_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable("table")
 # What Markdown reads as a mark; a backslash before it makes it a sign.
 _SIGNS = re.compile(r"([!-/:-@\[-`{-~])")
 # Signs that stand for no character: they keep our HTML through Markdown, and no reader's word has them.
@@ -20,8 +22,16 @@ _FORMULA = re.compile(r"(?<!\\)\$\$(.+?)(?<!\\)\$\$|(?<![\\$])\$([^$\n]+?)(?<!\\
 _HELD = re.compile("\ue000([0-9]+)\ue001")
 
 
-def lesson_html(name: str, facts: dict[str, str], notation: str) -> list[str]:
-    """Return a lesson's text as HTML, a paragraph or list each; `facts` may hold any reader's words."""
+def lesson_tree(name: str, facts: dict[str, str], notation: str) -> list[object]:
+    """Return a lesson's text as elements: [tag, {attribute: value}, children], where a child is one or a text.
+
+    The page makes elements of these alone, so no word of a reader's becomes markup.
+    """
+    return [_tree(part) for part in ElementTree.fromstring(f"<div>{lesson_html(name, facts, notation)}</div>")]
+
+
+def lesson_html(name: str, facts: dict[str, str], notation: str) -> str:
+    """Return a lesson's text as HTML that is XML, too; a reader's words in it are escaped."""
     held = list[str]()
 
     def hold(markup: str) -> str:
@@ -32,9 +42,16 @@ def lesson_html(name: str, facts: dict[str, str], notation: str) -> list[str]:
         return hold(mathml(found[1], block=True) if found[1] else mathml(found[2]))
 
     text = lesson_text(name, facts, notation, escape=_escaped, term=_terms(hold))
-    markup = _MARKDOWN.render(_FORMULA.sub(formula, text))
-    filled = _HELD.sub(lambda found: held[int(found[1])], markup)
-    return [part for part in re.split(r"(?<=</p>)\n|(?<=</ul>)\n|(?<=</ol>)\n", filled) if part]
+    return _HELD.sub(lambda found: held[int(found[1])], _MARKDOWN.render(_FORMULA.sub(formula, text)))
+
+
+def _tree(part: ElementTree.Element) -> list[object]:
+    children = list[object]([part.text] if part.text else [])
+    for inner in part:
+        children.append(_tree(inner))
+        if inner.tail:
+            children.append(inner.tail)
+    return [part.tag.rpartition("}")[2], dict(part.attrib), children]
 
 
 def _terms(hold: Callable[[str], str]) -> Callable[[str, str], str]:
@@ -47,4 +64,4 @@ def _terms(hold: Callable[[str], str]) -> Callable[[str, str], str]:
 
 
 def _escaped(words: str) -> str:
-    return _SIGNS.sub(r"\\\1", " ".join(_PRIVATE.sub("\ufffd", words).split()))
+    return _SIGNS.sub(r"\\\1", " ".join(_PRIVATE.sub("\ufffd", xml_text(words)).split()))

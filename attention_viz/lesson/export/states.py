@@ -1,26 +1,27 @@
 """Every state of a lesson that a reader can get to: its settings, its words, and both together."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from attention_viz.lesson.export.figures import figure_data
-from attention_viz.lesson.export.prose import lesson_html
+from attention_viz.lesson.export.prose import lesson_tree
 from attention_viz.lesson.lesson import Ask, Lesson, Shown
-from attention_viz.lesson.question import question_data, reply
+from attention_viz.lesson.question import question_data
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 
 __all__ = ["LessonStates", "lesson_states"]
 
 # As the page of the app has it: with so few words, a figure fits the first screen.
 _FEW = 10
-_PERCENT = 100
 
 
 @dataclass(frozen=True)
 class LessonStates:
     """A lesson's states by key ("choice|word"), the question that it begins with, and how many states are missing."""
 
-    question: dict[str, object]
+    question: dict[str, Any]
     states: dict[str, object]
     left_out: int
 
@@ -35,12 +36,10 @@ class _Wish:
         return f"{self.choice}|{'' if self.word is None else self.word}"
 
 
-def lesson_states(
-    name: str, lesson: Lesson, scene: Scene, most: int, progress: Callable[[int], object]
-) -> LessonStates:
-    """Compute at most `most` states, those that take one press first; `progress` gets how many are done."""
+def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonStates:
+    """Compute at most `most` states, those that take one press first."""
     begin = lesson.ask(scene)
-    question = {**_question(begin, shown=False), "replies": _replies(begin)}
+    question = {**_question(begin, shown=False), "how": _how(lesson, begin)}
     states, waiting = dict[str, object](), [_Wish()]
     seen = set(waiting)
     while waiting and len(states) < most:
@@ -48,16 +47,15 @@ def lesson_states(
         one = replace(scene, choice=wish.choice, word=wish.word)
         ask, light = lesson.ask(one), lesson.show(one)
         dark = light if ask.complete else lesson.show(replace(one, theme="dark"))
-        states[wish.key] = _state(name, lesson, one, ask, (light, dark))
+        states[wish.key] = _state(name, lesson, one, ask, (light, dark), guessed=wish == _Wish())
         for after in _after(lesson, one, wish, ask, light):
             if after not in seen:
                 seen.add(after)
                 waiting.append(after)
-        progress(len(states))
     return LessonStates(question, states, len(waiting))
 
 
-def _question(ask: Ask, *, shown: bool) -> dict[str, object]:
+def _question(ask: Ask, *, shown: bool) -> dict[str, Any]:
     return {
         "heading": ask.finding if shown else ask.question,
         "source": ask.source,
@@ -67,18 +65,28 @@ def _question(ask: Ask, *, shown: bool) -> dict[str, object]:
     }
 
 
-def _replies(ask: Ask) -> list[dict[str, object]]:
-    """Return the reply to a guess of each option; of shares, to the option with most."""
-    count = len(ask.options)
-    guesses = [tuple(_PERCENT * (at == one) for at in range(count)) if ask.shares else (one,) for one in range(count)]
-    return [{"right": found.right, "words": found.words} for found in (reply(ask, guess) for guess in guesses)]
+def _how(lesson: Lesson, ask: Ask) -> str:
+    """Return how to guess."""
+    if ask.opening is not None:
+        return ask.opening.how
+    if not ask.shares:
+        return translate("Click your guess.")
+    if lesson.sample is None:
+        return translate("Drag the bars, or click the word that you think gets most.")
+    return translate("Drag the bars, or click the line that you think gets most.")
 
 
-def _state(name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown]) -> dict[str, object]:
+def _state(
+    name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown], *, guessed: bool
+) -> dict[str, object]:
+    """Return a state; replies to guesses belong to the one that is `guessed`."""
     light, dark = shown
+    answer = _question(ask, shown=True)
+    if not guessed:
+        answer["data"]["truth"]["replies"] = []
     words, asking = lesson.words(scene) if lesson.words else ({}, "")
     return {
-        "answer": _question(ask, shown=True),
+        "answer": answer,
         "pressed": list(ask.pressed),
         "pressesWord": ask.word,
         "choice": lesson.control.value(scene),
@@ -88,7 +96,7 @@ def _state(name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown
         "says": light.says,
         "figure": None if ask.complete else figure_data(light, dark, few=len(scene.words) <= _FEW),
         "drawn": light.drawn,
-        "text": lesson_html(name, dict(light.facts), scene.notation),
+        "text": lesson_tree(name, dict(light.facts), scene.notation),
     }
 
 

@@ -43,7 +43,7 @@ def _number(exercise: Exercise, answer: NumberAnswer) -> dict[str, object]:
         "form": answer.form,
         "working": exercise.working,
         "arithmetic": exercise.arithmetic,
-        "said": translate("You said {number}", number="{number}"),
+        "said": translate("You said {answer}", answer="{answer}"),
         "slips": [{"answer": slip.answer, "words": slip.words} for slip in exercise.slips],
     }
 

@@ -2,12 +2,28 @@
 
 from attention_viz.lesson.translation import translate
 
-__all__ = ["page_words"]
+__all__ = ["keeping_words", "page_words"]
 
 
 def page_words() -> dict[str, str]:
     """Return the words by name; {count} and the like stay, for the browser to fill in."""
     return {**_around(), **_lesson(), **_exercise()}
+
+
+def keeping_words() -> dict[str, str]:
+    """Return the words of `static/lesson/keeping.js`."""
+    return {
+        "save": translate("Save progress"),
+        "open": translate("Open progress"),
+        "anew": translate("Start anew"),
+        "sure": translate("Clear all progress in this browser?"),
+        "clear": translate("Clear progress"),
+        "cancel": translate("Cancel"),
+        "count": translate(
+            "Exercises in this browser: {tried} tried, {solved} solved.", tried="{tried}", solved="{solved}"
+        ),
+        "refused": translate("This isn’t a progress file. Open a file from “Save progress”."),
+    }
 
 
 def _around() -> dict[str, str]:
@@ -18,11 +34,6 @@ def _around() -> dict[str, str]:
         "solved": translate("solved"),
         "text": translate("Sentence"),
         "progress": translate("Progress"),
-        "save": translate("Save progress"),
-        "open": translate("Open progress"),
-        "anew": translate("Start anew"),
-        "sure": translate("Forget every solved exercise in this browser?"),
-        "noProgress": translate("This file isn’t a progress file. Open one from “Save progress”."),
         "noFile": translate("The file {file} is missing. Copy the course’s whole folder.", file="{file}"),
         "noScript": translate("This course needs JavaScript. Allow it for this page."),
     }
@@ -38,23 +49,22 @@ def _lesson() -> dict[str, str]:
         "queryWord": translate("Query word"),
         "predict": translate("Predict"),
         "answer": translate("See the answer"),
-        "howShares": translate("Drag the bars, or click the line that you think gets most."),
-        "howOne": translate("Click your guess."),
-        "howPicture": translate("Click the place in the image."),
+        "pressWord": translate("Click a word to make it the query."),
         "glossary": translate("Glossary"),
     }
 
 
 def _exercise() -> dict[str, str]:
     return {
-        "exercise": translate("Exercise"),
+        "exercise": translate("Exercise: {label}", label="{label}"),
         "yourAnswer": translate("Your answer"),
         "number": translate("A number, such as 0.58 or 1/3"),
         "check": translate("Check"),
         "solution": translate("Solution"),
         "another": translate("New exercise"),
         "hint": translate("Hint {number} of {count}", number="{number}", count="{count}"),
-        "hintName": translate("Hint"),
+        "hintName": translate("Hint {number}.", number="{number}"),
+        "solutionIs": translate("Solution: {answer}.", answer="{answer}"),
         "noHints": translate("No more hints"),
         "right": translate("Right."),
         "wrong": translate("Not yet."),

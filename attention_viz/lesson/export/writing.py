@@ -15,7 +15,7 @@ from attention_viz.lesson.course import EXERCISES, LESSONS
 from attention_viz.lesson.export.packed import packed, script_call
 from attention_viz.lesson.export.states import lesson_states
 from attention_viz.lesson.export.tasks import exercise_data
-from attention_viz.lesson.export.words import page_words
+from attention_viz.lesson.export.words import keeping_words, page_words
 from attention_viz.lesson.lesson import Ask, Lesson
 from attention_viz.lesson.render import TERMS
 from attention_viz.lesson.scene import LONGEST, RunText, Scene
@@ -56,8 +56,17 @@ _PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-# Nothing is asked of another host; Plotly writes styles of its own, and draws images from its own data.
-_POLICY = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; media-src 'self'"
+# Nothing is asked of another host; "file:" is for a page from a disk. Plotly writes styles of its own.
+_OWN = "'self' file:"
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        f"script-src {_OWN}",
+        f"style-src {_OWN} 'unsafe-inline'",
+        f"img-src {_OWN} data: blob:",
+        f"media-src {_OWN}",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,7 @@ def write_course(
     lessons: Sequence[str] = tuple(LESSONS),
     seeds: Sequence[int] = range(5),
     notation: str = "rows",
-    progress: Callable[[str], object] = lambda line: None,
+    progress: Callable[[int, int, str], object] = lambda done, of, name: None,
 ) -> Written:
     """Write the course in the current language to a folder, whose other files stay.
 
@@ -84,7 +93,7 @@ def write_course(
         run: runs a text through a model.
         lessons: names of `LESSONS`.
         seeds: of the exercises, one exercise each.
-        progress: called with the lesson and text that come next.
+        progress: called before each lesson of a text, with how many are done, of how many, and its name.
 
     Raises:
         AttentionVizError: a text has fewer than two words, or a lesson doesn't exist.
@@ -98,8 +107,8 @@ def write_course(
     files = dict[str, list[str]]()
     for name in lessons:
         for place, text in enumerate(read):
-            progress(f"{translate(LESSONS[name].title)} · {text}")
             known = files.setdefault(name, [])
+            progress(len(files) * len(read) - len(read) + place, len(lessons) * len(read), name)
             if LESSONS[name].sample is not None and known:
                 known.append(known[0])
                 continue
@@ -146,7 +155,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
     lesson = LESSONS[name]
     try:
         ask = lesson.ask(scene)
-        found = lesson_states(name, lesson, scene, MOST_STATES, lambda done: None)
+        found = lesson_states(name, lesson, scene, MOST_STATES)
     except AttentionVizError as error:
         lacking.append(f"lesson {name}: {error}")
         return {"missing": str(error)}
@@ -162,7 +171,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
         "question": found.question,
         "states": found.states,
         "control": {
-            "label": lesson.control.label,
+            "label": translate(lesson.control.label),
             "ordered": lesson.control.ordered,
             "words": lesson.control.words,
         },
@@ -175,7 +184,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
 
 def _sample(out: Path, lesson: Lesson, scene: Scene, ask: Ask) -> dict[str, str]:
     """Return the image or sound that a lesson asks about; a sound is a file beside the page."""
-    if lesson.sample is None or ask.on_picture:
+    if lesson.sample is None or ask.opening is not None:
         return {"image": "", "sound": "", "shows": ""}
     sample = SAMPLES[lesson.sample(scene)]
     if sample.kind is InputKind.SOUND:
@@ -201,7 +210,7 @@ def _write_page(out: Path, texts: Sequence[str], files: Mapping[str, list[str]])
     ]
     terms = [[translate(term), translate(meaning)] for term, meaning in TERMS.items()]
     index = {"language": current_language(), "version": __version__, "texts": list(texts), "lessons": lessons}
-    index |= {"terms": terms, "words": words}
+    index |= {"terms": terms, "words": words, "keeping": keeping_words()}
     page = _PAGE.format(
         language=current_language(),
         policy=_POLICY,

@@ -58,7 +58,7 @@ def _ask(scene: Scene) -> Ask:
         _finding(scene, run)
         if run.blocked is not None
         else translate(
-            "“{word}” looks most at “{place}”: {weight}",
+            "“{word}” looks most at the {place}: {weight}",
             word=word,
             place=options[most],
             weight=weight_text(values[most]),
@@ -87,9 +87,9 @@ def _finding(scene: Scene, run: PictureAnswer) -> str:
     assert run.blocked is not None, "there is nothing to compare"
     before, place = PictureAnswer(scene, run.question).answer, translate(PLACES[run.blocked])
     if run.answer == before:
-        return translate("Without “{place}”: still “{answer}”", place=place, answer=before)
+        return translate("Without the {place}: still “{answer}”", place=place, answer=before)
     return translate(
-        "Without “{place}”: “{answer}” instead of “{before}”", place=place, answer=run.answer, before=before
+        "Without the {place}: “{answer}” instead of “{before}”", place=place, answer=run.answer, before=before
     )
 
 

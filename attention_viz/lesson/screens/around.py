@@ -1,6 +1,6 @@
 """Around attention: one word's vector through all layers, to the next word."""
 
-from attention_viz.circuits.layers.model_flow import ModelFlow, model_flow
+from attention_viz.circuits.layers.model_flow import TEMPERATURES, ModelFlow, model_flow
 from attention_viz.circuits.next_word import names_of
 from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
@@ -11,7 +11,6 @@ from attention_viz.lesson.words import in_words, offered, signed, weight_texts
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
 from attention_viz.views import residual_stream
-from attention_viz.views.figures.residual_stream import TEMPERATURES
 
 _ATTENTION = r"x' = x + \text{attention}(\text{norm}(x))"
 _MLP = r"x'' = x' + \text{MLP}(\text{norm}(x'))"
@@ -29,7 +28,7 @@ def _flows(_trace: Trace) -> dict[int, ModelFlow]:
 
 
 def _flow(scene: Scene) -> ModelFlow:
-    """Return the pressed word's flow; a trace keeps its last one, whose logits are megabytes."""
+    """Return the pressed word's flow; a trace keeps its last one."""
     trace, position = _trace(scene), _position(scene)
     known = _flows(trace)
     found = known.get(position)
@@ -116,7 +115,7 @@ def _show(scene: Scene) -> Shown:
         "own": signed(own, 2),
         "attention": signed(attention, 2),
         "mlp": signed(mlp, 2),
-        "vocabulary": f"{found.logits.shape[-1]:,}",
+        "vocabulary": f"{found.vocabulary:,}",
         "best": best,
         "cold": f"{TEMPERATURES[0]:g}",
         "hot": f"{TEMPERATURES[-1]:g}",
@@ -148,7 +147,7 @@ def _stopped(found: ModelFlow, stop: int) -> str:
 
 def _next(found: ModelFlow, stop: int) -> str:
     """Return the likeliest token at a stop, as sentences have it."""
-    return in_words(names_of([found.likeliest[stop][0][1]])[0])
+    return in_words(names_of([found.likeliest[stop][0]])[0])
 
 
 def _length(found: ModelFlow, stop: int) -> str:

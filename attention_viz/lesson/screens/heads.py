@@ -140,7 +140,7 @@ _CONTROL_MIXTURE = Control("Query word", positioned_words, opening_word, words=T
 
 
 _D_MODEL = 8
-_OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
+_HEADS = (1, 2, 4, 8)
 
 
 def _ask_heads(scene: Scene) -> Ask:
@@ -186,8 +186,9 @@ def _show_heads(scene: Scene) -> Shown:
         "rows": counted(joined.shape[0], "row"),
     }
     says = translate(
-        "{heads} of ours, with random numbers: “{word}” looks most at {favourites}.",
-        **{name: facts[name] for name in ("heads", "word", "favourites")},
+        "Each head’s matrices have {d_model} rows, one per number of a word. {heads} of ours, with random numbers: "
+        "“{word}” looks most at {favourites}.",
+        **{name: facts[name] for name in ("d_model", "heads", "word", "favourites")},
     )
     figure = side_by_side(trace, 0, theme=scene.theme)
     return Shown(facts, figure, says, row_spots(figure, asking_words(scene)), drawn=True)
@@ -207,7 +208,9 @@ def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
     )
 
 
-_CONTROL_HEADS = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
+_CONTROL_HEADS = Control(
+    "Heads", lambda scene: {str(heads): counted(heads, "head") for heads in _HEADS}, lambda scene: "2"
+)
 
 LESSONS = {
     "mixture": Lesson(

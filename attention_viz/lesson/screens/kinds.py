@@ -32,8 +32,8 @@ KINDS = {
 
 
 _PREMISES = {
-    "additive": "The additive score adds two vectors, each times a matrix, and squeezes each number between −1 and 1 "
-    "(tanh). Then it multiplies by a third vector, which stays the same.",
+    "additive": "Each vector is multiplied by a matrix; their sum is squeezed between −1 and 1 (tanh), then multiplied "
+    "by a third vector.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
@@ -87,7 +87,7 @@ def _ask_older(scene: Scene) -> Ask:
         translate(
             "Both vectors become {times} times as long. How many times as large does the score get?", times=_LONGER
         ),
-        translate("{score}: the score gets {grown} times as large", score=name, grown=f"{grown:,.3g}"),
+        translate("With the score “{score}”: {grown} times as large", score=name, grown=f"{grown:,.3g}"),
         translate(
             "random vectors and matrices: the largest score of “{word}”, without its sign",
             word=in_words(scene.names[query]),
@@ -146,8 +146,7 @@ LESSONS = {
         deeper=("steps",),
         words=lambda scene: (offered(scene.words), str(scene.asking)),
         idea=(
-            "The first attention, in translators before the transformer, compared two vectors by a score, too: one of "
-            "the output and one of the input. Several formulas were tried."
+            "Translators before the transformer had attention, too. They scored pairs of vectors by several formulas."
         ),
     ),
 }

@@ -116,10 +116,8 @@ def _rule(mask: str, names: tuple[str, ...], row: int) -> str:
     if row == len(names) - 1 and mask == "causal":
         return translate("{word} comes last, so it may look at every word.", word=word)
     if mask == "causal":
-        return translate("{word} may look at itself and at what comes before, not at what comes after.", word=word)
-    return translate(
-        "{word} may look at itself and at what comes before, not at what comes after, and never at padding.", word=word
-    )
+        return translate("{word} may look at itself and at earlier words, not at later ones.", word=word)
+    return translate("{word} may look at itself and at earlier words, not at later ones or at padding.", word=word)
 
 
 def _show(scene: Scene) -> Shown:

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import plotly.graph_objects as go
 import torch
 
 from attention_viz.edits.effects import moved_output, moved_rows
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, line_spots
 from attention_viz.lesson.links import asking_position
+from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, offered, quoted
@@ -148,10 +150,18 @@ def _show_positions(scene: Scene) -> Shown:
         "which": translate(_WHICH[positions], model=scene.called),
         "moved": _moved_words(labels[most], float(moved[most])),
     }
-    figure = changed_outputs(run.before, run.after, theme=scene.theme)
-    # Without positions only the last digit moves; automatic axes would magnify it.
-    figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
+    figure = changed_outputs(run.before, run.after, theme=scene.theme) if positions == "trained" else _compared(scene)
     return Shown(facts, figure, f"{facts['which']} {facts['moved']}", drawn=positions != "trained")
+
+
+def _compared(scene: Scene) -> go.Figure:
+    """Draw how far each word's output moves in each setting of our own module."""
+    settings = [name for name in _OPTIONS if name != "trained"]
+    moved = [moved_output(run.before, run.after).tolist() for run in (_both(scene, name) for name in settings)]
+    title = translate("Change of each word’s output, divided by its length")
+    rows, words = [translate(_OPTIONS[name]) for name in settings], [*offered(scene.words).values()]
+    chosen = settings.index(_CONTROL_POSITIONS.value(scene))
+    return panels([[Panel(title, rows, words, moved, chosen)]], scene.theme)
 
 
 def _moved_words(word: str, by: float) -> str:

@@ -112,7 +112,7 @@ LESSONS = {
         sample=_CONTROL.value,
         idea=(
             "A model that reads images cuts each into squares, its patches, and treats them like words. One more "
-            "position, [CLS], gathers what the whole image is about."
+            "position, [CLS], stands for the whole image."
         ),
     ),
 }

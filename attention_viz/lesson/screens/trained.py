@@ -256,7 +256,7 @@ def _ask_about_effect(scene: Scene) -> Ask:
     return Ask(
         translate("Head {head} adds up values for “{word}”. Which word adds most?", head=light.head, word=word),
         translate(
-            "“{best}” adds most, with a weight of {weight}: what it adds is {length} long",
+            "“{best}” adds most: weight {weight}, length {length}",
             best=best,
             weight=signed(row[most]),
             length=signed(max(products)),
@@ -338,9 +338,6 @@ LESSONS = {
         "matters",
         deeper=("heads", "compare"),
         words=trained_words,
-        idea=(
-            "A head's output for a word adds up values, each times its weight. A value is a vector, and its length is "
-            "the root of the sum of its squared numbers. To ablate a head is to set its output to zero."
-        ),
+        idea=("A head adds up values, each times its weight. Values are vectors, and some are longer than others."),
     ),
 }

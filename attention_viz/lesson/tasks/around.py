@@ -11,7 +11,7 @@ _WIDTH, _TEMPERATURES = 2, (0.5, 2.0, 4.0)
 def residual(scene: Scene, seed: int) -> Exercise:
     """Ask for a token's entry into the last softmax, from the word's vector and one layer's additions."""
     draw = Draw("residual", seed, scene.text)
-    words, note = hand_words(scene, draw, most=3, least=3)
+    words, note = hand_words(scene, draw, most=3, least=2)
     word, others = words[0], words[1:]
     start, attention, mlp = (draw.vector(_WIDTH) for _ in range(3))
     rows = [draw.vector(_WIDTH) for _ in others]
@@ -54,7 +54,7 @@ def residual(scene: Scene, seed: int) -> Exercise:
             ),
         ),
         translate(
-            "The last vector has the numbers {sums}. The logit is {products} = {logit}, and {logit} ÷ {temperature} = "
+            "The last vector has the numbers {sums}. The logit is {products} = {logit}, and {logit} / {temperature} = "
             "{right}.",
             sums=sums,
             products=products(end, rows[at]),

@@ -1,24 +1,20 @@
 """One token's vector on its way through a model: each layer's additions, and the likeliest next tokens."""
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from attention_viz.circuits.layers.model_flow import TEMPERATURES, ModelFlow
 from attention_viz.errors import ShapeError
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
 
-if TYPE_CHECKING:
-    from attention_viz.circuits.layers.model_flow import ModelFlow
+__all__ = ["residual_stream"]
 
-__all__ = ["TEMPERATURES", "residual_stream"]
-
-# The temperatures at which the tokens' chances are drawn.
-TEMPERATURES = (0.5, 1.0, 2.0)
 _HEIGHT, _MARGIN = 520, 8
 # The parts of the height of both rows, and what stands between; the widths of the table and its columns of bars.
 _ROWS, _BETWEEN, _COLUMNS = [0.68, 0.32], 0.13, [0.31, 0.23, 0.23, 0.23]
@@ -31,7 +27,7 @@ _START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3
 _SMALL = 11
 
 
-def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
+def residual_stream(found: ModelFlow, stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """Draw one token's vector on its way through a model, and the likeliest next tokens at three temperatures.
 
     The line is the residual stream. Bars above it are the additions of each layer's attention, and bars below it those
@@ -72,7 +68,7 @@ def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: Theme
     return figure
 
 
-def _add_additions(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palette) -> float:
+def _add_additions(figure: go.Figure, found: ModelFlow, stop: int, colours: Palette) -> float:
     """Draw both bars of each layer; return the longest."""
     middle = found.streams[:-1] + found.attention
     lengths = (
@@ -100,7 +96,7 @@ def _add_additions(figure: go.Figure, found: "ModelFlow", stop: int, colours: Pa
     return longest
 
 
-def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, most: float, colours: Palette) -> None:
+def _add_stream(figure: go.Figure, found: ModelFlow, stop: int, most: float, colours: Palette) -> None:
     """Draw the stream from its word to where the model stops, and its way down to the logits."""
     layers, end = len(found.layers), stop - 0.5
     look: dict[str, Any] = {"row": 1, "col": 1}
@@ -126,11 +122,11 @@ def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, most: float, c
     )
 
 
-def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: float, colours: Palette) -> None:
+def _add_predictions(figure: go.Figure, found: ModelFlow, stop: int, height: float, colours: Palette) -> None:
     """Write the likeliest token under the layers that have it, where there is room."""
     layers = len(found.layers)
     places, texts, ends = list[float](), list[str](), list[float | None]()
-    for word, some in groupby(range(1, layers + 1), lambda one: found.likeliest[one][0][1]):
+    for word, some in groupby(range(1, layers + 1), lambda one: found.likeliest[one][0]):
         stops = list(some)
         ends += [stops[0] - 1.4, stops[-1] - 0.6, None]
         if min(len(word), _LETTERS) * _LETTER * (layers + 2) > len(stops) and stops[-1] < layers:
@@ -158,7 +154,7 @@ def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: f
         mode="markers",
         marker={"size": 12, "opacity": 0},
         hovertext=[
-            f"after layer {layer}: {_token(found.likeliest[at][0][1])}, {escaped(weight_text(found.chances(at)[0]))}"
+            f"after layer {layer}: {_token(found.likeliest[at][0])}, {escaped(weight_text(found.chances(at)[0]))}"
             for at, layer in enumerate(found.layers, 1)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -167,11 +163,11 @@ def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: f
     )
 
 
-def _add_table(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palette) -> None:
+def _add_table(figure: go.Figure, found: ModelFlow, stop: int, colours: Palette) -> None:
     """Write the likeliest tokens and their logits."""
     best = found.likeliest[stop]
-    logits = [with_minus(f"{float(found.logits[stop, token]):.1f}") for token, _ in best]
-    names = [_token(word, _LETTERS) for _, word in best]
+    logits = [with_minus(f"{number:.1f}") for number in found.logits[stop].tolist()]
+    names = [_token(word, _LETTERS) for word in best]
     for place, side, texts in ((0.0, "right", names), (1.0, "left", logits)):
         figure.add_scatter(
             x=[place] * len(best),
@@ -188,11 +184,11 @@ def _add_table(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palett
 
 
 def _add_chances(
-    figure: go.Figure, found: "ModelFlow", stop: int, temperature: float, column: int, colours: Palette
+    figure: go.Figure, found: ModelFlow, stop: int, temperature: float, column: int, colours: Palette
 ) -> None:
     """Draw the likeliest tokens' probabilities at a temperature."""
     chances = found.chances(stop, temperature)
-    names = [_token(word) for _, word in found.likeliest[stop]]
+    names = [_token(word) for word in found.likeliest[stop]]
     figure.add_bar(
         x=chances,
         y=list(range(len(chances))),
@@ -210,7 +206,7 @@ def _add_chances(
     )
 
 
-def _arrange(figure: go.Figure, found: "ModelFlow", most: float) -> None:
+def _arrange(figure: go.Figure, found: ModelFlow, most: float) -> None:
     """Set the axes."""
     layers, count = len(found.layers), len(found.likeliest[-1])
     figure.update_xaxes(fixedrange=True, visible=False)
@@ -222,7 +218,7 @@ def _arrange(figure: go.Figure, found: "ModelFlow", most: float) -> None:
     figure.update_yaxes(range=[count - 0.5, -0.5], row=2)
 
 
-def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette) -> None:
+def _label(figure: go.Figure, found: ModelFlow, most: float, colours: Palette) -> None:
     """Name the parts."""
     plain: dict[str, Any] = {"showarrow": False, "font": {"size": _SMALL, "color": colours.muted}}
     # The way down to the logits passes behind them.

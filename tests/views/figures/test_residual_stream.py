@@ -24,8 +24,9 @@ def odd(word: str) -> ModelFlow:
     """Eight layers of numbers from a seed, around words that could be markup."""
     numbers = torch.Generator().manual_seed(2)
     streams, attention = torch.randn(9, 4, generator=numbers), torch.randn(8, 4, generator=numbers)
-    best = tuple(tuple((token, word) for token in range(3)) for _ in range(9))
-    return ModelFlow(word, tuple(range(3, 11)), streams, attention, torch.randn(9, 5, generator=numbers), best)
+    logits = torch.randn(9, 3, generator=numbers).sort(descending=True).values
+    sums = {one: (logits.double() / one).logsumexp(dim=-1) for one in (0.5, 1.0, 2.0)}
+    return ModelFlow(word, tuple(range(3, 11)), streams, attention, ((word,) * 3,) * 9, logits, sums, 3)
 
 
 def bars(figure: go.Figure, axis: str) -> list[go.Bar]:
@@ -47,13 +48,23 @@ def test_bars_are_the_additions_as_parts_of_the_sum(flow: ModelFlow) -> None:
 
 
 @pytest.mark.parametrize(("axis", "temperature"), [("x3", 0.5), ("x4", 1.0), ("x5", 2.0)])
-@pytest.mark.parametrize("stop", [0, 1, 2])
-def test_rows_are_the_softmax_of_the_logits_at_a_temperature(
-    flow: ModelFlow, axis: str, temperature: float, stop: int
+def test_rows_are_the_softmax_of_the_models_logits_at_a_temperature(
+    flow: ModelFlow, axis: str, temperature: float
 ) -> None:
-    (drawn,) = bars(residual_stream(flow, stop), axis)
-    theirs = torch.softmax(flow.logits[stop].double() / temperature, dim=0).sort(descending=True).values
-    assert list(drawn.x) == pytest.approx(theirs[:5].tolist(), rel=1e-9)
+    (drawn,) = bars(residual_stream(flow), axis)
+    logits = load_once("induction").trace(TEXT).output[-1].double()
+    theirs = torch.softmax(logits / temperature, dim=0).sort(descending=True).values
+    assert list(drawn.x) == pytest.approx(theirs[:5].tolist(), rel=1e-4)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2])
+def test_rows_of_an_early_stop_are_those_of_the_logit_lens(flow: ModelFlow, stop: int) -> None:
+    model = load_once("induction")
+    lens = av.logit_lens(model, model.trace(TEXT), count=5)  # pyright: ignore[reportArgumentType] -- no module of ours
+    there = lens[(lens["position"] == lens["position"].max()) & (lens["layer"] == stop - 1)]
+    (drawn,) = bars(residual_stream(flow, stop), "x4")
+    assert list(drawn.x) == pytest.approx(there["probability"].tolist(), rel=1e-4)
+    assert list(flow.likeliest[stop]) == there["written"].tolist()
 
 
 def test_layers_that_do_not_run_are_pale_and_the_way_down_begins_before_them(flow: ModelFlow) -> None:
@@ -62,10 +73,10 @@ def test_layers_that_do_not_run_are_pale_and_the_way_down_begins_before_them(flo
         assert list(side.marker.color) == [LIGHT.accent, LIGHT.line]
     (way,) = lines(figure, "lines+markers")
     assert way.x[-1] == 0.5 and way.y[-1] < 0
-    for stop, first in ((1, flow.likeliest[1][0][1]), (2, "frog")):
+    for stop, first in ((1, flow.likeliest[1][0]), (2, "frog")):
         names, logits = lines(residual_stream(flow, stop), "text")[1:]
         assert names.text[0] == first and logits.text[0] == f"{float(flow.logits[stop].max()):.1f}"
-    assert flow.likeliest[1][0][1] != "frog"
+    assert flow.likeliest[1][0] != "frog"
 
 
 @pytest.mark.parametrize("word", ["</script>", "<b>x</b>", "\u202eevil", "عربي", "x" * 500])

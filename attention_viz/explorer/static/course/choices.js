@@ -9,12 +9,12 @@ import {element} from "../parts/element.js";
 
 /** @param {Choosing} choosing @param {(value: string) => void} take */
 export function makeChoice(choosing, take) {
-  if (choosing.ordered) return makeSlider(choosing, take);
+  if (choosing.ordered) return makeOrdered(choosing, take);
   return choosing.buttons ? makeButtons(choosing, take) : makeList(choosing, take);
 }
 
 /** @param {Choosing} choosing @param {(value: string) => void} take */
-function makeSlider({name, label, options, value}, take) {
+function makeOrdered({name, label, options, value}, take) {
   const at = Math.max(
     0,
     options.findIndex(([one]) => one === value),

@@ -1,7 +1,9 @@
 // The course's data: scripts beside the page, since a page that is opened from a disk may not read other files.
 
 /** @import {AnswerKey} from "../lesson/answers.js"
- * @import {Question} from "../lesson/predict.js" */
+ * @import {KeepingWords} from "../lesson/keeping.js"
+ * @import {Question} from "../lesson/predict.js"
+ * @import {ProseNode} from "./prose.js" */
 
 /** A question as it is asked, or answered.
  * @typedef {{heading: string, source: string, drawn: boolean, text: string, data: Question}} Asked */
@@ -12,14 +14,14 @@
 
 /** A lesson in one setting: all that a reader sees of it once the answer is there.
  * @typedef {{answer: Asked, pressed: string[], pressesWord: boolean, choice: string, options: Choice[],
- *   words: Choice[], asking: string, says: string, figure: CourseFigure | null, drawn: boolean, text: string[]}} LessonState */
+ *   words: Choice[], asking: string, says: string, figure: CourseFigure | null, drawn: boolean, text: ProseNode[]}} LessonState */
 
 /** @typedef {{title: string, rows: string[], columns: string[], cells: string[][]}} GivenNumbers */
 /** @typedef {{seed: number, question: string, tables: GivenNumbers[], hints: string[], solution: string, working: string,
  *   answer: AnswerKey}} CourseExercise */
 
 /** A lesson of one text. `missing` says why there is none, `noExercise` why it has no exercise.
- * @typedef {{missing?: string, question: Asked & {replies: {right: boolean, words: string}[]},
+ * @typedef {{missing?: string, question: Asked & {how: string},
  *   control: {label: string, ordered: boolean, words: boolean}, pressesWords: boolean, image: string, sound: string,
  *   shows: string, madeFrom: string, states: Record<string, LessonState>, exercises: CourseExercise[],
  *   noExercise: string}} LessonData */
@@ -27,7 +29,7 @@
 /** @typedef {{name: string, title: string, minutes: number, idea: string, exercise: string, ownText: boolean, files: string[]}} ListedLesson */
 /** `words` are the page's own, by name.
  * @typedef {{language: string, texts: string[], lessons: ListedLesson[], terms: [string, string][],
- *   words: Record<string, string>}} CourseIndex */
+ *   words: Record<string, string>, keeping: KeepingWords}} CourseIndex */
 
 /** @type {Map<string, {resolve: (data: any) => void, data: Promise<any>}>} */
 const awaited = new Map();
@@ -84,7 +86,7 @@ export function loadScript(file) {
   });
 }
 
-/** ["$", 3] stands for the fourth of the parts that are written once.
+/** {"$": 3} stands for the fourth of the parts that are written once.
  * @typedef {{shared: any[], value: any}} Packed */
 
 /** @param {Packed} packed */
@@ -93,8 +95,9 @@ export function unpack({shared, value}) {
   const ready = [];
   /** @param {any} part @returns {any} */
   const fill = (part) => {
-    if (Array.isArray(part)) return part[0] === "$" && part.length === 2 ? partAt(part[1]) : part.map(fill);
+    if (Array.isArray(part)) return part.map(fill);
     if (part === null || typeof part !== "object") return part;
+    if ("$" in part) return partAt(part["$"]);
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, fill(inner)]));
   };
   const partAt = (/** @type {number} */ at) => (ready[at] ??= fill(shared[at]));

@@ -28,7 +28,9 @@ export function makeExercise(exercise, words, note, another) {
   };
   solution.onclick = () => {
     note({solution: true});
-    showLines(verdict, "course-solution", [[`${words["solution"]}: ${exercise.solution}.`, exercise.working]]);
+    showLines(verdict, "course-solution", [
+      [fillWord(words["solutionIs"], "answer", exercise.solution), exercise.working],
+    ]);
   };
   const more = element("div", {class: "course-more"}, makeHints(exercise, words, verdict, solution, note), solution);
   more.append(element("button", {type: "button", onclick: another}, words["another"]));
@@ -42,19 +44,25 @@ function makeHints({hints}, words, verdict, solution, note) {
   let shown = 0;
   const name = () =>
     shown < hints.length
-      ? (words["hint"] ?? "").replace("{number}", String(shown + 1)).replace("{count}", String(hints.length))
+      ? fillWord(fillWord(words["hint"], "number", shown + 1), "count", hints.length)
       : words["noHints"];
   const button = element("button", {type: "button", disabled: !hints.length}, name());
   button.onclick = () => {
     shown++;
     note({hints: shown});
-    const lines = hints.slice(0, shown).map((hint, at) => [`${words["hintName"]} ${at + 1}.`, hint]);
+    const lines = hints.slice(0, shown).map((hint, at) => [fillWord(words["hintName"], "number", at + 1), hint]);
     showLines(verdict, "course-hints", lines);
     solution.disabled &&= shown < hints.length;
     button.disabled = shown === hints.length;
     button.textContent = name() ?? "";
   };
   return button;
+}
+
+/** A sentence of the page's with a value in its {name}. @param {string | undefined} sentence @param {string} name
+ * @param {string | number} value */
+export function fillWord(sentence, name, value) {
+  return (sentence ?? "").replace(`{${name}}`, () => String(value));
 }
 
 /** Lines that each begin bold, in their own part of the feedback, which is brought into sight and read out.
@@ -72,7 +80,9 @@ function showVerdict(verdict, found, words) {
   const kind = found?.right ? "right" : found?.understood ? "wrong" : "unread";
   const bold = kind === "unread" ? "" : words[kind];
   const said = found ? found.words : words["nothing"];
-  verdict.prepend(element("p", {class: "course-reply", "data-kind": kind}, bold && element("strong", {}, bold), ` ${said}`));
+  verdict.prepend(
+    element("p", {class: "course-reply", "data-kind": kind}, bold && element("strong", {}, bold), ` ${said}`),
+  );
   bringIntoSight(verdict);
 }
 
@@ -100,7 +110,12 @@ function makeField({answer}, words) {
     ];
   }
   if (answer.kind === "cells") return makeMask(answer, words);
-  const attributes = {type: "text", "aria-label": words["yourAnswer"], placeholder: words["number"], autocomplete: "off"};
+  const attributes = {
+    type: "text",
+    "aria-label": words["yourAnswer"],
+    placeholder: words["number"],
+    autocomplete: "off",
+  };
   const input = element("input", {...attributes, maxlength: 200, spellcheck: false});
   return [input, () => (input.value.trim() ? {answer: input.value, verdict: checkNumber(answer, input.value)} : null)];
 }
@@ -114,7 +129,12 @@ function makeMask(answer, words) {
     const cells = answer.columns.map((column, at) => {
       const told = `${name} → ${column}`;
       const pressed = begin.has(`${row},${at}`);
-      const cell = element("button", {type: "button", "aria-pressed": String(pressed), "aria-label": told, title: told});
+      const cell = element("button", {
+        type: "button",
+        "aria-pressed": String(pressed),
+        "aria-label": told,
+        title: told,
+      });
       cell.dataset["cell"] = `${row},${at}`;
       cell.onclick = () => cell.setAttribute("aria-pressed", String(cell.getAttribute("aria-pressed") !== "true"));
       return element("td", {}, cell);

@@ -52,7 +52,10 @@ export function clearFigure(place) {
 /** Print figures as narrow as a page of A4 (in pixels of paper) without its margins. */
 const PAPER = 630;
 export function fitToPaper() {
-  for (const [name, printed] of /** @type {const} */ ([["beforeprint", true], ["afterprint", false]]))
+  for (const [name, printed] of /** @type {const} */ ([
+    ["beforeprint", true],
+    ["afterprint", false],
+  ]))
     addEventListener(name, () => {
       for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".js-plotly-plot"))) {
         place.style.zoom = "";

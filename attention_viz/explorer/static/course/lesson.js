@@ -1,10 +1,12 @@
 // A lesson on the page: what it is about, the question, and once that is answered the figure, the text and the exercise.
 
-import predictComponent from "../lesson/predict.js";
+import {predictComponent, replyTo} from "../lesson/predict.js";
 import {element} from "../parts/element.js";
 import {makeChoice, setChoice} from "./choices.js";
-import {makeExercise} from "./exercise.js";
+import {fillWord, makeExercise} from "./exercise.js";
 import {clearFigure, drawFigure} from "./figure.js";
+import {isGuess} from "./guesses.js";
+import {drawProse} from "./prose.js";
 import {beginAt, stateAt} from "./route.js";
 
 /** @import {ProgressNote} from "../lesson/progress.js"
@@ -18,15 +20,26 @@ import {beginAt, stateAt} from "./route.js";
  *   parts: Record<string, HTMLElement>, choosers: Map<string, HTMLElement>}} LessonView */
 
 /** The parts of a lesson, in the order in which they are read. */
-const PARTS = /** @type {const} */ (["title", "idea", "asked", "bars", "choices", "figure", "text", "predict", "exercise"]);
+const PARTS = /** @type {const} */ ([
+  "title",
+  "idea",
+  "asked",
+  "bars",
+  "choices",
+  "figure",
+  "text",
+  "glossary",
+  "predict",
+  "exercise",
+]);
 
 /** @param {Omit<LessonView, "parts" | "choosers" | "last">} lesson @returns {LessonView} */
 export function openLesson(lesson) {
   const parts = Object.fromEntries(PARTS.map((name) => [name, element("div", {class: `course-${name}`})]));
   const bars = element("div", {}, element("div", {class: "av-explorer av-lesson", "data-testid": "prediction"}));
-  const {title, idea, asked, choices, figure, text, predict, exercise} = /** @type {any} */ (parts);
+  const {title, idea, asked, choices, figure, text, glossary, predict, exercise} = /** @type {any} */ (parts);
   parts["bars"]?.append(bars);
-  const picture = element("div", {class: "course-picture"}, parts["bars"], choices, figure, text);
+  const picture = element("div", {class: "course-picture"}, parts["bars"], choices, figure, text, glossary);
   const steps = element("div", {class: "course-steps"}, predict, exercise);
   lesson.root.replaceChildren(title, idea, asked, element("div", {class: "course-columns"}, picture, steps));
   /** @type {LessonView} */
@@ -45,12 +58,15 @@ export function showLesson(view) {
   const came = view.root.dataset["seen"] === "false" && seen;
   view.root.dataset["seen"] = String(seen);
   setText(parts["title"]?.querySelector("h1"), asked.heading);
-  setText(parts["title"]?.querySelector(".course-source"), `${view.listed.title} · ${seen ? asked.source : minutes(view)}`);
+  setText(
+    parts["title"]?.querySelector(".course-source"),
+    `${view.listed.title} · ${seen ? asked.source : minutes(view)}`,
+  );
   frame(parts["bars"], asked.drawn, index.words);
-  drawBars(view, asked, seen ? state : null);
-  drawAsked(view, seen);
+  drawQuestion(view, asked, seen ? state : null);
+  drawAsked(view, asked, seen);
   drawPredict(view, state, seen);
-  for (const name of ["choices", "figure", "text"]) /** @type {HTMLElement} */ (parts[name]).hidden = !seen;
+  for (const name of ["choices", "figure", "text", "glossary"]) /** @type {HTMLElement} */ (parts[name]).hidden = !seen;
   if (came) drawExercise(view);
   if (seen) drawAnswer(view, state);
   return came;
@@ -58,7 +74,7 @@ export function showLesson(view) {
 
 /** @param {LessonView} view */
 function minutes({listed, index}) {
-  return (index.words["minutes"] ?? "").replace("{count}", String(listed.minutes));
+  return fillWord(index.words["minutes"], "count", listed.minutes);
 }
 
 /** @param {LessonView} view */
@@ -74,28 +90,30 @@ function drawTitle(view) {
   const buttons = element("div", {class: "course-turn"}, turn(-1, index.words["back"]), turn(1, index.words["next"]));
   const heading = element("div", {}, element("h1", {tabindex: -1}), element("p", {class: "course-source"}));
   parts["title"]?.replaceChildren(heading, buttons);
+  const terms = index.terms.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning)]);
+  const glossary = element("details", {}, element("summary", {}, index.words["glossary"]), element("dl", {}, ...terms));
+  parts["glossary"]?.replaceChildren(glossary);
   parts["idea"]?.replaceChildren(...(listed.idea ? [element("p", {}, listed.idea)] : []));
 }
 
-/** The text, image or sound that the question is about. @param {LessonView} view @param {boolean} seen */
-function drawAsked({data, parts, index, listed, route}, seen) {
-  const own = data.question.text;
-  const text = listed.ownText || own ? own : (index.texts[route.text] ?? "");
-  const quoted = text && (index.words["quoted"] ?? "").replace("{text}", () => text);
-  const found = [quoted ? element("p", {}, quoted) : null];
-  if (data.sound) found.push(element("audio", {controls: true, src: data.sound, "aria-label": data.shows}));
-  if (data.image && !seen) found.push(element("img", {src: data.image, alt: data.shows, width: 300}));
-  const key = JSON.stringify([quoted, seen && data.image]);
+/** The text that the question is about, if it isn't the course's; and its image or sound.
+ * @param {LessonView} view @param {Asked} asked @param {boolean} seen */
+function drawAsked({data, parts, index, route}, asked, seen) {
+  const own = asked.text === index.texts[route.text] ? "" : asked.text;
+  const key = JSON.stringify([own, seen && data.image]);
   const place = parts["asked"];
   if (!place || place.dataset["key"] === key) return;
   place.dataset["key"] = key;
-  place.replaceChildren(...found.filter((one) => one !== null));
+  place.replaceChildren();
+  if (own) place.append(element("p", {}, fillWord(index.words["quoted"], "text", own)));
+  if (data.sound) place.append(element("audio", {controls: true, src: data.sound, "aria-label": data.shows}));
+  if (data.image && !seen) place.append(element("img", {src: data.image, alt: data.shows, width: 300}));
 }
 
 /** @param {LessonView} view @param {Asked} asked @param {LessonState | null} state */
-function drawBars(view, asked, state) {
-  const {parts, route, data} = view;
-  const guess = state && isFirst(view, state) && route.guess !== "shown" ? route.guess : null;
+function drawQuestion(view, asked, state) {
+  const {parts, data} = view;
+  const guess = state && ownGuess(view, state);
   const bars = /** @type {HTMLElement} */ (parts["bars"]?.querySelector(".av-lesson")?.parentElement);
   predictComponent({
     data: {...asked.data, id: `${data.madeFrom} ${asked.data.id}`, guess},
@@ -109,9 +127,9 @@ function drawBars(view, asked, state) {
   });
 }
 
-/** Whether a state is the one that the question was about. @param {LessonView} view @param {LessonState} state */
-function isFirst({data}, state) {
-  return state === data.states["|"];
+/** The guess, if a state is the one that it was about. @param {LessonView} view @param {LessonState} state */
+function ownGuess({data, route}, state) {
+  return state === data.states["|"] && isGuess(data.question.data, route.guess) ? route.guess : null;
 }
 
 /** @param {LessonView} view @param {string} option @param {"choice" | "word"} setting */
@@ -128,25 +146,18 @@ function drawPredict(view, state, seen) {
   const {words} = index;
   const place = /** @type {HTMLElement} */ (parts["predict"]);
   if (!seen || !state) {
-    const how = words[data.question.data.picture ? "howPicture" : data.question.data.shares ? "howShares" : "howOne"];
     place.replaceChildren(
       element("p", {}, element("strong", {}, "1"), ` ${words["predict"]}`),
-      element("p", {}, how),
+      element("p", {}, data.question.how),
       element("p", {class: "course-later"}, element("strong", {}, "2"), ` ${words["answer"]}`),
     );
     return;
   }
-  const at = route.guess === "shown" || !isFirst(view, state) ? -1 : guessedOption(route.guess, data);
-  const found = data.question.replies[at];
-  const reply = found && element("p", {class: "course-reply", "data-kind": found.right ? "right" : "wrong"}, found.words);
-  const says = element("p", {}, element("strong", {}, "2"), ` ${state.says}`);
+  const found = ownGuess(view, state) && replyTo(state.answer.data, route.guess);
+  const reply = found && element("p", {class: "course-reply", "data-kind": found.mark}, found.words);
+  const says = element("p", {}, element("strong", {}, "2"), ` ${state.says} `);
+  if (state.pressesWord) says.append(element("em", {}, words["pressWord"]));
   place.replaceChildren(...(reply ? [reply] : []), says);
-}
-
-/** The option that a guess names; of shares, the one with most. @param {string} guess @param {LessonData} data */
-function guessedOption(guess, {question}) {
-  const numbers = guess.split(".").map(Number);
-  return question.data.shares ? numbers.indexOf(Math.max(...numbers)) : (numbers[0] ?? -1);
 }
 
 /** @param {LessonView} view @param {LessonState} state */
@@ -155,16 +166,15 @@ function drawAnswer(view, state) {
   const [figure, text] = [/** @type {HTMLElement} */ (parts["figure"]), /** @type {HTMLElement} */ (parts["text"])];
   drawChoices(view, state);
   frame(figure, state.drawn && state.figure !== null, index.words);
-  const sheet = /** @type {HTMLElement} */ (figure.querySelector(".course-sheet") ?? element("div", {class: "course-sheet", role: "img"}));
+  const sheet = /** @type {HTMLElement} */ (
+    figure.querySelector(".course-sheet") ?? element("div", {class: "course-sheet", role: "img"})
+  );
   figure.append(sheet);
   figure.hidden = state.figure === null;
   if (state.figure) {
     drawFigure(sheet, state.figure, (option) => pressOption(view, option, data.control.words ? "choice" : "word"));
   } else clearFigure(sheet);
-  const markup = state.text.join("\n");
-  // Our own HTML: every word of a reader's in it was escaped when it was made.
-  if (text.dataset["markup"] !== markup) text.innerHTML = markup;
-  text.dataset["markup"] = markup;
+  drawProse(text, state.text);
 }
 
 /** @param {LessonView} view @param {LessonState} state */
@@ -174,7 +184,13 @@ function drawChoices(view, state) {
   /** @type {Record<string, Choosing>} */
   const wanted = {
     choice: {name: "choice", label, options: state.options, value: state.choice, ordered, buttons: words},
-    word: {name: "word", label: index.words["queryWord"] ?? "", options: state.words, value: state.asking, buttons: true},
+    word: {
+      name: "word",
+      label: index.words["queryWord"] ?? "",
+      options: state.words,
+      value: state.asking,
+      buttons: true,
+    },
   };
   for (const setting of /** @type {const} */ (["choice", "word"])) {
     const choosing = /** @type {Choosing} */ (wanted[setting]);
@@ -197,7 +213,12 @@ function drawChoices(view, state) {
 function drawExercise(view) {
   const {parts, data, index, listed, route, go} = view;
   const place = /** @type {HTMLElement} */ (parts["exercise"]);
-  const heading = element("h2", {}, element("strong", {}, "3"), ` ${index.words["exercise"]}: ${listed.exercise}`);
+  const heading = element(
+    "h2",
+    {},
+    element("strong", {}, "3"),
+    ` ${fillWord(index.words["exercise"], "label", listed.exercise)}`,
+  );
   const at = Math.max(
     0,
     data.exercises.findIndex(({seed}) => seed === route.seed),

@@ -1,12 +1,12 @@
 // The course as a page of its own: it follows the address, shows the list of lessons, and keeps what was solved.
 
-import courseComponent from "../lesson/course.js";
+import {courseComponent} from "../lesson/course.js";
+import {showKeeping} from "../lesson/keeping.js";
 import {addNote, keepProgress, keptProgress, solvedLessons} from "../lesson/progress.js";
 import {element} from "../parts/element.js";
 import {courseIndex, lessonData, receiveData} from "./data.js";
 import {fitToPaper} from "./figure.js";
 import {openLesson, showLesson} from "./lesson.js";
-import {makeKeeping} from "./keeping.js";
 import {beginAt, readRoute, writeRoute} from "./route.js";
 
 /** @import {CourseIndex, LessonData} from "./data.js"
@@ -28,7 +28,15 @@ async function startCourse() {
   const index = await courseIndex();
   const route = readRoute(location.hash, index);
   /** @type {CoursePage} */
-  const page = {index, route, view: null, main: place("lesson"), nav: place("lessons"), news: place("news"), top: place("top")};
+  const page = {
+    index,
+    route,
+    view: null,
+    main: place("lesson"),
+    nav: place("lessons"),
+    news: place("news"),
+    top: place("top"),
+  };
   place("skip").onclick = (event) => {
     event.preventDefault();
     page.main.focus();
@@ -83,7 +91,7 @@ async function follow(page, route) {
     ...{index, listed, data, route, root: page.main},
     go: (to) => goTo(page, to),
     note(note) {
-      keepProgress(addNote(keptProgress(), note));
+      keepProgress(addNote({...keptProgress(), language: index.language}, note));
       drawList(page);
     },
   });
@@ -119,12 +127,22 @@ function drawList(page) {
 function drawTop(page) {
   const {index, top} = page;
   const list = element("select", {id: "text"});
-  index.texts.forEach((text, at) => list.append(element("option", {value: at, selected: at === page.route.text}, text)));
+  index.texts.forEach((text, at) =>
+    list.append(element("option", {value: at, selected: at === page.route.text}, text)),
+  );
   list.onchange = () => goTo(page, beginAt(page.route, {text: Number(list.value)}));
   addEventListener("hashchange", () => (list.value = String(readRoute(location.hash, index).text)));
   const label = element("label", {for: "text"}, index.words["text"]);
-  const chooser = index.texts.length > 1 ? [element("div", {class: "course-choice"}, label, list)] : [];
-  top.replaceChildren(...chooser, makeKeeping(index, () => drawList(page)));
+  const only = element("span", {class: "course-only"}, `${index.words["text"]}: “${index.texts[0]}”`);
+  const chooser = index.texts.length > 1 ? element("div", {class: "course-choice"}, label, list) : only;
+  const kept = element("div", {class: "av-explorer av-keeping"});
+  const changed = () => drawList(page);
+  showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
+  const summary = element("summary", {}, index.words["progress"]);
+  // What was solved meanwhile counts, too.
+  const details = element("details", {class: "course-keeping"}, summary, kept);
+  details.ontoggle = () => details.open && showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
+  top.replaceChildren(chooser, details);
 }
 
 startCourse();

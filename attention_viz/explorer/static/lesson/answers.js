@@ -8,7 +8,7 @@
 /** @typedef {{answer: number, words: string}} NumberSlip */
 /** @typedef {{answer: CellPlace[], words: string}} CellSlip */
 
-/** What the browser needs to check an answer. `said` and `wrong` are sentences with places for {number}, {count} and
+/** What the browser needs to check an answer. `said` and `wrong` are sentences with places for {answer}, {count} and
  * {row}; `explained` has the reply to each option.
  * @typedef {{kind: "number", value: number, within: number, form: string, working: string, arithmetic: string,
  *   said: string, slips: NumberSlip[]}} NumberKey
@@ -35,7 +35,7 @@ export function checkNumber(key, text) {
   const [number, reach] = [given, key.within + DUST];
   if (Math.abs(number - key.value) <= reach) return {right: true, words: key.working, understood: true};
   const slip = key.slips.find(({answer}) => Math.abs(number - answer) <= reach);
-  const said = key.said.replaceAll("{number}", () => writeNumber(number));
+  const said = key.said.replaceAll("{answer}", () => writeNumber(number));
   return {right: false, words: `${explainedBy(said, slip)} ${key.arithmetic}`.trim(), understood: true};
 }
 
@@ -71,7 +71,11 @@ function differing(one, other) {
 
 /** Every number that a text can mean: "1,024" is two. @param {string} text @returns {number[]} */
 export function readNumbers(text) {
-  const line = latinDigits(text).replace(MINUSES, "-").replace(SPACES, " ").trim().replace(/^[=≈ ]+/, "");
+  const line = latinDigits(text)
+    .replace(MINUSES, "-")
+    .replace(SPACES, " ")
+    .trim()
+    .replace(/^[=≈ ]+/, "");
   const joined = line.replaceAll(/ ?([/%]) ?/g, "$1").replace(/^([+-]) /, "$1");
   const percent = joined.endsWith("%");
   const found = readFraction(percent ? joined.slice(0, -1) : joined);

@@ -13,7 +13,7 @@ import {mountComponent} from "../hosts/component.js";
 const OWN = ["choice", "guess", "word", "answers", "slide"];
 
 /** @param {Mounting} mounting */
-export default function courseComponent(mounting) {
+export function courseComponent(mounting) {
   return mountComponent(mounting, {
     selector: ".av-course",
     create: (base) => /** @type {Course} */ (base),

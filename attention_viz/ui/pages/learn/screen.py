@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
-from attention_viz.lesson.lesson import CatalogueHead, Spot
 from attention_viz.lesson.export.picture import fitted, with_spots
+from attention_viz.lesson.lesson import CatalogueHead, Spot
 from attention_viz.lesson.question import SHOWN
 from attention_viz.lesson.translation import current_language, translate
 from attention_viz.ui import visit, widgets

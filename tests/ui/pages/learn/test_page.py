@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from attention_viz.lesson import LESSONS
@@ -80,6 +81,24 @@ def test_what_comes_next_begins_at_its_top_and_an_answer_has_the_focus(stay: Ope
     page.wait_for_function("document.activeElement.textContent.includes('products spread by')")
 
 
+@pytest.mark.parametrize("width", [1360, 390])
+def test_what_introduces_a_question_stays_and_the_answer_moves_no_bar(stay: OpenPage, width: int) -> None:
+    for name in ("roles", "mixture", "together"):
+        page = stay(f"/learn?lesson={name}&text=The+bank+of+the+river+was+flooded", width=width)
+        idea, premise, bars = (
+            page.locator(f".{one}") for one in ("st-key-learn-idea", "st-key-learn-premise", "av-lesson")
+        )
+        expect(bars.locator("li").first).to_be_visible()
+        expect(idea).to_contain_text(LESSONS[name].idea[:40])
+        before = bars.bounding_box(), premise.text_content()
+        page.get_by_role("button", name="Skip guess").click()
+        expect(page.locator(".st-key-learn-text")).to_be_visible()
+        expect(idea).to_contain_text(LESSONS[name].idea[:40])
+        after = bars.bounding_box(), premise.text_content()
+        assert before[0] is not None and after[0] is not None
+        assert (before[0]["y"], before[1]) == (after[0]["y"], after[1])
+
+
 def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay: OpenPage) -> None:
     page = stay("/learn?lesson=why")
     lessons = page.get_by_role("navigation", name="Lessons")
@@ -91,7 +110,7 @@ def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay:
     assert "Words as vectors" in page.evaluate(FOCUSED)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Which word does “bank”")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Whose vector")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Where on this map")
     expect(lessons.locator("[aria-current]")).to_have_text("2. Words as vectors")
     page.get_by_test_id("stSkipToContent").focus()
     page.keyboard.press("Enter")
@@ -99,12 +118,12 @@ def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay:
 
 
 def test_random_numbers_stand_in_a_frame_and_unknown_words_are_named(stay: OpenPage) -> None:
-    page = stay("/learn?lesson=vectors&guess=shown")
+    page = stay("/learn?lesson=scaling&guess=shown")
     frame = page.locator(".st-key-learn-random-figure")
     expect(frame).to_contain_text("Random numbers from a seed")
     expect(frame).to_have_css("border-top-style", "dashed")
-    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
     page = stay("/learn?lesson=why&text=The+bank+of+银+was+flooded")
+    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
     expect(page.get_by_role("button", name="Unknown words")).to_be_visible()
 
 
@@ -164,7 +183,7 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     page.mouse.click(image["x"] + 0.85 * image["width"], image["y"] + 0.2 * image["height"])
     expect(places.get_by_role("button", name="top right")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Show answer").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("“circle” looks most at the middle centre")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("“?” looks most at the middle centre")
     expect(page.locator(".st-key-learn-step-predict")).to_contain_text("Not quite: “top right”, ")
     expect(places.locator("[data-best=true] .av-number")).to_have_count(1)
     page.mouse.click(image["x"] + 0.5 * image["width"], places.bounding_box()["y"] + 0.5 * image["height"])  # pyright: ignore[reportOptionalSubscript] -- it is on the screen
@@ -172,6 +191,7 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     expect(places.locator("[data-blocked=true]")).to_have_count(1)
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Without the top centre: still “yellow”")
+    expect(places.locator("li").nth(1)).to_have_attribute("data-blocked", "true")
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(places.locator("[data-blocked=true]")).to_have_count(0)
     idle(page)
