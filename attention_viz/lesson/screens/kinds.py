@@ -112,7 +112,7 @@ KINDS = {
 
 
 _PREMISES = {
-    "additive": "It adds both vectors, each times a matrix, squeezes between −1 and 1 (tanh), and multiplies by a third.",
+    "additive": "It adds both vectors times matrices, squeezes between −1 and 1 (tanh), and multiplies by a third.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
