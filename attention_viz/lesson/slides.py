@@ -30,7 +30,8 @@ def lesson_slides(
     """
     read = f" · {translate('“{word}”', word=in_words(text, _SENTENCE))}" if text else ""
     source = f"{title} · {ask.source}{read}"
-    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
+    premise: tuple[Part, ...] = ((ask.premise, "small"),) if ask.premise else ()
+    question = Slide(((ask.question, ""), *premise), ((ask.finding, ""), *premise), _asked(ask), source, shown=ask.seen)
     figure = () if ask.complete else (_figure(shown, f"{title}{read}"),)
     exercised = _exercise(exercise, f"{title} · {translate('exercise')}{read}")
     return question, *figure, *_formulas(name, shown, notation, f"{title}{read}"), exercised

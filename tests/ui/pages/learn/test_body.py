@@ -350,3 +350,16 @@ def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -
     for guess in ("", "&guess=shown"):
         assert len(lesson(screen, f"lesson=sound{guess}").all("audio")) == 1
     assert not lesson(screen, "lesson=why").all("image", "audio")
+
+
+def test_a_lesson_is_saved_as_a_handout_and_a_worksheet_in_the_language_of_the_page(screen: Screen) -> None:
+    lesson(screen, "lesson=scores&seed=3&guess=shown&lang=en")
+    exercise = EXERCISES["score"].make(SCENE, 3)
+    handout, worksheet = (screen.download(f"{kind} (HTML)").decode() for kind in ("Handout", "Worksheet"))
+    for page in (handout, worksheet):
+        assert html.escape(exercise.question.partition("“")[0]) in page
+        assert TEXT in page and exercise.working not in page
+    assert "Plotly.newPlot" in handout and "Plotly.newPlot" not in worksheet
+    lesson(screen, "lesson=scores&seed=3&guess=shown&lang=de")
+    assert '<html lang="de">' in screen.download("Arbeitsblatt (HTML)").decode()
+    assert not screen.alerts
