@@ -34,6 +34,7 @@ def runs() -> SimpleNamespace:
     """Return the runs that the figures show."""
     import pandas
 
+    from attention_viz.circuits.layers.model_flow import model_flow
     from attention_viz.edits.effects import moved_output
     from attention_viz.inputs.media.shipped import SAMPLES
     from attention_viz.lesson.measuring import practice, seconds_by_length
@@ -60,6 +61,7 @@ def runs() -> SimpleNamespace:
     *_, grown = toy.extend(frog, 8, evict=av.Evict(first=1, last=4))  # pyright: ignore[reportAttributeAccessIssue]
     likely = toy.candidates(frog)  # pyright: ignore[reportAttributeAccessIssue] -- it is no module of ours
     lens = av.logit_lens(toy, frog, count=3)  # pyright: ignore[reportArgumentType] -- it is no module of ours
+    passed = model_flow(av.load("SmolLM2-135M-Instruct").trace("The bank of the river was flooded"))
     steps = [(step, av.load("induction", revision=f"step-{step}")) for step in SNAPSHOTS["induction"]]
     learned = {
         step: float(av.head_table(then.trace("moon cheese frog ring moon cheese")).loc[(1, 1), "induction"])
@@ -97,6 +99,7 @@ PICTURES: dict[str, Callable[[Any], go.Figure]] = {
     "changed_outputs": lambda r: av.views.changed_outputs(r.bank, r.masked),
     "candidates": lambda r: av.views.candidates(r.frog, 1, 1, r.likely),
     "logit_lens": lambda r: av.views.logit_lens(r.frog, r.lens),
+    "residual_stream": lambda r: av.views.residual_stream(r.passed),
     "cache": lambda r: av.views.cache(r.grown, 1, 1),
     "all_heads": lambda r: av.views.all_heads(r.bank),
     "head_grid": lambda r: av.views.head_grid(r.bank, "previous"),

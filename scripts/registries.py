@@ -13,7 +13,8 @@ from attention_viz.analysis.readings import READINGS
 from attention_viz.analysis.roles import ROLES
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.sources import CATALOGUE, Entry, of_text
-from attention_viz.ui.parts.menu import PAGES
+from attention_viz.ui.address.titles import folder_of
+from attention_viz.ui.parts.menu import PAGES, UNLISTED
 from scripts import api
 
 __all__ = ["FIRST", "written"]
@@ -22,16 +23,16 @@ ROOT = Path(__file__).parents[1]
 # The app's first page: its file is at the root, so only its documents are written.
 FIRST = "explore"
 
-_SHELL = '''"""The {label} page's URL; its code is in `attention_viz/ui/pages/{name}/`."""
+_SHELL = '''"""The {label} page's URL; its code is in `attention_viz/ui/pages/{folder}/`."""
 
 import streamlit as st
 
-from attention_viz.ui.pages.{name}.page import PAGE
+from attention_viz.ui.pages.{folder}.page import PAGE
 from attention_viz.ui.parts.layout import arranged
 from attention_viz.ui.runner.runner import show_page
 
 st.set_page_config(page_title="attention_viz · {label}", layout="wide")
-with arranged("{name}"):
+with arranged("{folder}"):
     show_page(PAGE)
 '''
 _PARTS = "its URL parameters, its controls and its view"
@@ -72,16 +73,17 @@ def written(root: Path = ROOT) -> dict[Path, str]:
     found[root / "requirements-models-small.txt"] = f"{_PACKAGES}# Only the models that read text.\n{small}"
     for name, label in _pages().items():
         if name != FIRST:
-            found[root / "pages" / f"{name}.py"] = _SHELL.format(name=name, label=label)
-            found[root / "attention_viz" / "ui" / "pages" / name / "__init__.py"] = (
+            folder = folder_of(name)
+            found[root / "pages" / f"{name}.py"] = _SHELL.format(folder=folder, label=label)
+            found[root / "attention_viz" / "ui" / "pages" / folder / "__init__.py"] = (
                 f'"""The {label} page: {_PARTS}."""\n'
             )
     return found
 
 
 def _pages() -> Mapping[str, str]:
-    """Return each page's label in the menu, by its folder."""
-    return {FIRST if path == "app.py" else Path(path).stem: label for label, path in PAGES.items()}
+    """Return each page's label, by its name."""
+    return {FIRST if path == "app.py" else Path(path).stem: label for label, path in (PAGES | UNLISTED).items()}
 
 
 def _address(name: str) -> str:

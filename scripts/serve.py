@@ -11,7 +11,15 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # run as a program, a script knows its own folder only
 
-from attention_viz.cli.server import HOME, KEEP_MEMORY, exit_on_signals, start, stop, wait_until_healthy
+from attention_viz.cli.server import (
+    HOME,
+    KEEP_MEMORY,
+    exit_on_signals,
+    new_teacher_key,
+    start,
+    stop,
+    wait_until_healthy,
+)
 
 __all__ = [
     "APP",
@@ -69,13 +77,16 @@ def main() -> None:
     exit_on_signals()
     if arguments.reload:
         os.environ.setdefault("ATTENTION_VIZ_LOG_MESSAGES", "on")
-    server = start(port, *(RELOAD if arguments.reload else ()))
+    key = new_teacher_key()
+    server = start(port, *(RELOAD if arguments.reload else ()), teacher=key)
     try:
         if not wait_until_healthy(server, port):
             sys.exit("The app did not start; see the error above.")
         print(f"  On this machine:            http://localhost:{port}")
         if address := address_in_the_room():
             print(f"  From others in the room:    http://{address}:{port}")
+        if key:
+            print(f"  Teacher's key for /class:   {key}")
         print("Ctrl-C stops it.", flush=True)
         sys.exit(server.wait())
     except KeyboardInterrupt:

@@ -41,6 +41,8 @@ from tests.pages import (
 )
 
 ROOT = Path(__file__).parents[1]
+# The key of the server's Class page.
+TEACHER = "correct horse"
 
 # Before anything imports torch: as many processes run tests as there are cores, and with more threads than one each
 # they would mostly wait for each other. The recipes' sums come out as they did in training, too.
@@ -95,7 +97,7 @@ def app_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app as `make run` starts it, on a port of its own."""
     port, log = serve.free_port(), tmp_path_factory.mktemp("server") / "log"
     with log.open("wb") as file:
-        process = serve.start(port, "--server.address=127.0.0.1", log=file)
+        process = serve.start(port, "--server.address=127.0.0.1", log=file, teacher=TEACHER)
         try:
             if not serve.wait_until_healthy(process, port):
                 pytest.fail(f"The app did not start:\n{log.read_text()}")

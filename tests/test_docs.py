@@ -17,11 +17,13 @@ from attention_viz.steps.mixer_steps import MIXER_STEPS
 from attention_viz.steps.steps import NOTATIONS, STEPS
 from attention_viz.ui.address import State, write_address
 from attention_viz.ui.address.codec import Parameter, parameters
+from attention_viz.ui.address.titles import folder_of
 from attention_viz.ui.front.server import READY
 from attention_viz.ui.front.waiting import headers
 from attention_viz.ui.pages.steps.page import PIPELINE
 from attention_viz.ui.parts.downloads import EXPORTS
 from attention_viz.ui.parts.menu import PAGES as MENU
+from attention_viz.ui.parts.menu import UNLISTED
 from attention_viz.ui.presenting.button import PresentChoice
 from attention_viz.views import VIEWS
 from tests import controls
@@ -165,7 +167,7 @@ def _table(text: str, heading: str) -> dict[str, tuple[str, str]]:
 
 def test_every_page_has_a_document_and_every_document_a_page() -> None:
     assert {path.stem for path in (DOCS / "pages").glob("*.md")} == {*_FILES, "README"}
-    menu = {Path(page).stem: label for label, page in MENU.items()}
+    menu = {Path(page).stem: label for label, page in (MENU | UNLISTED).items()}
     for name in _FILES:
         address = "/" if name == "explore" else f"/{name}"
         label = menu["app" if name == "explore" else name]
@@ -198,7 +200,7 @@ def _parameters(name: str) -> list[Parameter]:
     """What a page keeps in the address of its own; of the README, what all pages share."""
     if name == "README":
         return [*parameters(State), *parameters(PresentChoice)]
-    groups = importlib.import_module(f"attention_viz.ui.pages.{name}.page").PAGE.groups
+    groups = importlib.import_module(f"attention_viz.ui.pages.{folder_of(name)}.page").PAGE.groups
     return [one for group in groups for one in parameters(type(group.default))]
 
 

@@ -79,7 +79,7 @@ def logit_lens(
             f"{run.name} has {len(trace.attention_streams)} attention types; use a decoder or a masked language model"
         )
     wanted = None if token is None else token_of(run.name, run.tokenizer, trace.output_at(-1).float(), token)
-    lens = _opened(run)
+    lens = open_lens(run)
     _check(run, lens, trace)
     found = [lens.read(layer, wanted, count) for layer in range(len(lens.streams))]
     ids = torch.stack([one for one, _ in found], dim=1)
@@ -107,7 +107,7 @@ class _LensTurn:
 
 
 @dataclass(frozen=True, eq=False)
-class _Lens:
+class LensRun:
     """A run's streams, (position, d_model) before the first layer, then after each; and their norm and head."""
 
     twin: Twin
@@ -123,9 +123,13 @@ class _Lens:
         stream = self.streams[layer]
         size = max(1, _AT_ONCE // self.words)
         for some in stream.split(size):
-            with self.twin.door, torch.no_grad():
-                normed = some if self.norm is None else self.norm(some[None])[0]
-                yield self._head(normed).float()
+            yield self.logits_of(some)
+
+    def logits_of(self, vectors: Float[Tensor, "row d_model"]) -> Float[Tensor, "row token"]:
+        """Return the logits of some vectors of a stream."""
+        with self.twin.door, torch.no_grad():
+            normed = vectors if self.norm is None else self.norm(vectors[None])[0]
+            return self._head(normed).float()
 
     def _head(self, hidden: Tensor) -> Tensor:
         answer = copy.copy(self.answered)
@@ -152,7 +156,8 @@ class _Lens:
         return torch.cat(ids).cpu(), torch.cat(shares).cpu()
 
 
-def _opened(run: ModelRun) -> _Lens:
+def open_lens(run: ModelRun) -> LensRun:
+    """Run a model once more, and keep each layer's output."""
     twin = run.runner.twin(frozen=True)
     # The last few alone: of a long text all would fill the memory.
     left, turns, bodies = deque[Tensor](maxlen=_FEW), deque[_LensTurn](maxlen=_FEW), list[tuple[nn.Module, Any]]()
@@ -187,10 +192,10 @@ def _opened(run: ModelRun) -> _Lens:
     last = next((one for one in turns if torch.equal(one.left, states[-1])), None)
     end = states[-1] if last is None else last.entered
     streams = [*(state[0] for state in states[:-1]), end[0]]
-    return _Lens(twin, run, *body, streams, None if last is None else last.module, output_of(answered).shape[-1])
+    return LensRun(twin, run, *body, streams, None if last is None else last.module, output_of(answered).shape[-1])
 
 
-def _check(run: ModelRun, lens: _Lens, trace: Trace) -> None:
+def _check(run: ModelRun, lens: LensRun, trace: Trace) -> None:
     there = trace.output.detach().cpu().float()
     start = 0
     for logits in lens.logits(len(lens.streams) - 1):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from attention_viz.cli.arguments import command, option, port
 from attention_viz.cli.output import report
-from attention_viz.cli.server import HOME, exit_on_signals, start, stop, wait_until_healthy
+from attention_viz.cli.server import HOME, exit_on_signals, new_teacher_key, start, stop, wait_until_healthy
 from attention_viz.errors import AttentionVizError
 from attention_viz.sources.catalogue import how_to_install
 
@@ -37,13 +37,16 @@ def app(arguments: SimpleNamespace) -> int:
         report(missing)
     report("Starting the app …")
     exit_on_signals()  # the server must not outlive us
+    key = new_teacher_key()
     # Keep the server's output out of our results.
-    server = start(port, f"--server.address={host}", log=sys.stderr.fileno())
+    server = start(port, f"--server.address={host}", log=sys.stderr.fileno(), teacher=key)
     try:
         reachable = _EVERYWHERE.get(host, host)
         if not wait_until_healthy(server, port, host=reachable):
             raise AttentionVizError("the app did not start; see the error above")
         print(f"http://{'localhost' if host in _EVERYWHERE else _in_a_link(reachable)}:{port}", flush=True)
+        if key:
+            report(f"Teacher's key for /class: {key}")
         report("Press Ctrl-C to stop it.")
         return server.wait()
     finally:

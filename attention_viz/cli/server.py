@@ -1,6 +1,7 @@
 """The app's server as a process: start, wait, end. Standard library only."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -21,19 +22,30 @@ HOME = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_ARENA_MAX": "2"}
 
 _NOT_FOUND = 404
+_TEACHER = "ATTENTION_VIZ_TEACHER"
+# Without letters that look alike.
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
-def start(port: int, *options: str, log: IO[bytes] | int | None = None) -> subprocess.Popen[bytes]:
+def new_teacher_key() -> str:
+    """Return a random teacher's key; "" if the operator set one."""
+    if os.environ.get(_TEACHER):
+        return ""
+    return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(5)) for _ in range(2))
+
+
+def start(port: int, *options: str, log: IO[bytes] | int | None = None, teacher: str = "") -> subprocess.Popen[bytes]:
     """Start the app's server on a port.
 
     Args:
         options: Streamlit's, such as "--server.address=127.0.0.1".
         log: output file or its number; by default ours.
+        teacher: the teacher's key, if it isn't a setting.
     """
     command = [sys.executable, "-m", "attention_viz.ui.process", "run", "app.py", f"--server.port={port}", *options]
     # Streamlit's greeting names an address that works on this machine only; what goes wrong is still logged.
     quiet = {"STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true", "STREAMLIT_LOGGER_LEVEL": "warning"}
-    environment = {**KEEP_MEMORY, **os.environ, **quiet}
+    environment = {**KEEP_MEMORY, **os.environ, **quiet} | ({_TEACHER: teacher} if teacher else {})
     errors = None if log is None else subprocess.STDOUT
     return subprocess.Popen(command, cwd=HOME, env=environment, stdout=log, stderr=errors)
 

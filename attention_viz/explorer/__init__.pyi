@@ -15,7 +15,9 @@ from .source import course_source as course_source
 from .source import drawer_source as drawer_source
 from .source import drawing_source as drawing_source
 from .source import effect_source as effect_source
+from .source import keeping_source as keeping_source
 from .source import masks_source as masks_source
+from .source import noting_source as noting_source
 from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source
 from .source import prediction_source as prediction_source

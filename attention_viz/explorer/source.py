@@ -46,7 +46,9 @@ __all__ = [
     "drawer_source",
     "drawing_source",
     "effect_source",
+    "keeping_source",
     "masks_source",
+    "noting_source",
     "packet_source",
     "page_source",
     "pipeline_source",
@@ -175,6 +177,17 @@ def prediction_source() -> tuple[str, str, str]:
     html = '<div class="av-explorer av-lesson" data-testid="prediction"></div>\n'
     css = _read("lesson/lesson.css") + _read("lesson/openings.css")
     return html, style_sheet() + css, script("hosts/question.js")
+
+
+def keeping_source() -> tuple[str, str, str]:
+    """Return the buttons of the course's record, which the browser keeps."""
+    html = '<div class="av-explorer av-keeping" data-testid="progress"></div>\n'
+    return html, style_sheet() + _read("lesson/keeping.css"), script("lesson/saved.js")
+
+
+def noting_source() -> tuple[str, str, str]:
+    """Return the component that adds to that record."""
+    return _unseen("lesson/noted.js")
 
 
 def drawing_source() -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from attention_viz.lesson.lesson import Lesson
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.screens import (
     answering,
+    around,
     costs,
     cross,
     heads,
@@ -18,18 +19,21 @@ from attention_viz.lesson.screens import (
     masks,
     order,
     picture,
-    scores,
+    roles,
+    scaling,
     scoring,
     seen,
-    softmax,
     states,
     toy,
     trained,
-    vectors,
+    why,
     word_map,
 )
+from attention_viz.lesson.screens.caching import kv_cache, windows
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
+from attention_viz.lesson.tasks.around import residual
+from attention_viz.lesson.tasks.caching import stored, window
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
 from attention_viz.lesson.tasks.looking import head, job, matters, strongest
@@ -45,13 +49,13 @@ __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "gi
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
-    *(answering, costs, cross, heads, kinds, masks, order, picture, scores, scoring, seen, softmax),
-    *(states, toy, trained, vectors, word_map),
+    *(answering, around, costs, cross, heads, kinds, kv_cache, masks, order, picture, roles, scaling, scoring),
+    *(seen, states, toy, trained, why, windows, word_map),
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
-    "why vectors plain roles scores softmax scaling mixture masks heads jobs together writes "
-    "positions cross picture where sound older recurrent cost practice linear delta limits"
+    "why vectors plain roles scores softmax scaling mixture masks heads around jobs together writes "
+    "positions cross picture where sound older recurrent cost cache windows practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
 
@@ -111,6 +115,11 @@ EXERCISES: dict[str, ExerciseKind] = {
     "output": ExerciseKind("Work out an entry of the output", _clear(output), "To mix values by their weights."),
     "mask": ExerciseKind("Fix the mask", mask, "To know which words a mask blocks."),
     "head": ExerciseKind("Find the head", head, "To read a head's job from its rows of weights."),
+    "residual": ExerciseKind(
+        "Follow a word's vector",
+        _clear(residual),
+        "To know that a layer adds to a vector, and what makes it a next word.",
+    ),
     "job": ExerciseKind("Continue a pattern", job, "To know where an induction head looks."),
     "part": ExerciseKind("Find the missing part", _clear(part), "To know that the parts of a score add up to it."),
     "added": ExerciseKind(
@@ -121,6 +130,12 @@ EXERCISES: dict[str, ExerciseKind] = {
     "additive": ExerciseKind("Work out an additive score", _clear(additive), "To score as older attention did."),
     "path": ExerciseKind("Count the steps", path, "To compare reading word by word with looking at all at once."),
     "cost": ExerciseKind("Count the weights", cost, "To know how attention grows with the text."),
+    "stored": ExerciseKind(
+        "Count a cache",
+        _clear(stored),
+        "To count the numbers that a model stores per token, and the ones that heads share.",
+    ),
+    "window": ExerciseKind("Count what a window shows", _clear(window), "To know what a window and its sinks show."),
     "memory": ExerciseKind("Count weights in memory", memory, "To know how much work in blocks saves."),
     "region": ExerciseKind(
         "Add up part of an image", _clear(region), "To read weights over patches as sums.", PICTURE_MODEL

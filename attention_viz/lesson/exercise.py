@@ -104,13 +104,13 @@ class OptionAnswer:
         return translate("An answer is one of these: {options}.", options=listed(self.options))
 
     def read(self, text: str) -> int | None:
-        """Return an option's place from its words or place, from 0."""
+        """Return an option's place from its words or place, from 0; "#2" is always a place, in any language."""
         wanted = " ".join(text.split())
         for options, same in product((self.options, *self.others), (str, str.casefold)):
             found = [at for at, option in enumerate(options) if same(" ".join(option.split())) == same(wanted)]
             if len(found) == 1:
                 return found[0]
-        place = int(wanted) if re.fullmatch(r"[0-9]{1,3}", wanted) else len(self.options)
+        place = int(wanted.removeprefix("#")) if re.fullmatch(r"#?[0-9]{1,3}", wanted) else len(self.options)
         return place if place < len(self.options) else None
 
     def accepts(self, given: object) -> bool:
@@ -247,9 +247,13 @@ class Exercise:
         """Explain a parsed answer; a wrong one without revealing the right answer."""
         if self.answer.accepts(given):
             return self.working
-        slip = next((one for one in self.slips if self.answer.resembles(given, one.answer)), None)
-        sentence = f"{self.answer.quoted(given)}: {slip.words}" if slip else f"{self.answer.quoted(given)}."
+        slip = self.slip(given)
+        sentence = f"{self.answer.quoted(given)}: {slip}" if slip else f"{self.answer.quoted(given)}."
         return f"{sentence} {self.arithmetic}".strip()
+
+    def slip(self, given: object) -> str:
+        """Return the likely cause of a parsed answer; "" if unknown."""
+        return next((one.words for one in self.slips if self.answer.resembles(given, one.answer)), "")
 
     @property
     def arithmetic(self) -> str:

@@ -30,6 +30,13 @@ _SENTENCES = (
     "layer {layer}, head {head}: {query} takes {weight} from {key}",
     "layer {layer}, head {head}, after {steps} steps: {weight}",
     "layer {layer}, head {head}",
+    "layer {layer}, attention adds {number} to a sum {length} long",
+    "layer {layer}, MLP adds {number} to a sum {length} long",
+    "layer {layer}",
+    "{word} enters, {length} long",
+    "after {count} layers: {length} long",
+    "after layer {layer}: {word}, {chance}",
+    "{word} at T = {temperature}: {chance}",
     "head {head}: {hover}",
     "head {head}",
     "d_k {width}: largest weight {weight}, scaled by 1/√d_k",
@@ -58,6 +65,13 @@ _WORDS = (
     "seconds of the audio",
     "blocked: may not attend there",
     "hull of the values",
+    "links",
+    "words",
+    "attention adds ↓",
+    "MLP adds ↑ (bar: its length ÷ the sum’s)",
+    "likeliest next token if the layers ended here",
+    "next token, logit",
+    "last norm → unembedding → logits ÷ T → softmax",
     "first number of a value",
     "second number",
     "what<br>enters",
@@ -94,9 +108,10 @@ def translated(figure: go.Figure) -> go.Figure:
         return figure
     axes: Iterable[Any] = (*figure.select_xaxes(), *figure.select_yaxes())
     for axis in axes:
-        axis.title.text = _said(axis.title.text)
         if axis.ticktext is not None:
-            axis.ticktext = [_filled(one) for one in axis.ticktext]
+            sums = axis.title.text == "dimension"  # no words are on such an axis
+            axis.ticktext = [translate("sum") if sums and one == "sum" else _filled(one) for one in axis.ticktext]
+        axis.title.text = _said(axis.title.text)
     notes: Iterable[Any] = figure.layout.annotations  # pyright: ignore[reportAttributeAccessIssue] -- Plotly's own
     for note in notes:
         note.text, note.hovertext = _said(note.text), _filled(note.hovertext)
@@ -139,4 +154,4 @@ def _filled(text: Any) -> Any:
 
 @cache
 def _pattern(sentence: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+?)", re.escape(sentence)))
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.*?)", re.escape(sentence)))

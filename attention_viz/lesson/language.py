@@ -112,10 +112,15 @@ class Twice:
         return [int(key) for key in keys[metric]]
 
     def best(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:
-        """Return query, key and weight of a head's largest in a metric."""
+        """Return query, key and weight of a head's largest in a metric, in the repetition if it has one."""
         weights, keys = self.trace.weights(layer, head), self.keys(metric)
-        found = [(float(weights[query, key]), query, key) for query, key in enumerate(keys) if 0 <= key != query]
-        weight, query, key = max(found, default=(float(weights[-1, -1]), len(keys) - 1, len(keys) - 1))
+        found = [
+            (2 * query >= len(keys), float(weights[query, key]), query, key)
+            for query, key in enumerate(keys)
+            if 0 <= key != query
+        ]
+        last = len(keys) - 1
+        _, weight, query, key = max(found, default=(True, float(weights[last, last]), last, last))
         return query, key, weight
 
     def asked(self, metric: str, layer: int, head: int) -> tuple[int, int, float]:

@@ -84,6 +84,7 @@ class Ask:
         opening: the gesture that answers in place of the bars.
         place: None for our small head.
         drawn: whether the numbers come from a seed and mean nothing.
+        premise: the numbers that the question builds on, in a sentence beside it.
     """
 
     question: str
@@ -102,6 +103,7 @@ class Ask:
     opening: Opening | None = None
     place: CatalogueHead | None = None
     drawn: bool = False
+    premise: str = ""
 
     def __post_init__(self) -> None:
         """Check that every option has a number and text."""
@@ -278,7 +280,7 @@ class Lesson:
     """One idea on one screen; its text is in `text`, by name.
 
     Attributes:
-        idea: one or two sentences before the question, in English; they introduce its terms.
+        idea: one or two sentences before the question, in English; they introduce its words.
         deeper: URLs of further pages, such as "steps".
         words: selectable by `Scene.word`, and the query; None if none or the bars are words.
         trained_word: whether `Scene.word` is a word of the trained model's text, as with `trained_words`.

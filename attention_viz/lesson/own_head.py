@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from attention_viz.edits.edit import Edit, edited
 from attention_viz.errors import ShapeError
+from attention_viz.lesson.links import trained_words
 from attention_viz.lesson.scene import Scene
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.modules import AttentionHead
@@ -46,6 +47,13 @@ def own_head(scene: Scene, d_k: int = D_K, d_v: int = D_K, edits: Sequence[Edit]
     )
     layers = {_STREAM: (Layer(call, "0", x),)}
     return attach(Trace(layers, whole.queries, whole.keys, output, origin), Rerun(lambda: _compare(call)))
+
+
+def own_place(scene: Scene) -> int:
+    """Return the place among our module's words of the word that asks in the trained model."""
+    words, asking = trained_words(scene)
+    same = [at for at, word in enumerate(scene.words) if word.casefold() == words[asking].casefold()]
+    return int(asking) if len(words) == len(scene.words) else (same or [scene.asking])[0]
 
 
 def _module(scratch: Scratch, d_k: int, d_v: int) -> AttentionHead:

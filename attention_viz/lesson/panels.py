@@ -25,7 +25,12 @@ _PRINTED_UP_TO = 12
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A matrix of signed numbers, NaN where there is none; `line` outlines a row, `digits` follow the point."""
+    """A matrix of signed numbers, NaN where there is none.
+
+    Attributes:
+        line: the outlined row, or column if `upright`.
+        digits: the most after the point.
+    """
 
     title: str
     rows: Sequence[str]
@@ -33,6 +38,7 @@ class Panel:
     numbers: Sequence[Sequence[float]]
     line: int | None = None
     digits: int = 2
+    upright: bool = False
 
 
 def panels(grid: Sequence[Sequence[Panel]], theme: ThemeName) -> go.Figure:
@@ -72,9 +78,10 @@ def _add(figure: go.Figure, panel: Panel, colours: Palette, place: dict[str, Any
     figure.update_xaxes(**labelled_axis(columns, "", colours.muted, colours, vertical=False), **place)
     figure.update_yaxes(**labelled_axis(rows, "", colours.muted, colours, vertical=True), **place)
     if panel.line is not None:
-        line, edge = {"color": colours.ink, "width": 2}, len(columns) - 0.5
-        corners = {"x0": -0.5, "x1": edge, "y0": panel.line - 0.5, "y1": panel.line + 0.5}
-        figure.add_shape(type="rect", line=line, **corners, **place)
+        across, down = ("y", "x") if panel.upright else ("x", "y")
+        corners = {f"{across}0": -0.5, f"{across}1": len(rows if panel.upright else columns) - 0.5}
+        corners |= {f"{down}0": panel.line - 0.5, f"{down}1": panel.line + 0.5}
+        figure.add_shape(type="rect", line={"color": colours.ink, "width": 2}, **corners, **place)
 
 
 def trimmed(number: float, digits: int = 4) -> str:

@@ -43,7 +43,7 @@ def _replies(ask: Ask) -> tuple[Reply, ...]:
 
 
 def question_data(ask: Ask, *, shown: bool, guess: str = "") -> dict[str, object]:
-    """Return what the browser draws, as JSON values; it has no answer unless `shown`.
+    """Describe a question to the browser, as JSON values; without the answer unless `shown`.
 
     The browser finds the reply to a guess among `truth.replies` (`replyTo` in `static/lesson/predict.js`).
 
@@ -52,17 +52,22 @@ def question_data(ask: Ask, *, shown: bool, guess: str = "") -> dict[str, object
     """
     key = repr((ask.question, ask.options, ask.source, shown))
     opening = ask.opening
+    answer = {} if opening is None or not shown else {**opening.after()}
     return {
         "id": f"{zlib.crc32(key.encode('utf-8', 'replace'))}",
         "kind": "bars" if opening is None else opening.kind,
-        "opening": {} if opening is None else {**opening.before()},
+        # Without what the answer replaces, such as an image.
+        "opening": {}
+        if opening is None
+        else {name: value for name, value in opening.before().items() if name not in answer},
+        "how": "" if opening is None else opening.how,
         "bars": opening is None or opening.bars,
         "options": list(ask.options),
         "shares": ask.shares,
         "query": ask.query,
         "pressed": [bool(one) for one in ask.pressed] or [False] * len(ask.options),
         "guess": None if read_guess(ask, guess) is None else guess,
-        "truth": _truth(ask) if shown else None,
+        "truth": {**_truth(ask), "opening": answer} if shown else None,
         "source": ask.source,
         "words": {
             "bars": translate("One bar per option"),
@@ -80,5 +85,4 @@ def _truth(ask: Ask) -> Mapping[str, object]:
         "written": list(ask.written),
         "right": sorted(ask.right),
         "replies": [{"mark": one.mark, "words": one.words} for one in _replies(ask)],
-        "opening": {} if ask.opening is None else {**ask.opening.after()},
     }

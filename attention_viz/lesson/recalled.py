@@ -17,18 +17,17 @@ MODEL, STREAM = "recall", "mixer"
 
 
 class Rule(NamedTuple):
-    """A layer's rule, as a label and after “if”: the part of its β, and whether it erases before it writes."""
+    """A layer's rule: the part of its β, and whether it erases before it writes."""
 
     label: str
-    clause: str
     part: float
     erases: bool
 
 
 RULES = {
-    "adds": Rule("only adds", "it only adds", 1.0, erases=False),
-    "half": Rule("half the β", "it uses half the β", 0.5, erases=True),
-    "erases": Rule("erases", "it erases", 1.0, erases=True),
+    "adds": Rule("only adds", 1.0, erases=False),
+    "half": Rule("half the β", 0.5, erases=True),
+    "erases": Rule("erases", 1.0, erases=True),
 }
 _PAIRS = (("ben", "blue"), ("anna", "red"), ("ben", "green"))
 NAMES = tuple(dict.fromkeys(name for name, _ in _PAIRS))
@@ -91,7 +90,7 @@ class Recalled:
 
     def by_rule(self, rule: str) -> TokenMixer:
         """Return the head by a rule of `RULES`, with its queries, keys and decay."""
-        _, _, part, erases = RULES[rule]
+        _, part, erases = RULES[rule]
         assert self.head.write is not None  # a delta rule has a β
         return replace(self.head, write=part * self.head.write, kind=self.head.kind if erases else "SSD")
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -98,6 +99,11 @@ class SoundRun:
     def begins(self) -> Float[np.ndarray, " frame"]:
         """Each frame's start."""
         return _begins(self.trace)
+
+    def within(self, word: int, edges: Sequence[float]) -> list[float]:
+        """Return a word's weight between each two neighbours of some times in seconds."""
+        parts = [(self.begins >= start) & (self.begins < end) for start, end in pairwise(edges)]
+        return [float(self.rows[word][part].sum()) for part in parts]
 
     def during(self, word: int) -> Float[np.ndarray, " word"]:
         """Return a word's weight on each word's time."""

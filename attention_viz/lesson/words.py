@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import SupportsFloat
 
 from attention_viz.lesson.translation import translate
@@ -48,6 +48,11 @@ def listed(parts: Sequence[str]) -> str:
     """Join words in the course's language: "one", "one and two", "one, two and three"."""
     *before, last = parts
     return translate("{before} and {last}", before=", ".join(before), last=last) if before else last
+
+
+def labelled(options: Mapping[str, str]) -> dict[str, str]:
+    """Translate a control's labels, by option; none may be a reader's word."""
+    return {name: translate(label) for name, label in options.items()}
 
 
 def in_words(word: str, longest: int = _LONGEST) -> str:

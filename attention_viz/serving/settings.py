@@ -11,6 +11,8 @@ _PREFIX = "ATTENTION_VIZ_"
 # An installed package has app.py inside, a checkout beside it.
 _INSTALLED = Path(__file__).parents[1] / "app"
 _OWN = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2]
+# Shorter keys can be guessed.
+_SHORTEST_KEY = 8
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Settings:
         frames: sites that may frame the app, such as "https://learn.example.org".
         metrics: "on" opens `/_stcore/metrics`, Streamlit's session and memory counts.
         log_messages: "on" logs error messages, which may quote visitors' text.
+        teacher: the key of the Class page and, made from it, of the answer sheet; without one both stay closed.
     """
 
     forwards_at_once: int = 2
@@ -52,6 +55,7 @@ class Settings:
     frames: str = ""
     metrics: bool = False
     log_messages: bool = False
+    teacher: str = ""
 
     @classmethod
     def from_environment(cls) -> "Settings":
@@ -91,6 +95,12 @@ def _sites(variable: str, content: str) -> str:
     return " ".join(content.split())
 
 
+def _key(variable: str, content: str) -> str:
+    if content and len(content) < _SHORTEST_KEY:
+        raise ValueError(f"{variable} must have {_SHORTEST_KEY} characters or more; got {len(content)}")
+    return content
+
+
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "models": _folders,
     "scans": _folders,
@@ -98,6 +108,7 @@ _READERS: dict[str, Callable[[str, str], Any]] = {
     "frames": _sites,
     "metrics": _switch,
     "log_messages": _switch,
+    "teacher": _key,
 }
 
 SETTINGS = Settings.from_environment()

@@ -18,6 +18,7 @@ from .figures.grids import changed_heads as changed_heads
 from .figures.bars import changed_outputs as changed_outputs
 from .figures.candidates import candidates as candidates
 from .figures.matrices import logit_lens as logit_lens
+from .figures.residual_stream import residual_stream as residual_stream
 from .figures.cache import cache as cache
 from .figures.all_heads import all_heads as all_heads
 from .figures.grids import head_grid as head_grid

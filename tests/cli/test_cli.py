@@ -24,6 +24,7 @@ from attention_viz.cli.arguments import COMPLETE
 from attention_viz.cli.files import ENDINGS
 from attention_viz.cli.output import show
 from attention_viz.cli.program import program
+from attention_viz.cli.server import new_teacher_key
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.scratch.model import Scratch
@@ -856,7 +857,15 @@ def test_the_app_answers_at_the_address_printed_and_ends_with_ctrl_c() -> None:
             started.kill()
     assert (started.returncode, rest) == (130, "")
     assert "Traceback" not in told
+    assert re.search(r"^Teacher's key for /class: [a-z2-9]{5}-[a-z2-9]{5}$", told, re.MULTILINE)
     assert not serve.is_taken(port)
+
+
+def test_a_teachers_key_is_new_each_time_unless_the_operator_set_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ATTENTION_VIZ_TEACHER", raising=False)
+    assert len({new_teacher_key() for _ in range(20)}) == 20
+    monkeypatch.setenv("ATTENTION_VIZ_TEACHER", "correct horse")
+    assert new_teacher_key() == ""
 
 
 def run_once(*words: str) -> tuple[int, str, str]:

@@ -33,6 +33,8 @@ ENTRIES = (
     "hosts/question.js",
     "hosts/sight.js",
     "masks/masks.js",
+    "lesson/noted.js",
+    "lesson/saved.js",
     "page/fold.js",
     "page/paper.js",
     "page/pen.js",

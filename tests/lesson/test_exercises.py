@@ -30,7 +30,20 @@ REAL = ("strongest", "head", "job", "matters", "region", "asked", "stretch")
 BY_HAND = tuple(kind for kind in EXERCISES if kind not in REAL)
 # Made from a sample and not from the sentence, and solved from the table that is given.
 SEEN = ("region", "asked", "stretch")
-PAIRS = ("nearest", "plain", "temperature", "output", "mask", "permute", "path", "state", "erase", "strongest", "head")
+PAIRS = (
+    "nearest",
+    "plain",
+    "temperature",
+    "output",
+    "mask",
+    "permute",
+    "path",
+    "state",
+    "erase",
+    "residual",
+    "strongest",
+    "head",
+)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +81,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 25
+    assert len(EXERCISES) == 28
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 
@@ -192,6 +205,12 @@ def solve_score(exercise: Exercise) -> float:
     return numpy.dot(queries.numbers[queries.rows.index(looking)], keys.numbers[keys.rows.index(looked_at)])
 
 
+def solve_residual(exercise: Exercise) -> float:
+    vectors, unembedding = exercise.given
+    end, asked = numpy.sum(vectors.numbers, axis=0), re.search(r"softmax for “(.+)” at T = (\S+)\?$", exercise.question)
+    return float(end @ unembedding.numbers[unembedding.rows.index(asked[1])]) / float(asked[2])
+
+
 def solve_part(exercise: Exercise) -> float:
     score = _number(re.search(r"of the toy is (\S+): the sum", exercise.question)[1])
     (parts,) = exercise.given
@@ -281,6 +300,23 @@ def solve_memory(exercise: Exercise) -> float:
     if "How many such blocks" in exercise.question:
         return (count / block) ** 2
     return count**2 if "whole matrix" in exercise.question else block**2
+
+
+def solve_stored(exercise: Exercise) -> float:
+    layers, _, sets, width, tokens = _integers(exercise)
+    return sum(2 * sets * width for _ in range(layers) for _ in range(tokens))
+
+
+def solve_window(exercise: Exercise) -> float:
+    numbers = _integers(exercise)
+    if "layers" not in exercise.question:
+        width, kept, number = numbers
+        return len({*range(number - width, number), *range(kept)})
+    width, _, layers = numbers
+    oldest = 0
+    for _ in range(layers):
+        oldest = min(range(oldest - width + 1, oldest + 1))
+    return -oldest
 
 
 def solve_state(exercise: Exercise) -> float:

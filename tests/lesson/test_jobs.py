@@ -49,7 +49,8 @@ def test_the_word_before(scene: Scene) -> None:
     assert found["model"] == LANGUAGE_MODEL and found["count"] == "270"
     assert told(found) == (layer, head, pytest.approx(share, abs=6e-3))
     diagonal = Twice(scene).trace.weights(layer, head).diagonal(-1)
-    at = int(diagonal.argmax())
+    half = (len(diagonal) + 1) // 2
+    at = half - 1 + int(diagonal[half - 1 :].argmax())  # in the repetition, where there is more to choose from
     names = Twice(scene).trace.query_tokens().names
     assert (found["word"], found["other"]) == (names[at + 1], names[at])
     assert found["weight"] == f"{float(diagonal[at]):.2f}"

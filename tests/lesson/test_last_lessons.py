@@ -1,5 +1,6 @@
 """Recurrent against parallel, cost, practice and limits: what the lessons say is so."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson import LESSONS, Scene
-from attention_viz.lesson.measuring import LENGTHS, blockwise, practice, seconds_by_length
+from attention_viz.lesson.measuring import LENGTHS, blockwise, fastest, head_within, practice, seconds_by_length
 from attention_viz.lesson.scene import RunText
 from attention_viz.lesson.screens.order import left_of_the_first
 from attention_viz.lesson.screens.trained import effects, lightest
@@ -48,6 +49,67 @@ def test_costs_are_counted_and_measured(scene: Scene) -> None:
     assert tuple(measured) == LENGTHS
     assert all(seconds > 0 for seconds in measured.values())
     assert facts["milliseconds"] == f"{1000 * measured[512]:,.2f}"
+
+
+def test_a_novels_weights_need_gigabytes_and_its_vectors_dont(scene: Scene) -> None:
+    ask = LESSONS["cost"].ask(scene)
+    assert ask.right == {2} and ask.options == ("400 kilobytes", "25.6 megabytes", "40 gigabytes")
+    facts = LESSONS["cost"].show(scene).facts
+    # Where 3 n d² and 2 n² d are equal.
+    d, n = int(facts["width"]), int(facts["equal"])
+    assert 3 * n * d**2 == 2 * n**2 * d
+
+
+def test_what_is_timed_is_attention() -> None:
+    vectors = torch.randn(9, 64, generator=torch.Generator().manual_seed(1))
+    output = head_within(vectors, torch.empty(9, 9), torch.empty(9, 9))
+    assert torch.allclose(output, attend(vectors, vectors, vectors).output, atol=1e-5)
+
+
+def test_runs_that_are_timed_take_turns() -> None:
+    order: list[str] = []
+    times = fastest(lambda: order.append("a"), lambda: order.append("b"))
+    assert order == ["a", "a", "b", "b"] * (len(order) // 4) and len(order) >= 8
+    assert len(times) == 2 and all(0 < one < 1 for one in times)
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("fused", 0), ("blockwise", 0), ("checkpointing", 0), ("mixed precision", 1)]
+)
+def test_only_numbers_of_two_bytes_move_a_result_by_more_than_rounding(scene: Scene, name: str, right: int) -> None:
+    ask = LESSONS["practice"].ask(replace(scene, choice=name))
+    assert ask.right == {right} and ask.shown[right]
+    assert f"{practice(name).after:,.0f}" in ask.finding or f"{practice(name).after:.3g}" in ask.finding
+
+
+def test_a_recurrent_network_needs_a_round_per_word(scene: Scene) -> None:
+    for end in range(1, 7):
+        ask = LESSONS["recurrent"].ask(replace(scene, choice=str(end)))
+        ready, rounds = {-1}, 0
+        while end not in ready:  # a state needs the one before it
+            ready, rounds = ready | {at + 1 for at in ready}, rounds + 1
+        assert [ask.options[at] for at in ask.right] == [f"{rounds} rounds"]
+        assert ask.finding.startswith(f"{rounds} rounds for a recurrent network")
+
+
+@pytest.mark.parametrize("layer", range(6))
+def test_the_word_that_adds_most_has_the_longest_product(scene: Scene, run: RunText, layer: int) -> None:
+    ask, trace = LESSONS["limits"].ask(replace(scene, choice=str(layer))), run("all-MiniLM-L6-v2", TEXT)
+    assert ask.place is not None and ask.place.query is not None
+    one = trace.attention(layer).head(ask.place.head)
+    weights = ((one.key @ one.query[ask.place.query]) / math.sqrt(32)).softmax(-1)
+    lengths = [math.sqrt(sum(number**2 for number in value)) for value in one.value.tolist()]
+    names = trace.query_tokens().names
+    added = {name: float(weight) * length for name, weight, length in zip(names, weights, lengths, strict=True)}
+    best = max(added, key=added.__getitem__)
+    assert f"“{best}” adds most" in ask.finding and int(weights.argmax()) == ask.place.key
+    for option, value in zip(ask.options, ask.values, strict=True):
+        numbers, _, name = option.partition(": ")
+        weight, length = map(float, numbers.split(" × "))
+        assert value == pytest.approx(added[name], abs=1e-5) == pytest.approx(weight * length, abs=5e-3)
+    assert max(ask.values) == pytest.approx(added[best], abs=1e-5)
+    # The largest weight is among the options, and adds less.
+    assert added[names[ask.place.key or 0]] < added[best]
 
 
 @pytest.mark.parametrize("block", [1, 5, 7, 40])

@@ -29,11 +29,13 @@ ORDER = [
         "mixture",
         "masks",
         "heads",
+        "around",
         "jobs",
         "together",
         "writes",
     ),
-    *("positions", "cross", "picture", "where", "sound", "older", "recurrent", "cost", "practice"),
+    *("positions", "cross", "picture", "where", "sound", "older", "recurrent", "cost", "cache"),
+    *("windows", "practice"),
     *("linear", "delta", "limits"),
 ]
 MARK = re.compile(r"\{\{.*?\}\}")

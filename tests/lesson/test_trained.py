@@ -56,10 +56,10 @@ def test_what_came_before_is_what_a_word_is_found_by_once_trained_and_not_at_fir
     for at in range(len(TOY_WORDS) - 1):
         ask = lesson.ask(replace(scene, word=at))
         assert [ask.options[one] for one in ask.right] == [f"{TOY_WORDS[at]}₁"]
-        assert ask.finding.startswith(f"“{TOY_WORDS[at]}₁” led it to")
+        assert ask.finding.startswith(f"“{TOY_WORDS[at]}₁” led it there")
         # The last word is followed by nothing the first time; of the others each that is pressed asks.
         assert ask.pressed == ("", *map(str, range(len(TOY_WORDS) - 1)), "")[: len(ask.options)]
-    assert "No word led it to" in lesson.ask(replace(scene, choice=str(STEPS[0]))).finding
+    assert "No word led it there" in lesson.ask(replace(scene, choice=str(STEPS[0]))).finding
 
 
 def test_both_weights_are_those_of_each_moment_and_without_the_first_head_the_second_finds_nothing(
@@ -116,7 +116,7 @@ def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_th
     assert ask.finding.startswith("It raises “frog” most")
     assert "hardly raises" in LESSONS["writes"].ask(replace(scene, choice="0·2")).finding
     pressed = LESSONS["writes"].ask(replace(scene, word=0))
-    assert pressed.question.startswith("At “moon₂”") and "“cheese”" in pressed.finding
+    assert pressed.premise.startswith("At “moon₂”") and "“cheese”" in pressed.finding
 
 
 def test_what_a_head_adds_is_what_each_word_would_add_by_its_weight(scene: Scene) -> None:

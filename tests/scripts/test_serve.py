@@ -1,5 +1,6 @@
 """Starting the app from a shell: it says where it is, and stops when asked."""
 
+import re
 import signal
 import socket
 import subprocess
@@ -55,6 +56,7 @@ def test_the_app_says_where_to_open_it_and_stops_on_ctrl_c() -> None:
     process.send_signal(signal.SIGINT)
     rest, errors = process.communicate(timeout=30)
     assert f"http://localhost:{port}" in told, errors
+    assert re.search(r"Teacher's key for /class:   [a-z2-9]{5}-[a-z2-9]{5}\n", told)
     assert "Stopped." in rest
     assert "Traceback" not in errors
     assert not serve.is_taken(port)

@@ -11,7 +11,7 @@ from attention_viz.lesson.export.picture import fitted, with_spots
 from attention_viz.lesson.lesson import Shown
 from attention_viz.views.style.description import spoken
 
-__all__ = ["figure_data"]
+__all__ = ["figure_data", "plotly_data"]
 
 # More digits than any screen can show a place by, or any label writes.
 _DIGITS = 6
@@ -21,14 +21,15 @@ def figure_data(light: Shown, dark: Shown, *, few: bool) -> dict[str, object]:
     """Return a figure as the page draws it, by theme, and the option of each place that can be pressed."""
     alt = light.says if light.says.endswith((".", "!", "?")) else f"{light.says}."
     return {
-        "light": _plotly(light, few=few),
-        "dark": _plotly(dark, few=few),
+        "light": plotly_data(light, few=few),
+        "dark": plotly_data(dark, few=few),
         "alt": f"{alt} {spoken(light.figure)}".strip(),
         "spots": [spot.option for spot in light.spots],
     }
 
 
-def _plotly(shown: Shown, *, few: bool) -> object:
+def plotly_data(shown: Shown, *, few: bool) -> object:
+    """Return a figure without its title as Plotly's JSON values, with the places to press."""
     figure = fitted(shown.figure, few=few)
     if shown.spots:
         with_spots(figure, shown.spots)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["packed", "script_call"]
+__all__ = ["packed", "script_call", "script_json"]
 
 # A part that is shorter than this, in characters, takes no less room if it is written once.
 _SHORT = 40
@@ -37,8 +37,12 @@ def packed(value: object) -> dict[str, object]:
 
 def script_call(function: str, name: str, value: object) -> str:
     """Return a script that hands JSON values to a function by name."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return f"{function}({json.dumps(name)},{text.translate(_ESCAPES)});\n"
+    return f"{function}({json.dumps(name)},{script_json(value)});\n"
+
+
+def script_json(value: object) -> str:
+    """Return JSON that a script on a page can hold."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
 
 
 def _count(part: object, counts: Counter[str]) -> None:

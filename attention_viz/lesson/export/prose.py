@@ -11,7 +11,7 @@ from attention_viz.lesson.formulas import mathml
 from attention_viz.lesson.render import lesson_text
 from attention_viz.trace.spelling import xml_text
 
-__all__ = ["lesson_tree"]
+__all__ = ["lesson_html", "lesson_tree"]
 
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable("table")
 # What Markdown reads as a mark; a backslash before it makes it a sign.
@@ -27,6 +27,11 @@ def lesson_tree(name: str, facts: dict[str, str], notation: str) -> list[object]
 
     The page makes elements of these alone, so no word of a reader's becomes markup.
     """
+    return [_tree(part) for part in ElementTree.fromstring(f"<div>{lesson_html(name, facts, notation)}</div>")]
+
+
+def lesson_html(name: str, facts: dict[str, str], notation: str) -> str:
+    """Return a lesson's text as HTML that is XML, too; a reader's words in it are escaped."""
     held = list[str]()
 
     def hold(markup: str) -> str:
@@ -37,9 +42,7 @@ def lesson_tree(name: str, facts: dict[str, str], notation: str) -> list[object]
         return hold(mathml(found[1], block=True) if found[1] else mathml(found[2]))
 
     text = lesson_text(name, facts, notation, escape=_escaped, term=_terms(hold))
-    markup = _MARKDOWN.render(_FORMULA.sub(formula, text))
-    whole = ElementTree.fromstring(f"<div>{_HELD.sub(lambda found: held[int(found[1])], markup)}</div>")
-    return [_tree(part) for part in whole]
+    return _HELD.sub(lambda found: held[int(found[1])], _MARKDOWN.render(_FORMULA.sub(formula, text)))
 
 
 def _tree(part: ElementTree.Element) -> list[object]:

@@ -54,9 +54,9 @@ class Opening(Protocol):
         ...
 
     def before(self) -> Mapping[str, object]:
-        """Return what the browser draws before the answer, as JSON values."""
+        """Describe the drawing before the answer, as JSON values."""
         ...
 
     def after(self) -> Mapping[str, object]:
-        """Return what the answer adds, as JSON values."""
+        """Describe the additions of the answer, as JSON values."""
         ...

@@ -15,7 +15,7 @@ _PERCENT, _TURN = 100, 360
 
 @dataclass(frozen=True)
 class WordMap:
-    """A map of words on which one word is missing; a guess is its place in percent: from the left, from the top.
+    """A map of words that lacks one; a guess is its place in percent: from the left, from the top.
 
     Attributes:
         words: the other words.

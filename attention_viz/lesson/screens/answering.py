@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from attention_viz.inputs.media.shapes import COLUMNS, DRAWN
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, PictureAnswer, PictureQuestion, questions
-from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.openings.images import ImagePlaces
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import signs, texts
 from attention_viz.trace.spelling import weight_text
 
@@ -30,9 +31,9 @@ def _asked(scene: Scene) -> PictureAnswer:
 
 
 def _position(scene: Scene, run: PictureAnswer) -> int:
-    """Return the pressed word's position, else that of the shape's name."""
+    """Return the pressed word's position, else that of the last, which the answer follows."""
     words = list(run.words)
-    return words[scene.word] if scene.word is not None and scene.word < len(words) else run.naming
+    return words[scene.word] if scene.word is not None and scene.word < len(words) else words[-1]
 
 
 def _words(scene: Scene) -> tuple[dict[str, str], str]:
@@ -44,16 +45,32 @@ def _words(scene: Scene) -> tuple[dict[str, str], str]:
 def _ask(scene: Scene) -> Ask:
     run, (layer, head) = _asked(scene), HEAD
     position = _position(scene, run)
-    word, values = short(run.words[position]), run.on_places(position)
+    options = tuple(map(translate, _OPTIONS))
+    word, values = run.words[position], run.on_places(position)
     most = max(range(len(values)), key=values.__getitem__)
     seen = run.shown(position)
     ask = Ask(
-        f"“{run.question.text}” Where does {word} look?",
+        translate(
+            "“{text}” The answer comes after “{word}”. Where does “{word}” look?", text=run.question.text, word=word
+        )
+        if position == max(run.words)
+        else translate("“{text}” Where does “{word}” look?", text=run.question.text, word=word),
         _finding(scene, run)
         if run.blocked is not None
-        else f"{word} looks most at the {_OPTIONS[most]}: {weight_text(values[most])}",
-        f"the toy {SHAPES_MODEL}, layer {layer}, head {head}: the weights of {word}, added up over nine places",
-        _OPTIONS,
+        else translate(
+            "“{word}” looks most at the {place}: {weight}",
+            word=word,
+            place=options[most],
+            weight=weight_text(values[most]),
+        ),
+        translate(
+            "the toy {model}, layer {layer}, head {head}: the weights of “{word}”, added up over nine places",
+            model=SHAPES_MODEL,
+            layer=layer,
+            head=head,
+            word=word,
+        ),
+        options,
         values,
         shown=tuple(map(weight_text, values)),
         pressed=(*(_OPEN if place == run.blocked else str(place) for place in range(len(PLACES))), ""),
@@ -63,15 +80,17 @@ def _ask(scene: Scene) -> Ask:
     if seen is None:
         return ask
     replies = tuple(Reply("right" if at in ask.right else "wrong", ask.said(at)) for at in range(len(_OPTIONS)))
-    return replace(ask, opening=ImagePlaces(seen, _OPTIONS, len(COLUMNS), replies, blocking=True))
+    return replace(ask, opening=ImagePlaces(seen, options, len(COLUMNS), replies, blocking=True))
 
 
 def _finding(scene: Scene, run: PictureAnswer) -> str:
     assert run.blocked is not None, "there is nothing to compare"
-    before, place = PictureAnswer(scene, run.question).answer, PLACES[run.blocked]
+    before, place = PictureAnswer(scene, run.question).answer, translate(PLACES[run.blocked])
     if run.answer == before:
-        return f"Without the {place}: still “{before}”"
-    return f"Without the {place}: “{run.answer}” instead of “{before}”"
+        return translate("Without the {place}: still “{answer}”", place=place, answer=before)
+    return translate(
+        "Without the {place}: “{answer}” instead of “{before}”", place=place, answer=run.answer, before=before
+    )
 
 
 def _show(scene: Scene) -> Shown:
@@ -82,19 +101,23 @@ def _show(scene: Scene) -> Shown:
     every = [PictureAnswer(scene, one) for sample in DRAWN for one in questions(sample, _WORDING)]
     facts = {
         **texts(layer=HEAD[0], head=HEAD[1], patches=len(whole.tokens.patches), count=len(every), samples=len(DRAWN)),
-        **texts(thing=shape.shape, place=shape.place, word=whole.words[position]),
-        **texts(without=thing.answer, other=_GROUND, still=ground.answer),
+        **texts(thing=shape.shape, place=translate(shape.place), word=whole.words[position]),
+        **texts(without=thing.answer, other=translate(_GROUND), still=ground.answer),
         **texts(own=weight_text(own), last=weight_text(last), model=SHAPES_MODEL, **_hits(every)),
         **signs(1, chance=sum(1 / len(one.question.others) for one in every)),
-        "blocked": "nothing" if run.blocked is None else f"the {PLACES[run.blocked]}",
+        "blocked": translate("nothing") if run.blocked is None else translate(PLACES[run.blocked]),
     }
-    says = (
-        f"With {facts['blocked']} blocked, the model answers “{run.answer}”: a probability of "
-        f"{weight_text(run.likely[run.answer])}. Click a place to block it."
+    says = translate(
+        "Blocked: {blocked}. The model answers “{answer}”, with a probability of {likely}. Click a place to block it.",
+        blocked=facts["blocked"],
+        answer=run.answer,
+        likely=weight_text(run.likely[run.answer]),
     )
-    rows = {"whole image": whole, **({} if run.blocked is None else {"place blocked": run})}
+    rows = {translate("whole image"): whole}
+    if run.blocked is not None:
+        rows[translate("place blocked")] = run
     likely = Panel(
-        "Probability of each answer",
+        translate("Probability of each answer"),
         tuple(rows),
         tuple(whole.likely),
         [tuple(one.likely.values()) for one in rows.values()],
@@ -113,7 +136,10 @@ def _hits(every: list[PictureAnswer]) -> dict[str, int]:
 
 _CONTROL = Control(
     "Blocked place",
-    lambda scene: {_OPEN: "nothing", **{str(at): place for at, place in enumerate(PLACES)}},
+    lambda scene: {
+        _OPEN: translate("nothing"),
+        **{str(at): translate(place) for at, place in enumerate(PLACES)},
+    },
     lambda scene: _OPEN,
 )
 
@@ -127,5 +153,10 @@ LESSONS = {
         "asked",
         words=_words,
         sample=lambda scene: _SAMPLE,
+        idea=(
+            "This model reads an image, cut into patches, and then a question. Patches and words are one row of "
+            "tokens: each word can look at all patches and at the words up to itself. The model predicts its answer "
+            "from the last token."
+        ),
     ),
 }

@@ -5,24 +5,32 @@ import math
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.measuring import LENGTHS, WIDTH, practice, seconds_by_length
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.views import before_after, cost
+from attention_viz.views.style.wording import share_text
 
 _BYTES = 4
 _NAMED = (512, 2048)
+# About as many tokens as a novel has.
+_NOVEL = 100_000
 
 
 def _ask_cost(_: Scene) -> Ask:
-    few, long = _NAMED
-    times = long // few
-    options = (times, times * 2, times**2)
-    found = long**2 // few**2
+    n = f"{_NOVEL:,}"
+    sizes = {
+        _NOVEL * _BYTES: f"{n} × {_BYTES}",
+        _NOVEL * WIDTH * _BYTES: f"{n} × {WIDTH} × {_BYTES}",
+        _NOVEL**2 * _BYTES: f"{n}² × {_BYTES}",
+    }
+    found = max(sizes)
     return Ask(
-        f"A text {times} times as long: how many times the weights?",
-        f"{times} times the words, {found} times the weights",
-        f"counted: {few:,}² and {long:,}² weights per head",
-        tuple(f"{one} times" for one in options),
-        tuple(float(one == found) for one in options),
-        shown=tuple(f"{long**2:,} weights" if one == found else "" for one in options),
+        translate("A novel has about {n} tokens. How much memory do all weights of one head need?", n=n),
+        translate("{n} tokens: {room} for the weights of one head", n=n, room=_room(found)),
+        translate("counted: tokens × tokens × {bytes} bytes", bytes=_BYTES),
+        tuple(map(_room, sizes)),
+        tuple(float(one == found) for one in sizes),
+        shown=tuple(sizes.values()),
+        premise=translate("Each weight takes {bytes} bytes.", bytes=_BYTES),
     )
 
 
@@ -32,6 +40,7 @@ def _show_cost(scene: Scene) -> Shown:
     short, long = _NAMED
     facts = {
         "width": str(WIDTH),
+        "equal": f"{3 * WIDTH // 2}",
         "tokens": f"{length:,}",
         "weights": f"{length**2:,}",
         "room": _room(length**2 * _BYTES),
@@ -41,21 +50,30 @@ def _show_cost(scene: Scene) -> Shown:
         "long": f"{long:,}",
         "long_weights": f"{long**2:,}",
         "times": f"{measured[long] / measured[short]:.1f}",
-        "formula_times": f"{long**2 / short**2:.0f}",
+        "formula_times": f"{long**2 // short**2}",
     }
-    says = f"{facts['tokens']} tokens took {facts['milliseconds']} ms on this machine, for {facts['weights']} weights."
+    says = translate(
+        "{tokens} tokens took {milliseconds} ms on this machine, for {weights} weights.",
+        **{name: facts[name] for name in ("tokens", "milliseconds", "weights")},
+    )
     return Shown(facts, cost(measured, chosen=length, theme=scene.theme), says)
 
 
 def _room(size: int) -> str:
-    return f"{size / 1e6:,.1f} megabytes" if size >= 1e6 else f"{size / 1e3:,.1f} kilobytes"
+    if size >= 10**9:
+        return translate("{size} gigabytes", size=f"{size / 10**9:.3g}")
+    if size >= 10**6:
+        return translate("{size} megabytes", size=f"{size / 10**6:.3g}")
+    return translate("{size} kilobytes", size=f"{size / 10**3:.3g}")
 
 
 _CONTROL_COST = Control("Tokens", lambda scene: {str(length): f"{length:,}" for length in LENGTHS}, lambda scene: "512")
 
 
-# Factors from which a saving counts as some or as much.
-_SOME, _MUCH = 2, 10
+# Results that differ by less are the same but for rounding; by more, another result.
+_ROUNDING, _OTHER = 1e-5, 0.05
+# From here on, percents say it.
+_SEEN = 0.001
 _OPTIONS = {
     "fused": "fused projection",
     "blockwise": "blockwise attention",
@@ -66,23 +84,39 @@ _WHAT = {
     "fused": "One matrix makes queries, keys and values together, and the result is split in three.",
     "blockwise": "Weights are computed block by block and never all stored; each row has a running sum.",
     "checkpointing": "Numbers that training needs on the way back aren't stored but computed a second time.",
-    "mixed precision": "Numbers take two bytes instead of four, so they are rounded a little.",
+    "mixed precision": "Numbers take two bytes instead of four, so they are rounded to two or three digits.",
+}
+_QUESTIONS = {
+    "fused": "One product with a matrix takes the place of three. How far off is the output?",
+    "blockwise": "A softmax divides by the sum of a whole row, which blocks never see. How far off is the output?",
+    "checkpointing": "Training computes numbers again that it didn't store. How far off are its gradients?",
+    "mixed precision": "Each number takes two bytes in place of four. How far off is the output?",
+}
+_FINDINGS = {
+    "fused": "Fused projection: the same numbers, in {after} milliseconds instead of {before}",
+    "blockwise": "Blockwise attention: the same output, with {after} weights in memory instead of {before}",
+    "checkpointing": "Gradient checkpointing: the same gradients, with {after} megabytes kept instead of {before}",
+    "mixed precision": "Mixed precision: an output a little off, with {after} megabytes instead of {before}",
 }
 
 
 def _ask_practice(scene: Scene) -> Ask:
     name = _CONTROL_PRACTICE.value(scene)
     measured = practice(name)
-    ratio = measured.before / measured.after
-    found = 0 if ratio < _SOME else 1 if ratio <= _MUCH else 2
-    options = (f"less than {_SOME} times", f"{_SOME} to {_MUCH} times", f"more than {_MUCH} times")
+    found = 0 if measured.apart < _ROUNDING else 1 if measured.apart < _OTHER else 2
+    options = (
+        translate("less than {percent} %", percent=_percent(_ROUNDING)),
+        translate("{low} to {high} %", low=_percent(_ROUNDING), high=_percent(_OTHER)),
+        translate("more than {percent} %", percent=_percent(_OTHER)),
+    )
     return Ask(
-        f"{_OPTIONS[name].capitalize()}: by what factor do {measured.unit} shrink?",
-        f"{_OPTIONS[name].capitalize()}: {measured.unit} shrink by a factor of {ratio:.1f}",
-        "measured here, before and after",
+        translate(_QUESTIONS[name]),
+        translate(_FINDINGS[name], before=_number(measured.before), after=_number(measured.after)),
+        translate("measured here: the largest difference, divided by the largest number"),
         options,
         tuple(float(at == found) for at in range(len(options))),
-        shown=tuple(f"{ratio:.1f} times" if at == found else "" for at in range(len(options))),
+        shown=tuple(_part(measured.apart) if at == found else "" for at in range(len(options))),
+        premise=translate(_WHAT[name]),
     )
 
 
@@ -90,31 +124,82 @@ def _show_practice(scene: Scene) -> Shown:
     name = _CONTROL_PRACTICE.value(scene)
     measured = practice(name)
     facts = {
-        "name": _OPTIONS[name],
-        "what": _WHAT[name],
+        "name": _capital(translate(_OPTIONS[name])),
+        "what": translate(_WHAT[name]),
         "before": _number(measured.before),
         "after": _number(measured.after),
-        "unit": measured.unit,
-        "ratio": f"{measured.before / measured.after:.1f}",
+        "unit": translate(measured.unit),
+        "ratio": f"{measured.before / measured.after:.1f}".removesuffix(".0"),
         "apart": _apart(measured.apart),
     }
-    says = f"{_OPTIONS[name].capitalize()}: {facts['before']} {measured.unit} before, {facts['after']} after."
-    return Shown(facts, before_after(measured.before, measured.after, measured.unit, theme=scene.theme), says)
+    says = translate(
+        "{name}: {before} {unit} before, {after} after.",
+        **{fact: facts[fact] for fact in ("name", "before", "unit", "after")},
+    )
+    figure = before_after(measured.before, measured.after, translate(measured.unit), theme=scene.theme)
+    return Shown(facts, figure, says)
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _number(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
 
 
-def _apart(part: float) -> str:
-    if not part:
-        return "are identical"
-    return f"differ by less than one part in {10 ** int(-math.log10(part)):,} of the largest number"
+def _percent(part: float) -> str:
+    return f"{100 * part:g}"
 
 
-_CONTROL_PRACTICE = Control("Practice", lambda scene: _OPTIONS, lambda scene: "blockwise")
+def _part(apart: float) -> str:
+    if apart >= _SEEN or not apart:
+        return share_text(apart)
+    return f"<{100 / _power(apart):g} %"
+
+
+def _power(apart: float) -> int:
+    """Return the power of ten that a part of 1 is smaller than, as in one part in 1,000."""
+    return 10 ** int(-math.log10(apart))
+
+
+def _apart(apart: float) -> str:
+    if not apart:
+        return translate("The two results are identical.")
+    return translate(
+        "The two results differ by less than one part in {count} of the largest number.", count=f"{_power(apart):,}"
+    )
+
+
+def _practices(_: Scene) -> dict[str, str]:
+    return {name: translate(label) for name, label in _OPTIONS.items()}
+
+
+_CONTROL_PRACTICE = Control("Practice", _practices, lambda scene: "blockwise")
 
 LESSONS = {
-    "cost": Lesson("What it costs", 5, _ask_cost, _show_cost, _CONTROL_COST, "cost"),
-    "practice": Lesson("In practice", 7, _ask_practice, _show_practice, _CONTROL_PRACTICE, "memory"),
+    "cost": Lesson(
+        "What it costs",
+        5,
+        _ask_cost,
+        _show_cost,
+        _CONTROL_COST,
+        "cost",
+        idea=(
+            "Each token has a weight for each token, in every head. Memory is counted in bytes: a million are a "
+            "megabyte, a thousand megabytes a gigabyte."
+        ),
+    ),
+    "practice": Lesson(
+        "In practice",
+        7,
+        _ask_practice,
+        _show_practice,
+        _CONTROL_PRACTICE,
+        "memory",
+        idea=(
+            "Attention is a formula, and there are several ways to compute it. They differ in time and memory. Do they "
+            "differ in the result? Numbers of four bytes are rounded to about seven digits, whichever way you take."
+        ),
+    ),
 }

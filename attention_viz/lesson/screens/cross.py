@@ -34,7 +34,7 @@ def _trace(scene: Scene) -> Trace:
 
 
 def _written(trace: Trace) -> list[int]:
-    """Return the positions of generated words; all tokens if there is no word."""
+    """Return the positions of generated words; all tokens if none is a word."""
     tokens = trace.query_tokens(_STREAM)
     return [at for at in range(len(tokens)) if not tokens.special[at]] or list(range(len(tokens)))
 

@@ -1,27 +1,30 @@
 """Outputs: weighted sums stay among the values; many heads have narrower queries."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from attention_viz.analysis.plane import beyond, corners
-from attention_viz.edits.words import listed
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, asking_words, row_spots, short
 from attention_viz.lesson.links import (
     HeadLink,
-    asking_position,
     opening_word,
     positioned_words,
-    pressed_positions,
     scene_link,
     trained_words,
 )
-from attention_viz.lesson.own_head import in_a_plane
+from attention_viz.lesson.own_head import in_a_plane, own_place
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import counted, in_words, quoted, signed, texts, weight_texts
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views import hull, side_by_side
 
 _NAMED = 3
+# The question names so many values by their word, and the others together.
+_GIVEN = 2
+# The most mixtures to choose from, and their least distance, as a part of the values' range.
+_OFFERED, _APART = 4, 0.1
 # Nearer to an edge than this, single precision can't say which side a point is on.
 _EDGE = 1e-5
 
@@ -32,8 +35,8 @@ def _point(numbers: list[float]) -> str:
 
 def _where(outside: float) -> str:
     if outside < -_EDGE:
-        return "inside"
-    return "on the edge of" if outside <= _EDGE else "outside"
+        return translate("inside")
+    return translate("on the edge") if outside <= _EDGE else translate("outside")
 
 
 def _link(scene: Scene) -> HeadLink:
@@ -41,24 +44,70 @@ def _link(scene: Scene) -> HeadLink:
 
 
 def _ask_mixture(scene: Scene) -> Ask:
-    """Ask for the largest part along the output; parts sum to 1."""
-    trace, link = scene.trained(), _link(scene)
-    call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().names
-    output = call.output[link.query].double()
-    parts = (call.weights[link.query].double() * (call.value.double() @ output) / output.square().sum()).tolist()
-    best = max(range(len(parts)), key=parts.__getitem__)
-    word = short(labels[link.query])
+    """Give weights and values along the figure's first direction; ask for the mixture."""
+    trace, link, (parts, right) = scene.trained(), _link(scene), _parts(scene)
+    word, options = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
     return Ask(
-        f"Which word's value makes up most of the output of {word}?",
-        f"{short(labels[best])} makes up {signed(parts[best], 2)} of the output of {word}",
-        f"{scene.called}, layer {link.layer}, head {link.head}: weight × value along the output; the parts sum to 1",
-        labels,
-        tuple(parts),
-        shown=tuple(signed(one, 2) for one in parts),
-        pressed=pressed_positions(trace),
-        query=link.query,
-        place=CatalogueHead.of(trace, link.layer, link.head, (link.query, best)),
+        translate("At which place is the output of {word}?", word=word),
+        translate("The output of {word} is at {right}", word=word, right=_number(right)),
+        translate("{model}, layer {layer}, head {head}: places along the figure’s first direction", **_place(scene)),
+        tuple(map(_number, options)),
+        tuple(float(option == right) for option in options),
+        shown=("",) * len(options),
+        place=CatalogueHead.of(trace, link.layer, link.head),
+        premise=translate(
+            "{word} takes: {parts}.",
+            word=word,
+            parts="; ".join(
+                translate(
+                    "{weight} from {other}, at {place}", weight=weight_text(weight), other=name, place=_number(at)
+                )
+                for name, weight, at in parts
+            ),
+        ),
     )
+
+
+def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
+    """Return name, weight and place of the largest parts and of all others together, and where the mixture is."""
+    trace, link = scene.trained(), _link(scene)
+    labels = [short(name) for name in trace.query_tokens().names]
+    flat, _ = in_a_plane(trace, link.layer, link.head)
+    weights, places = flat.attention(0).weights[0, link.query].double(), flat.attention(0).value[0, :, 0].double()
+    ranked = weights.argsort(descending=True, stable=True).tolist()
+    parts = [(labels[key], float(weights[key]), float(places[key])) for key in ranked[:_GIVEN]]
+    rest = ranked[_GIVEN:]
+    if share := float(weights[rest].sum()):
+        parts.append((translate("the others"), share, float(weights[rest] @ places[rest]) / share))
+    return parts, float(weights @ places)
+
+
+def _mixtures(right: float, places: Sequence[float]) -> list[float]:
+    """Return the right mixture among usual mistakes, in order: without weights, added up, only one value."""
+    found, apart = [right], _APART * (max(places) - min(places))
+    for wrong in (places[0], fmean(places), sum(places), places[-1], -right):
+        if len(found) < _OFFERED and all(abs(wrong - one) > apart for one in found):
+            found.append(wrong)
+    return sorted(found)
+
+
+def _sum(parts: Sequence[tuple[str, float, float]], right: float) -> str:
+    """Write the mixture out."""
+    places = [_number(place) for _, _, place in parts]
+    products = [
+        f"{weight_text(weight)} · {f'({place})' if place[0] == '−' else place}"
+        for (_, weight, _), place in zip(parts, places, strict=True)
+    ]
+    return f"{' + '.join(products)} = {_number(right)}"
+
+
+def _number(place: float) -> str:
+    return signed(place, 2)
+
+
+def _place(scene: Scene) -> dict[str, object]:
+    link = _link(scene)
+    return {"model": scene.called, "layer": link.layer, "head": link.head}
 
 
 def _show_mixture(scene: Scene) -> Shown:
@@ -70,7 +119,7 @@ def _show_mixture(scene: Scene) -> Shown:
     ranked = row.argsort(descending=True, stable=True).tolist()
     terms = [f"{weight_text(float(row[key]))} · {_point(values[key].tolist())}" for key in ranked[:_NAMED]]
     facts = {
-        **texts(layer=link.layer, head=link.head, d_v=trace.attention(link.layer).value.shape[-1], model=scene.called),
+        **texts(**_place(scene), d_v=trace.attention(link.layer).value.shape[-1]),
         **quoted(labels, word=query, best=ranked[0]),
         **weight_texts(weight=row[ranked[0]], total=row.sum()),
         "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
@@ -79,44 +128,51 @@ def _show_mixture(scene: Scene) -> Shown:
         "corners": counted(len(corners(values)), "corner"),
         "where": _where(beyond(values, output)),
     }
-    says = (
-        f"The output of “{facts['word']}”, {facts['output']}, is {facts['where']} the hull of the values; "
-        f"“{facts['best']}” pulls most, with {facts['weight']}."
+    says = translate(
+        "{mixed}, rounded. In the figure, the output of “{word}” is at {output}; “{best}” pulls most, with {weight}.",
+        **{name: facts[name] for name in ("word", "output", "best", "weight")},
+        mixed=_sum(*_parts(scene)),
     )
     return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
 
 
-_CONTROL_MIXTURE = Control("Query word", positioned_words, opening_word)
+_CONTROL_MIXTURE = Control("Query word", positioned_words, opening_word, words=True)
 
 
 _D_MODEL = 8
-_OPTIONS = {str(heads): counted(heads, "head") for heads in (1, 2, 4, 8)}
+_HEADS = (1, 2, 4, 8)
 
 
 def _ask_heads(scene: Scene) -> Ask:
-    """Use a real model, whose heads were trained to differ."""
-    trace = scene.trained()
-    link = scene_link(scene, asking_position(scene))
-    labels = trace.query_tokens().names
-    weights = trace.attention(link.layer).weights[:, link.query, link.key].tolist()
-    most = max(range(len(weights)), key=weights.__getitem__)
-    pair = f"{short(labels[link.query])} → {short(labels[link.key])}"
+    """Ask what a head reads: not a part of its own, but the whole vector."""
+    heads = int(_CONTROL_HEADS.value(scene))
+    read = _inputs_read(scene, heads)
+    options = sorted({1, heads, _D_MODEL // heads, _D_MODEL})
     return Ask(
-        f"In layer {link.layer}, which head links {pair} most?",
-        f"Head {most} links {pair}: {weight_text(weights[most])}",
-        f"{scene.called}, layer {link.layer}: one weight of each head",
-        tuple(f"head {head}" for head in range(len(weights))),
-        tuple(weights),
-        shown=tuple(map(weight_text, weights)),
-        place=CatalogueHead.of(trace, link.layer, most, (link.query, link.key)),
+        translate("How many of the {count} numbers does each head read?", count=_D_MODEL),
+        translate("Each head reads all {count} numbers", count=read),
+        translate("our own module ({heads}): inputs that change a head’s query", heads=counted(heads, "head")),
+        tuple(counted(option, "number") for option in options),
+        tuple(float(option == read) for option in options),
+        shown=("",) * len(options),
+        premise=translate(
+            "Each word has {count} numbers, and each of its {heads} has a query of {width}.",
+            **{"count": _D_MODEL, "heads": counted(heads, "head"), "width": _D_MODEL // heads},
+        ),
     )
+
+
+def _inputs_read(scene: Scene, heads: int) -> int:
+    """Count the numbers of a word that change a head's query; the fewest of all heads."""
+    matrix = Scratch(_D_MODEL, heads, scene.seed).projections()["query"].weight
+    return min(int(part.any(dim=1).sum()) for part in matrix.split(_D_MODEL // heads, dim=1))
 
 
 def _show_heads(scene: Scene) -> Shown:
     heads = int(_CONTROL_HEADS.value(scene))
     scratch = Scratch(_D_MODEL, heads, scene.seed)
     trace = scratch.trace(scene.text)
-    query = _own_place(scene)
+    query = own_place(scene)
     favourites = [int(weights[query].argmax()) for weights in trace.attention(0).weights]
     joined = trace.layer(0).joined
     assert joined is not None  # our own module keeps it
@@ -129,15 +185,13 @@ def _show_heads(scene: Scene) -> Shown:
         "favourites": _favourites_text(scene.names, favourites),
         "rows": counted(joined.shape[0], "row"),
     }
-    says = f"{facts['heads']} of ours, with random numbers: “{facts['word']}” looks most at {facts['favourites']}."
+    says = translate(
+        "Each head’s matrices have {d_model} rows, one per number of a word. {heads} of ours, with random numbers: "
+        "“{word}” looks most at {favourites}.",
+        **{name: facts[name] for name in ("d_model", "heads", "word", "favourites")},
+    )
     figure = side_by_side(trace, 0, theme=scene.theme)
     return Shown(facts, figure, says, row_spots(figure, asking_words(scene)), drawn=True)
-
-
-def _own_place(scene: Scene) -> int:
-    words, asking = trained_words(scene)
-    same = [at for at, word in enumerate(scene.words) if word.casefold() == words[asking].casefold()]
-    return int(asking) if len(words) == len(scene.words) else (same or [scene.asking])[0]
 
 
 def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
@@ -146,21 +200,44 @@ def _favourites_text(words: Sequence[str], favourites: Sequence[int]) -> str:
         heads_by_key.setdefault(key, []).append(head)
     if len(favourites) == 1:
         return f"“{in_words(words[favourites[0]])}”"
-    return listed(
-        [
-            f"“{in_words(words[key])}” (head{'s' if len(heads) > 1 else ''} {listed([*map(str, heads)])})"
-            for key, heads in heads_by_key.items()
-        ]
+    return ", ".join(
+        translate("“{word}” (head {head})", word=in_words(words[key]), head=heads[0])
+        if len(heads) == 1
+        else translate("“{word}” (heads {heads})", word=in_words(words[key]), heads=", ".join(map(str, heads)))
+        for key, heads in heads_by_key.items()
     )
 
 
-_CONTROL_HEADS = Control("Heads", lambda scene: _OPTIONS, lambda scene: "2")
+_CONTROL_HEADS = Control(
+    "Heads", lambda scene: {str(heads): counted(heads, "head") for heads in _HEADS}, lambda scene: "2"
+)
 
 LESSONS = {
     "mixture": Lesson(
-        "The weighted sum", 6, _ask_mixture, _show_mixture, _CONTROL_MIXTURE, "output", deeper=("steps",)
+        "The weighted sum",
+        6,
+        _ask_mixture,
+        _show_mixture,
+        _CONTROL_MIXTURE,
+        "output",
+        deeper=("steps",),
+        idea=(
+            "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers; "
+            "here each is one number, its place along a line."
+        ),
     ),
     "heads": Lesson(
-        "Many heads", 6, _ask_heads, _show_heads, _CONTROL_HEADS, "head", deeper=("", "heads"), words=trained_words
+        "Many heads",
+        6,
+        _ask_heads,
+        _show_heads,
+        _CONTROL_HEADS,
+        "head",
+        deeper=("", "heads"),
+        words=trained_words,
+        idea=(
+            "A row of shares adds up to 1, so a word that needs several things needs several rows. A layer therefore "
+            "has several heads, each with queries, keys and values of its own, which are short vectors."
+        ),
     ),
 }

@@ -7,9 +7,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots, short
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import offered, quoted
+from attention_viz.lesson.translation import translate
+from attention_viz.lesson.words import in_words, offered, quoted
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
 from attention_viz.scratch.vectors import word_vectors
@@ -18,6 +19,8 @@ from attention_viz.trace.trace import Layer, Trace
 from attention_viz.views import looks
 
 _D_MODEL = 8
+# How many times as long the question makes all vectors.
+_LONGER = 10
 
 # Label and formula of each score: s is the query's vector, h the key's.
 KINDS = {
@@ -25,6 +28,15 @@ KINDS = {
     "dot": ("dot product (Luong)", r"s_i^{\top} h_j"),
     "general": ("general (Luong)", r"s_i^{\top} W h_j"),
     "scaled": ("scaled dot product (Transformer)", r"\tfrac{1}{\sqrt{d}}\, s_i^{\top} h_j"),
+}
+
+
+_PREMISES = {
+    "additive": "Each vector is multiplied by a matrix; their sum is squeezed between −1 and 1 (tanh), then multiplied "
+    "by a third vector.",
+    "dot": "This score is the dot product of the two vectors.",
+    "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
+    "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
 }
 
 
@@ -48,25 +60,42 @@ def scored(x: Tensor, w: Tensor, u: Tensor, v: Tensor, kind: str) -> Attention:
 
 def _trace_older(scene: Scene, kind: str) -> Trace:
     scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
-    whole, known = scratch.trace(scene.text), scratch.projections()
-    x, v = scratch.embed(scene.words), word_vectors(("v",), _D_MODEL, scene.seed)[0]
-    call = scored(x, known["query"].weight, known["key"].weight, v, kind)
+    whole, (x, w, u, v) = scratch.trace(scene.text), _drawn_vectors(scene)
+    call = scored(x, w, u, v, kind)
     origin = replace(whole.provenance, revision=f"{whole.provenance.revision} score={kind}")
     return replace(whole, layers={scratch.stream: (Layer(call, "0", x),)}, output=call.output[0], provenance=origin)
 
 
+def _drawn_vectors(scene: Scene) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the words' vectors, W, U and v, all from a seed."""
+    scratch = Scratch(_D_MODEL, 1, scene.seed, positions="none")
+    known = scratch.projections()
+    v = word_vectors(("v",), _D_MODEL, scene.seed)[0]
+    return scratch.embed(scene.words), known["query"].weight, known["key"].weight, v
+
+
 def _ask_older(scene: Scene) -> Ask:
-    query = scene.asking
-    largest = [float(_trace_older(scene, kind).weights(0, 0)[query].max()) for kind in KINDS]
-    best, names = max(range(len(largest)), key=largest.__getitem__), [name for name, _ in KINDS.values()]
+    kind, query = _CONTROL_OLDER.value(scene), scene.asking
+    x, w, u, v = _drawn_vectors(scene)
+    short, long = (float(scored(x * times, w, u, v, kind).masked[0, query].abs().max()) for times in (1, _LONGER))
+    grown = long / short
+    options = {math.sqrt(_LONGER): translate("less than {times} times", times=_LONGER)}
+    options |= {float(times): translate("{times} times", times=f"{times:,}") for times in (_LONGER, _LONGER**2)}
+    right = min(options, key=lambda times: abs(math.log(grown / times)))
+    name = translate(KINDS[kind][0])
     return Ask(
-        f"Which score concentrates the weights of {short(scene.names[query])} most?",
-        f"Most concentrated: {names[best]}, with a largest weight of {weight_text(largest[best])}",
-        "random vectors and matrices: only the comparison of the four scores means something",
-        tuple(names),
-        tuple(largest),
-        pressed=tuple(KINDS),
-        drawn=True,
+        translate(
+            "Both vectors become {times} times as long. How many times as large does the score get?", times=_LONGER
+        ),
+        translate("With the score “{score}”: {grown} times as large", score=name, grown=f"{grown:,.3g}"),
+        translate(
+            "random vectors and matrices: the largest score of “{word}”, without its sign",
+            word=in_words(scene.names[query]),
+        ),
+        tuple(options.values()),
+        tuple(float(times == right) for times in options),
+        shown=tuple(f"{short:.2f} → {long:,.2f}" if times == right else "" for times in options),
+        premise=translate(_PREMISES[kind]),
     )
 
 
@@ -79,24 +108,32 @@ def _show_older(scene: Scene) -> Shown:
         "d": str(_D_MODEL),
         **quoted(scene.names, word=query, other=key),
         "formula.score": r"e_{ij} = " + KINDS[kind][1],
-        "kind": KINDS[kind][0],
+        "kind": translate(KINDS[kind][0]),
         "one": f"{math.tanh(math.inf):.0f}",
         "weight": weight_text(float(row[key])),
         "beside": _beside(scene, kind, query, key),
     }
-    taken = f"“{facts['word']}” looks most at “{facts['other']}”: {facts['weight']}."
-    says = f"With random numbers and the score “{facts['kind']}”, {taken}"
+    says = translate(
+        "With random numbers and the score “{kind}”, “{word}” looks most at “{other}”: {weight}.",
+        **{name: facts[name] for name in ("kind", "word", "other", "weight")},
+    )
     spots = bar_spots([*map(str, range(len(scene.words)))])
     return Shown(facts, looks(trace, 0, 0, query, theme=scene.theme), says, spots, drawn=True)
 
 
 def _beside(scene: Scene, kind: str, query: int, key: int) -> str:
-    other, how = ("scaled", "scaled") if kind == "dot" else ("dot", "plain")
-    weight = float(_trace_older(scene, other).weights(0, 0)[query, key])
-    return f"With the {how} dot product, that weight is {weight_text(weight)}."
+    other = "scaled" if kind == "dot" else "dot"
+    weight = weight_text(float(_trace_older(scene, other).weights(0, 0)[query, key]))
+    if kind == "dot":
+        return translate("With the scaled dot product, that weight is {weight}.", weight=weight)
+    return translate("With the plain dot product, that weight is {weight}.", weight=weight)
 
 
-_CONTROL_OLDER = Control("Score", lambda scene: {name: KINDS[name][0] for name in KINDS}, lambda scene: "additive")
+def _kinds(_: Scene) -> dict[str, str]:
+    return {name: translate(label) for name, (label, _formula) in KINDS.items()}
+
+
+_CONTROL_OLDER = Control("Score", _kinds, lambda scene: "additive")
 
 LESSONS = {
     "older": Lesson(
@@ -108,5 +145,8 @@ LESSONS = {
         "additive",
         deeper=("steps",),
         words=lambda scene: (offered(scene.words), str(scene.asking)),
+        idea=(
+            "Translators before the transformer had attention, too. They scored pairs of vectors by several formulas."
+        ),
     ),
 }

@@ -13,7 +13,7 @@ from attention_viz.lesson.openings.links import PaintedMask
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import offered, quoted, texts, weight_texts
+from attention_viz.lesson.words import labelled, offered, quoted, texts, weight_texts
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.blocking import block_row
 from attention_viz.operation.masks import causal, combine, padding
@@ -116,10 +116,8 @@ def _rule(mask: str, names: tuple[str, ...], row: int) -> str:
     if row == len(names) - 1 and mask == "causal":
         return translate("{word} comes last, so it may look at every word.", word=word)
     if mask == "causal":
-        return translate("{word} may look at itself and at what comes before, not at what comes after.", word=word)
-    return translate(
-        "{word} may look at itself and at what comes before, not at what comes after, and never at padding.", word=word
-    )
+        return translate("{word} may look at itself and at earlier words, not at later ones.", word=word)
+    return translate("{word} may look at itself and at earlier words, not at later ones or at padding.", word=word)
 
 
 def _show(scene: Scene) -> Shown:
@@ -164,7 +162,7 @@ def _nothing_left(one: Attention) -> dict[str, str]:
     return {"plain": translate(plain.outcome), **weight_texts(uniform=large.weights[0], ours=ours.max())}
 
 
-_CONTROL = Control("Mask", lambda scene: _OPTIONS, lambda scene: "causal")
+_CONTROL = Control("Mask", lambda scene: labelled(_OPTIONS), lambda scene: "causal")
 
 LESSONS = {
     "masks": Lesson(

@@ -1,41 +1,65 @@
 """Order: attention needs positions, and recurrent networks read in order."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+import plotly.graph_objects as go
 import torch
 
-from attention_viz.edits.effects import moved_output
-from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, line_spots, short
+from attention_viz.edits.effects import moved_output, moved_rows
+from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, line_spots
+from attention_viz.lesson.links import asking_position
+from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.words import counted, in_words, offered, quoted
+from attention_viz.lesson.translation import translate
+from attention_viz.lesson.words import in_words, offered, quoted
+from attention_viz.operation import masks
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.spelling import weight_text
 from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views import changed_outputs, paths
-from attention_viz.views.style.wording import token_names
+from attention_viz.views.style.wording import share_text, token_names
 
 _D_MODEL, _HEADS = 8, 2
 # Smaller differences come from the order of adding numbers alone.
 _NOTHING = 1e-4
 _OPTIONS = {
-    "trained": "in a trained model",
-    "sinusoidal": "in our own, with positions",
-    "none": "in our own, without positions",
+    "none": "without positions",
+    "causal": "without positions, causal mask",
+    "sinusoidal": "with positions",
+    "trained": "a trained model",
 }
-_SEED = "(its numbers come from a seed, so look only at whether they change)"
 _WHICH = {
-    "sinusoidal": f"in a small module of ours with positions {_SEED}",
-    "none": f"in a small module of ours without positions {_SEED}",
+    "none": "We ran a small module of ours, without positions.",
+    "causal": "We ran a small module of ours, without positions but with a causal mask.",
+    "sinusoidal": "We ran a small module of ours, with positions.",
+    "trained": "We ran {model}, which has learned positions.",
+}
+_QUESTIONS = {
+    "none": "Attention without positions reads the sentence backwards. What becomes of the output of “{word}”?",
+    "causal": "With a causal mask and no positions, attention reads the sentence backwards. What becomes of the output "
+    "of “{word}”?",
+    "sinusoidal": "With positions, attention reads the sentence backwards. What becomes of the output of “{word}”?",
+    "trained": "A trained model reads the sentence backwards. What becomes of the output of “{word}”?",
 }
 
 
-def _turned(scene: Scene) -> tuple[Trace, Trace] | None:
+class _Backwards(NamedTuple):
+    """A run, one of the reversed sentence with its outputs in the old order, and each token's place in that one."""
+
+    before: Trace
+    after: Trace
+    places: Sequence[int]
+
+
+def _turned(scene: Scene) -> _Backwards | None:
     """Run the reversed sentence too; None if its tokens differ."""
     before = scene.trained()
     turned = scene.run(scene.model, " ".join(split_words(scene.read)[::-1]))
     places = _places(before, turned)
-    return None if places is None else (before, replace(before, output=turned.output[places]))
+    return None if places is None else _Backwards(before, replace(before, output=turned.output[places]), places)
 
 
 def _places(before: Trace, turned: Trace) -> list[int] | None:
@@ -58,75 +82,105 @@ def _pieces(trace: Trace) -> list[list[int]]:
     return list(found.values())
 
 
-def _both(scene: Scene, positions: str) -> tuple[Trace, Trace]:
+def _both(scene: Scene, positions: str) -> _Backwards:
     if positions == "trained":
         found = _turned(scene)
         assert found is not None  # else it isn't an option
         return found
-    scratch = Scratch(_D_MODEL, _HEADS, scene.seed, positions)
-    before, turned = scratch.trace(scene.text), scratch.trace(" ".join(scene.words[::-1]))
-    return before, replace(before, output=turned.output.flip(0))
+    words = scene.words
+    scratch = Scratch(_D_MODEL, _HEADS, scene.seed, "sinusoidal" if positions == "sinusoidal" else "none")
+    allowed = masks.causal(len(words)) if positions == "causal" else None
+    before, turned = (scratch.run(" ".join(some), allowed) for some in (words, words[::-1]))
+    return _Backwards(before, replace(before, output=turned.output.flip(0)), range(len(words))[::-1])
 
 
 def _ask_positions(scene: Scene) -> Ask:
     positions = _CONTROL_POSITIONS.value(scene)
-    before, after = _both(scene, positions)
-    changes = [one if one >= _NOTHING else 0.0 for one in moved_output(before, after).tolist()]
-    tokens = before.query_tokens()
-    shown = tokens.counted or range(len(tokens))
-    moved, labels = [changes[at] for at in shown], tuple(tokens.names[at] for at in shown)
-    most = max(range(len(moved)), key=moved.__getitem__)
-    found = f"{short(labels[most])} changes most, by {moved[most]:.0%}" if moved[most] else "No output changes"
-    whose = scene.called if positions == "trained" else "our own module with random numbers"
+    run = _both(scene, positions)
+    at, names = _moving(scene, run), run.before.query_tokens().names
+    there = run.places[at]
+    # From the word's own old output, and from that of the word whose place it takes.
+    own, other = (float(moved_rows(run.before.output[[one]], run.after.output[[at]])) for one in (at, there))
+    own = own if own >= _NOTHING else 0.0
+    right = 1 if own else 0
+    word, by = in_words(names[at]), share_text(own)
+    options = [translate("it stays the same"), translate("it changes")]
+    shown = ["", ""]
+    shown[right] = translate("moves by {part}", part=by)
+    if there != at:
+        options.append(translate("it is that of ‘{word}’", word=in_words(names[there])))
+        shown.append(translate("{part} away", part=share_text(other)))
     return Ask(
-        f"The sentence is turned around, {_OPTIONS[positions]}. Whose output changes most?",
-        found,
-        f"{whose}: change of the output, divided by its length",
-        labels,
-        tuple(moved),
-        shown=tuple(f"{one:.1%}" for one in moved),
-        drawn=positions != "trained",
+        translate(_QUESTIONS[positions], word=word),
+        translate("Read backwards, the output of “{word}” stays the same", word=word)
+        if right == 0
+        else translate("Read backwards, the output of “{word}” moves by {part}", word=word, part=by),
+        translate("{model}: distance from the old output, divided by its length", model=scene.called)
+        if positions == "trained"
+        else translate("our own module, with random numbers: distance from the old output, divided by its length"),
+        tuple(options),
+        tuple(float(one == right) for one in range(len(options))),
+        shown=tuple(shown),
+        premise=translate("Backwards, it reads: “{turned}”.", turned=" ".join(map(in_words, _words(scene)[::-1]))),
     )
+
+
+def _moving(scene: Scene, run: _Backwards) -> int:
+    """Return the asked word's token, or, if it stays in its place, the first that doesn't."""
+    tokens = run.before.query_tokens()
+    asked = asking_position(scene) if _CONTROL_POSITIONS.value(scene) == "trained" else scene.asking
+    return next((at for at in (asked, *tokens.counted) if run.places[at] != at), asked)
+
+
+def _words(scene: Scene) -> tuple[str, ...]:
+    trained = _CONTROL_POSITIONS.value(scene) == "trained"
+    return tuple(split_words(scene.read)) if trained else scene.words
 
 
 def _show_positions(scene: Scene) -> Shown:
     positions = _CONTROL_POSITIONS.value(scene)
-    before, after = _both(scene, positions)
-    moved, labels = moved_output(before, after), before.query_tokens().names
-    shown = list(before.query_tokens().counted) or list(range(len(labels)))
+    run = _both(scene, positions)
+    moved, labels = moved_output(run.before, run.after), run.before.query_tokens().names
+    shown = list(run.before.query_tokens().counted) or list(range(len(labels)))
     most = shown[int(moved[shown].argmax())]
-    words = split_words(scene.read) if positions == "trained" else scene.words
+    words = [in_words(word) for word in _words(scene)]
     facts = {
-        "word": in_words(labels[most]),
-        "sentence": " ".join(in_words(word) for word in words),
-        "turned": " ".join(in_words(word) for word in words[::-1]),
-        "which": _WHICH.get(positions, f"in {scene.called}, which has learned positions"),
-        "most": f"{float(moved[most]):.1%}",
+        "sentence": " ".join(words),
+        "turned": " ".join(words[::-1]),
+        "which": translate(_WHICH[positions], model=scene.called),
         "moved": _moved_words(labels[most], float(moved[most])),
-        "same": "the same, only in another order" if float(moved.max()) < _NOTHING else "not the same any more",
     }
-    figure = changed_outputs(before, after, theme=scene.theme)
-    # Without positions only the last digit moves; automatic axes would magnify it.
-    figure.update_xaxes(range=[0, max(1.0, float(moved.max()) * 1.05)])
-    says = f"The sentence is turned around, {_OPTIONS[positions]}. {facts['moved']}"
-    return Shown(facts, figure, says, drawn=positions != "trained")
+    figure = changed_outputs(run.before, run.after, theme=scene.theme) if positions == "trained" else _compared(scene)
+    return Shown(facts, figure, f"{facts['which']} {facts['moved']}", drawn=positions != "trained")
+
+
+def _compared(scene: Scene) -> go.Figure:
+    """Draw how far each word's output moves in each setting of our own module."""
+    settings = [name for name in _OPTIONS if name != "trained"]
+    moved = [moved_output(run.before, run.after).tolist() for run in (_both(scene, name) for name in settings)]
+    title = translate("Change of each word’s output, divided by its length")
+    rows, words = [translate(_OPTIONS[name]) for name in settings], [*offered(scene.words).values()]
+    chosen = settings.index(_CONTROL_POSITIONS.value(scene))
+    return panels([[Panel(title, rows, words, moved, chosen)]], scene.theme)
 
 
 def _moved_words(word: str, by: float) -> str:
     if by < _NOTHING:
-        return "No word's output changed by more than rounding."
-    return f"The output of “{in_words(word)}” moved most: by {by:.1%} of its length."
+        return translate("No output changes by more than rounding.")
+    return translate(
+        "The output of “{word}” moves most: by {part} of its length.", word=in_words(word), part=share_text(by)
+    )
 
 
 def _options(scene: Scene) -> dict[str, str]:
-    return _OPTIONS if _turned(scene) is not None else {name: _OPTIONS[name] for name in _WHICH}
+    names = [name for name in _OPTIONS if name != "trained" or _turned(scene) is not None]
+    return {name: translate(_OPTIONS[name]) for name in names}
 
 
-_CONTROL_POSITIONS = Control("Vectors", _options, lambda scene: next(iter(_options(scene))))
+_CONTROL_POSITIONS = Control("Setting", _options, lambda scene: "none")
 
 
 _D_MODEL_RECURRENT = 8
-_LEAST = 0.001
 # The heights of the two lines of words in the figure.
 _RECURRENT, _DIRECT = 1.0, 0.0
 
@@ -155,22 +209,30 @@ def left_of_the_first(scene: Scene) -> list[float]:
 
 
 def _ask_recurrent(scene: Scene) -> Ask:
-    end = int(_CONTROL_RECURRENT.value(scene))
-    counts = sorted({min(end, 1), end, end * end})
-    first, last = short(scene.names[0]), short(scene.names[end])
+    count = 1 + int(_CONTROL_RECURRENT.value(scene))
+    rounds = sorted({1, (count + 1) // 2, count, count**2})
+    named = {1: translate("attention"), count: translate("recurrent network")}
+    if count == 1:
+        named = {1: translate("both")}
     return Ask(
-        f"If a model reads word by word, how many steps are there from {first} to {last}?",
-        f"{counted(end, 'step')} word by word, {min(end, 1)} by attention",
-        "counted along the sentence",
-        tuple(counted(count, "step") for count in counts),
-        tuple(float(count == end) for count in counts),
-        shown=tuple(
-            " and ".join(
-                [name for name, steps in (("word by word", end), ("attention", min(end, 1))) if steps == count]
-            )
-            for count in counts
+        translate(
+            "With as many processors as you like, how many rounds does a recurrent network need to reach “{word}”?",
+            word=in_words(scene.names[count - 1]),
         ),
+        translate("{rounds} for a recurrent network, one per word; 1 for attention", rounds=_rounds(count)),
+        translate("counted: each state waits for the one before it"),
+        tuple(map(_rounds, rounds)),
+        tuple(float(one == count) for one in rounds),
+        shown=tuple(named.get(one, "") for one in rounds),
     )
+
+
+def _rounds(count: int) -> str:
+    return translate("1 round") if count == 1 else translate("{count} rounds", count=count)
+
+
+def _steps(count: int) -> str:
+    return translate("1 step") if count == 1 else translate("{count} steps", count=count)
 
 
 def _show_recurrent(scene: Scene) -> Shown:
@@ -178,22 +240,18 @@ def _show_recurrent(scene: Scene) -> Shown:
     trace = Scratch(_D_MODEL_RECURRENT, 1, scene.seed, positions="none").trace(scene.text)
     facts = {
         **quoted(scene.names, first=0, last=end),
-        "hops": counted(end, "step"),
-        "one": counted(min(end, 1), "step"),
-        "words": counted(len(scene.words), "word"),
-        "left": _percent(left_of_the_first(scene)[end]),
+        "hops": _steps(end),
+        "one": _steps(min(end, 1)),
+        "left": share_text(left_of_the_first(scene)[end]),
         "weight": weight_text(float(trace.weights(0, 0)[end, 0])),
     }
-    steps = f"{facts['hops']} one after the other, {facts['one']} by attention"
-    says = f"From “{facts['first']}” to “{facts['last']}”: {steps}."
+    says = translate(
+        "From “{first}” to “{last}”: {hops} one after the other, {one} by attention.",
+        **{name: facts[name] for name in ("first", "last", "hops", "one")},
+    )
     names = token_names(trace.query_tokens())
     spots = line_spots(range(len(names)), names, _CONTROL_RECURRENT.options(scene).keys(), (_RECURRENT, _DIRECT))
     return Shown(facts, paths(trace, 0, end, theme=scene.theme), says, spots)
-
-
-def _percent(part: float) -> str:
-    """Never write "0.0%", as something is left."""
-    return f"{part:.1%}" if part >= _LEAST else f"less than {_LEAST:.1%}"
 
 
 def _far(scene: Scene) -> dict[str, str]:
@@ -205,7 +263,29 @@ _CONTROL_RECURRENT = Control("Distant word", _far, lambda scene: str(len(scene.w
 
 LESSONS = {
     "positions": Lesson(
-        "Positions and order", 6, _ask_positions, _show_positions, _CONTROL_POSITIONS, "permute", deeper=("steps",)
+        "Positions and order",
+        6,
+        _ask_positions,
+        _show_positions,
+        _CONTROL_POSITIONS,
+        "permute",
+        deeper=("steps",),
+        idea=(
+            "A word's output adds up the values of all words, each times its weight. Weights and values come from the "
+            "words' vectors. Models can add each word's position, its place in the text, to its vector; here you can "
+            "leave that out."
+        ),
     ),
-    "recurrent": Lesson("Recurrent against parallel", 5, _ask_recurrent, _show_recurrent, _CONTROL_RECURRENT, "path"),
+    "recurrent": Lesson(
+        "Recurrent against parallel",
+        5,
+        _ask_recurrent,
+        _show_recurrent,
+        _CONTROL_RECURRENT,
+        "path",
+        idea=(
+            "A recurrent network carries a vector along the text, its state. It computes each state from the state "
+            "before and the next word. In a round, processors compute everything that needn't wait."
+        ),
+    ),
 }

@@ -10,7 +10,7 @@ from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, PictureRun
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import texts, weight_texts
+from attention_viz.lesson.words import labelled, texts, weight_texts
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views import overlay
 
@@ -99,7 +99,7 @@ def _show(scene: Scene) -> Shown:
     return Shown(facts, overlay(looked.trace, layer, head, 0, theme=scene.theme), says)
 
 
-_CONTROL = Control("Image", lambda scene: PICTURES, lambda scene: next(iter(PICTURES)))
+_CONTROL = Control("Image", lambda scene: labelled(PICTURES), lambda scene: next(iter(PICTURES)))
 
 LESSONS = {
     "picture": Lesson(
@@ -112,7 +112,7 @@ LESSONS = {
         sample=_CONTROL.value,
         idea=(
             "A model that reads images cuts each into squares, its patches, and treats them like words. One more "
-            "position, [CLS], gathers what the whole image is about."
+            "position, [CLS], stands for the whole image."
         ),
     ),
 }

@@ -20,7 +20,7 @@ from attention_viz.lesson.openings.planes import TurnedQuery
 from attention_viz.lesson.openings.shares import ScoreSliders
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import in_words, offered, quoted, signed, signs, texts, weight_texts
+from attention_viz.lesson.words import in_words, labelled, offered, quoted, signed, signs, texts, weight_texts
 from attention_viz.steps.arithmetic import Arithmetic, open_cell
 from attention_viz.steps.head import open_head, row_statistics
 from attention_viz.trace.spelling import weight_text
@@ -267,7 +267,7 @@ def _show_softmax(scene: Scene) -> Shown:
     return Shown(facts, shares(trace, link.layer, link.head, link.query, theme=scene.theme), says)
 
 
-_CONTROL_SOFTMAX = Control("Temperature", lambda scene: _TEMPERATURES, lambda scene: "1")
+_CONTROL_SOFTMAX = Control("Temperature", lambda scene: labelled(_TEMPERATURES), lambda scene: "1")
 
 LESSONS = {
     "scores": Lesson(

@@ -7,11 +7,12 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
-from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short
+from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown
 from attention_viz.lesson.panels import Panel, panels, trimmed
 from attention_viz.lesson.recalled import MODEL, NAMES, OPENING, RULES, STREAM, Recalled
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.without_softmax import crowded, running, states
 from attention_viz.lesson.words import in_words, offered, signed, signs, texts
 from attention_viz.operation.token_mixer import TokenMixer
@@ -19,7 +20,9 @@ from attention_viz.operation.token_mixer import TokenMixer
 # Few words and numbers, so that each cell can be worked out by hand.
 _MOST_WORDS, _WIDTH = 5, 2
 _DECAYS = ("0.25", "0.5", "0.9", "1")
-_LATER = 4
+_NO_DECAY = _DECAYS[-1]
+# The question's state, one number per key, and the value that a new word adds to both.
+_HELD, _NEW = (3, 5), 2
 # Of one head, for counting multiplications; and texts that are shorter, longer and much longer than it is wide.
 _WIDE, _COUNTED = 64, (10, 1_000, 100_000)
 
@@ -60,19 +63,42 @@ def small_example(scene: Scene) -> _Small:
 
 def _ask_linear(scene: Scene) -> Ask:
     decay = _CONTROL_LINEAR.value(scene)
-    ones = [[1.0]] * (1 + _LATER)
-    left = float(running(ones, ones, ones, float(decay)).weights[-1, 0])
-    wrong = {float(decay) / _LATER: f"{decay} ÷ {_LATER}", float(decay): "one word later", 0.0: "nothing"}
-    why = {**wrong, left: " × ".join([decay] * _LATER)}
-    options = sorted(why)
+    first, second = _HELD
+    kept = float(decay) * first
+    after = states([[1, 1]], [[_NEW]])[0][:, 0] + float(decay) * torch.tensor([first, second])
+    right = float(torch.tensor([1.0, 0.0], dtype=torch.float64) @ after)
+    # What a slip reads, and its working.
+    read = {
+        kept: trimmed(first) if decay == _NO_DECAY else f"{first} × {decay}",
+        float(_NEW): str(_NEW),
+        float(after.sum()): " + ".join(map(trimmed, after.tolist())),
+        right: f"{trimmed(kept)} + {_NEW}",
+    }
+    options = sorted(read)
+    plain = translate("The state is ({first}, {second}).", first=first, second=second)
     return Ask(
-        f"A layer multiplies its memory by {decay} before each new word. How much of the first word is left "
-        f"{_LATER} words later?",
-        f"{trimmed(left, 6)} of the first word is left",
-        "computed: the weight of the first word in the row of the last",
-        tuple(trimmed(one, 6) for one in options),
-        tuple(float(one == left) for one in options),
-        shown=tuple(why[one] for one in options),
+        translate("What does the query (1, 0) read from the state now?"),
+        translate(
+            "The query (1, 0) reads {right}: {kept} from before and {new} of the new word",
+            right=trimmed(right),
+            kept=trimmed(kept),
+            new=_NEW,
+        ),
+        translate("worked out: query · state"),
+        tuple(map(trimmed, options)),
+        tuple(float(one == right) for one in options),
+        shown=tuple(read[one] for one in options),
+        premise=f"{plain} {_new_word(decay)}",
+    )
+
+
+def _new_word(decay: str) -> str:
+    if decay == _NO_DECAY:
+        return translate("A new word adds its key (1, 1) times its value, {new}.", new=_NEW)
+    return translate(
+        "A new word multiplies it by the decay, {decay}, and adds its key (1, 1) times its value, {new}.",
+        decay=decay,
+        new=_NEW,
     )
 
 
@@ -90,27 +116,29 @@ def _show_linear(scene: Scene) -> Shown:
         "keys": str(_WIDTH + 1),
         "overlap": signed(crowded(_WIDTH + 1), 1),
     }
-    says = (
-        f"With a decay of {decay}, the row of weights gives “{word}” the output {facts['by_rows']}; the query times "
-        f"the state gives {facts['by_state']}."
+    says = translate(
+        "With a decay of {decay}, the row of weights gives “{word}” the output {by_rows}; the query times the state "
+        "gives {by_state}.",
+        **{name: facts[name] for name in ("decay", "word", "by_rows", "by_state")},
     )
     return Shown(facts, _drawn(small, scene), says, drawn=True)
 
 
 def _costs() -> dict[str, str]:
-    """Count multiplications: n² d for all pairs, n d² for the state."""
+    """Count multiplications: 2 n² d for all pairs, 2 n d² for writing and reading the state."""
     found: dict[str, str] = {}
     for name, count in zip(("short", "middle", "long"), _COUNTED, strict=True):
-        pairs, carried = count**2 * _WIDE, count * _WIDE**2
+        pairs, carried = 2 * count**2 * _WIDE, 2 * count * _WIDE**2
         found |= {name: f"{count:,}", f"{name}_pairs": _large(pairs), f"{name}_state": _large(carried)}
     return found
 
 
 def _large(number: int) -> str:
     """Write a large number in millions or billions, exactly."""
-    for size, name in ((10**9, "billion"), (10**6, "million")):
-        if number >= size:
-            return f"{number / size:,g} {name}"
+    if number >= 10**9:
+        return translate("{number} billion", number=f"{number / 10**9:,g}")
+    if number >= 10**6:
+        return translate("{number} million", number=f"{number / 10**6:,g}")
     return f"{number:,}"
 
 
@@ -121,38 +149,26 @@ def _vector(numbers: Sequence[float]) -> str:
 def _drawn(small: _Small, scene: Scene) -> go.Figure:
     mixer, names = small.mixer, [*offered(small.words).values()]
     ahead = torch.ones(mixer.shape, dtype=torch.bool).triu(1)
-    word = short(small.words[small.at])
+    word = in_words(small.words[small.at])
     entries = [f"{c}" for c in range(_WIDTH)]
-    rows = [f"{part} {c}" for part in ("query", "key", "value") for c in entries]
+    key = [translate("key {at}", at=at) for at in entries]
+    value = [translate("value {at}", at=at) for at in entries]
+    rows = [*(translate("query {at}", at=at) for at in entries), *key, *value]
     numbers = torch.cat([mixer.query, mixer.key, mixer.value], dim=-1).mT
+    weights = mixer.weights.masked_fill(ahead, torch.nan).tolist()
+    state = small.states[small.at].tolist()
+    ways, both = [translate("by weights"), translate("by state")], [small.by_rows, small.by_state]
     return panels(
         (
-            (Panel("Whole numbers from a seed", rows, names, numbers.tolist()),),
+            (Panel(translate("Whole numbers from a seed"), rows, names, numbers.tolist()),),
             (
                 Panel(
-                    "Weights: query · key × decay, a row per word",
-                    names,
-                    names,
-                    mixer.weights.masked_fill(ahead, torch.nan).tolist(),
-                    small.at,
-                    digits=4,
+                    translate("Weights: query · key × decay, a row per word"), names, names, weights, small.at, digits=4
                 ),
             ),
             (
-                Panel(
-                    f"State after {word}",
-                    [f"key {c}" for c in entries],
-                    [f"value {c}" for c in entries],
-                    small.states[small.at].tolist(),
-                    digits=4,
-                ),
-                Panel(
-                    f"Output of {word}",
-                    ["weights", "state"],
-                    [f"value {c}" for c in entries],
-                    [small.by_rows, small.by_state],
-                    digits=4,
-                ),
+                Panel(translate("State after “{word}”", word=word), key, value, state, digits=4),
+                Panel(translate("Output of “{word}”", word=word), ways, value, both, digits=4),
             ),
         ),
         scene.theme,
@@ -164,11 +180,18 @@ def _words(scene: Scene) -> tuple[Mapping[str, str], str]:
     return offered(small.words), str(small.at)
 
 
-_CONTROL_LINEAR = Control("Decay", lambda scene: {one: one for one in _DECAYS}, lambda scene: "0.5", ordered=True)
+_CONTROL_LINEAR = Control("Decay", lambda scene: {one: one for one in _DECAYS}, lambda scene: _NO_DECAY, ordered=True)
 
 
 # Two colours are alike if the smaller weight is more than this part of the other.
-_ALIKE = 0.5
+_ALIKE = 0.75
+_QUESTIONS = {
+    "adds": "“{text}” A layer only adds to its state. Which colour does the question read?",
+    "half": "“{text}” A layer uses half its β: it erases less of a key’s old value, and adds less of the new one. "
+    "Which colour does the question read?",
+    "erases": "“{text}” A layer erases a key’s old value before it adds the new one. Which colour does the question "
+    "read?",
+}
 _FORMULAS_DELTA = {
     "rows": r"S_i = S_{i-1} + \beta_i\, k_i^{\top} (v_i - k_i S_{i-1})",
     "columns": r"S_i = S_{i-1} + \beta_i\, (v_i - S_{i-1} k_i)\, k_i^{\top}",
@@ -186,16 +209,33 @@ def _ask_delta(scene: Scene) -> Ask:
     numbers = found.got(rule, found.own)
     sizes = [abs(one) for one in numbers]
     right = 2 if min(sizes) > _ALIKE * max(sizes) else sizes.index(max(sizes))
-    options = (f"mostly “{old}”", f"mostly “{new}”", "both alike")
+    options = (
+        translate("mostly {colour}", colour=old),
+        translate("mostly {colour}", colour=new),
+        translate("both alike"),
+    )
     shown = f"{old} {trimmed(numbers[0], 3)}, {new} {trimmed(numbers[1], 3)}"
     return Ask(
-        f"“{found.text}” A layer keeps each colour in its state. If {RULES[rule].clause}, what does the question get?",
-        f"Weights at the question: {shown}",
-        f"the toy {MODEL}, layer {layer}, head {head}: weight of each colour for “?”",
+        translate(_QUESTIONS[rule], text=found.text),
+        translate("The question reads both alike: {weights}", weights=shown)
+        if right == len(sizes)
+        else translate("The question reads mostly {colour}: {weights}", colour=found.own[right], weights=shown),
+        translate(
+            "the toy {model}, layer {layer}, head {head}: weight of each colour for “?”",
+            model=MODEL,
+            layer=layer,
+            head=head,
+        ),
         options,
         tuple(float(at == right) for at in range(len(options))),
         shown=tuple(shown if at == right else "" for at in range(len(options))),
         place=CatalogueHead(MODEL, found.text, layer, head, stream=STREAM),
+        premise=translate(
+            "“{old}” and “{new}” are written for the same key, that of “{name}”.",
+            old=old,
+            new=new,
+            name=NAMES[OPENING],
+        ),
     )
 
 
@@ -203,47 +243,40 @@ def _show_delta(scene: Scene) -> Shown:
     found, rule = _recalled(scene), _CONTROL_DELTA.value(scene)
     twice, (layer, head) = Recalled(scene, OPENING), found.place
     (old, new), name = twice.own, NAMES[OPENING]
-    once_written = next(at for at in range(len(NAMES)) if at != OPENING)
-    other = Recalled(scene, once_written)
+    other = Recalled(scene, next(at for at in range(len(NAMES)) if at != OPENING))
+    only = other.own[0]
     facts = {
         "formula.delta": _FORMULAS_DELTA.get(scene.notation, _FORMULAS_DELTA["rows"]),
-        **texts(text=found.text, name=name, old=old, new=new, model=MODEL, layer=layer, head=head),
-        **texts(
-            rule=RULES[rule].clause,
-            other=NAMES[once_written],
-            only=other.own[0],
+        **texts(text=found.text, name=name, old=old, new=new, model=MODEL, layer=layer, head=head, only=only),
+        "other": translate(
+            "With the rule “{rule}”, “{only}” has {kept} for “{other}”.",
+            rule=translate(RULES[rule].label),
+            only=only,
             kept=trimmed(other.got(rule, other.own)[0], 3),
+            other=NAMES[other.name],
         ),
+        **signs(2, same=twice.alike(old, new), apart=twice.alike(old, only)),
     }
-    facts |= signs(2, same=twice.alike(old, new), apart=twice.alike(old, other.own[0]))
     for one in RULES:
         facts[f"{one}_old"], facts[f"{one}_new"] = (trimmed(number, 3) for number in twice.got(one, twice.own))
     got = ", ".join(f"{colour} {trimmed(one, 3)}" for colour, one in zip(found.colours, found.got(rule), strict=True))
-    says = f"Weights at the question if {RULES[rule].clause}: {got}."
+    says = translate(
+        "Weights at the question with the rule “{rule}”: {weights}.", rule=translate(RULES[rule].label), weights=got
+    )
     return Shown(facts, _drawn_delta(found, rule, scene), says)
 
 
 def _drawn_delta(found: Recalled, rule: str, scene: Scene) -> go.Figure:
     mixer, words = found.by_rule(rule), [*offered(found.words).values()]
     weights = mixer.weights.masked_fill(torch.ones(mixer.shape, dtype=torch.bool).triu(1), torch.nan)
-    rules = [one.label for one in RULES.values()]
+    title = translate("Weights with the rule “{rule}”, a row per word", rule=translate(RULES[rule].label))
+    below = translate("Each colour’s weight for “{name}”", name=NAMES[found.name])
+    rules, colours = [translate(one.label) for one in RULES.values()], [*found.colours]
+    got = [found.got(one) for one in RULES]
     return panels(
         (
-            (
-                Panel(
-                    f"Weights if {RULES[rule].clause}, a row per word", words, words, weights.tolist(), len(words) - 1
-                ),
-            ),
-            (
-                Panel(
-                    f"Each colour’s weight for {short(NAMES[found.name])}",
-                    rules,
-                    [*found.colours],
-                    [found.got(one) for one in RULES],
-                    [*RULES].index(rule),
-                    digits=3,
-                ),
-            ),
+            (Panel(title, words, words, weights.tolist(), len(words) - 1),),
+            (Panel(below, rules, colours, got, [*RULES].index(rule), digits=3),),
         ),
         scene.theme,
     )
@@ -253,11 +286,36 @@ def _names(scene: Scene) -> tuple[Mapping[str, str], str]:
     return offered(NAMES), str(_recalled(scene).name)
 
 
-_CONTROL_DELTA = Control("Rule", lambda scene: {name: one.label for name, one in RULES.items()}, lambda scene: "adds")
+_CONTROL_DELTA = Control(
+    "Rule", lambda scene: {name: translate(one.label) for name, one in RULES.items()}, lambda scene: "adds"
+)
 
 LESSONS = {
     "linear": Lesson(
-        "Attention without a softmax", 7, _ask_linear, _show_linear, _CONTROL_LINEAR, "state", words=_words
+        "Attention without a softmax",
+        7,
+        _ask_linear,
+        _show_linear,
+        _CONTROL_LINEAR,
+        "state",
+        words=_words,
+        idea=(
+            "Linear attention keeps no keys and values, only a state of fixed size. Each word adds its key times its "
+            "value, and a query reads the state by a product. A decay can shrink the state before each new word."
+        ),
     ),
-    "delta": Lesson("Write, keep, erase", 6, _ask_delta, _show_delta, _CONTROL_DELTA, "erase", ("", "heads"), _names),
+    "delta": Lesson(
+        "Write, keep, erase",
+        6,
+        _ask_delta,
+        _show_delta,
+        _CONTROL_DELTA,
+        "erase",
+        ("", "heads"),
+        _names,
+        idea=(
+            "A state stores values by their keys. If a key comes again, a layer can add the new value to the old one. "
+            "Or it erases a part of the old one first (the delta rule). That part is β: 0 erases nothing, 1 everything."
+        ),
+    ),
 }

@@ -4,6 +4,7 @@ from attention_viz.lesson.composed import STEPS, TOY_WORDS, Composed, WrittenBy
 from attention_viz.lesson.language import TOY
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, short
 from attention_viz.lesson.scene import Scene
+from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, signed, signs, texts, weight_texts
 from attention_viz.views import composition, looks
 
@@ -25,18 +26,26 @@ def _ask_together(scene: Scene) -> Ask:
     layer, head = pair.reader
     best = max(numbers, key=numbers.__getitem__)
     found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
-    by = f"{short(names[best])} led it to {found}: {signed(numbers[best], 2)} of a score of {signed(score, 2)}"
+    parts = {"other": short(names[best]), "part": signed(numbers[best], 2), "score": signed(score, 2)}
     return Ask(
-        f"{short(names[pair.query])} comes again, and a head looks at {found}. Which word led it there?",
-        by if numbers[best] > _MOST * score > 0 else f"No word led it to {found}: a score of {signed(score, 2)}",
-        f"the toy {TOY} after {pair.step} steps, on “{in_words(pair.text, 80)}”, layer {layer}, head {head}: the score "
-        f"split by word; {signed(pair.opened.total - sum(numbers.values()), 2)} comes from no word",
+        translate("Which word led it there?"),
+        translate("{other} led it there: {part} of a score of {score}", **parts)
+        if numbers[best] > _MOST * score > 0
+        else translate("No word led it there: a score of {score}", **parts),
+        translate(
+            "the toy {model}, {step} steps, layer {layer}, head {head}: the score by word, {rest} from none",
+            **{"model": TOY, "step": pair.step, "layer": layer, "head": head},
+            rest=signed(score - sum(numbers.values()), 2),
+        ),
         tuple(in_words(names[at]) for at in numbers),
         tuple(numbers.values()),
         shown=tuple(signed(number, 2) for number in numbers.values()),
         pressed=tuple(str(at - pair.start) if 0 <= at - pair.start < last else "" for at in numbers),
         word=True,
         place=CatalogueHead.of(pair.trace, layer, head),
+        premise=translate(
+            "{word} comes again, and a head looks at {found}.", word=short(names[pair.query]), found=found
+        ),
     )
 
 
@@ -57,10 +66,10 @@ def _show_together(scene: Scene) -> Shown:
         "source": names[pair.key - 1],
         "best_word": names[best],
     }
-    says = (
-        f"After {pair.step} steps layer {before_layer}, head {before_head} takes {facts['before']} at "
-        f"“{facts['found']}” from “{facts['source']}”; layer {layer}, head {head} takes {facts['weight']} from "
-        f"“{facts['found']}”."
+    says = translate(
+        "After {step} steps layer {before_layer}, head {before_head} takes {before} at “{found}” from “{source}”; "
+        "layer {layer}, head {head} takes {weight} from “{found}”.",
+        **facts,
     )
     figure = composition(
         pair.trace,
@@ -100,17 +109,26 @@ def _ask_writes(scene: Scene) -> Ask:
     best = max(found.added, key=found.added.__getitem__)
     number = signed(found.added[best], 2)
     return Ask(
-        f"At {short(names[found.query])}, layer {layer}, head {head} looks at {seen}. Which word gets likelier?",
-        f"It raises {short(best)} most: its logit by {number}"
+        translate("Which word gets likelier by that?"),
+        translate("It raises {word} most: its logit by {number}", word=short(best), number=number)
         if found.added[best] > _LEAST
-        else f"It hardly raises any word by itself: at most {short(best)}, by {number}",
-        f"the toy {TOY}, layer {layer}, head {head}: the head's addition to each word's logit",
+        else translate(
+            "It hardly raises any word by itself: at most {word}, by {number}", word=short(best), number=number
+        ),
+        translate(
+            "the toy {model}, layer {layer}, head {head}: the head’s addition to each word’s number, its logit",
+            **{"model": TOY, "layer": layer, "head": head},
+        ),
         tuple(in_words(word) for word in found.added),
         tuple(found.added.values()),
         shown=tuple(signed(one, 2) for one in found.added.values()),
         pressed=tuple(str(at) if at < last else "" for at in range(len(TOY_WORDS))),
         word=True,
         place=CatalogueHead.of(found.trace, layer, head),
+        premise=translate(
+            "At {word}, layer {layer}, head {head} looks at {seen}.",
+            **{"word": short(names[found.query]), "layer": layer, "head": head, "seen": seen},
+        ),
     )
 
 
@@ -128,9 +146,10 @@ def _show_writes(scene: Scene) -> Shown:
         "text": in_words(found.pair.text, 80),
         "word": names[found.query],
     }
-    says = (
-        f"At “{facts['word']}” layer {layer}, head {head} takes {facts['weight']} from “{seen}” and adds "
-        f"{facts['added']} to the logit of “{best}”."
+    says = translate(
+        "At “{word}” layer {layer}, head {head} takes {weight} from “{seen}” and adds {added} to the logit of "
+        "“{best}”.",
+        **facts,
     )
     return Shown(facts, looks(found.trace, layer, head, found.query, theme=scene.theme), says)
 
@@ -150,9 +169,30 @@ _CONTROL_WRITES = Control("Layer · head", _heads, _reader)
 
 LESSONS = {
     "together": Lesson(
-        "Heads work together", 7, _ask_together, _show_together, _CONTROL_TOGETHER, "part", deeper=("why", "compare")
+        "Heads work together",
+        7,
+        _ask_together,
+        _show_together,
+        _CONTROL_TOGETHER,
+        "part",
+        deeper=("why", "compare"),
+        idea=(
+            "This toy model has two layers and reads a few words twice; a small ₂ marks the second time. Heads of the"
+            " first layer add other words to a word’s vector. The second layer makes its keys from that sum, so a "
+            "word can be found by its neighbour."
+        ),
     ),
     "writes": Lesson(
-        "What a head writes", 6, _ask_writes, _show_writes, _CONTROL_WRITES, "added", deeper=("why", "heads")
+        "What a head writes",
+        6,
+        _ask_writes,
+        _show_writes,
+        _CONTROL_WRITES,
+        "added",
+        deeper=("why", "heads"),
+        idea=(
+            "At its end, a model gives every word that it knows a number: the larger, the likelier it comes next. A "
+            "head’s output raises some of these numbers and lowers others."
+        ),
     ),
 }

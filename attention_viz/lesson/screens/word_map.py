@@ -10,7 +10,7 @@ from attention_viz.lesson.openings.planes import WordMap
 from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import counted, in_words, offered, signed, signs, texts
+from attention_viz.lesson.words import counted, in_words, labelled, offered, signed, signs, texts
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.wording import share_text
 
@@ -157,7 +157,7 @@ def _closest(labels: tuple[str, ...], shown: Tensor, measure: str) -> str:
     return translate("By dot product, {one} and {other} are most alike: {number}.", **facts)
 
 
-_CONTROL = Control("Compared by", lambda scene: _MEASURES, lambda scene: "cosine")
+_CONTROL = Control("Compared by", lambda scene: labelled(_MEASURES), lambda scene: "cosine")
 
 LESSONS = {
     "vectors": Lesson(

@@ -228,6 +228,20 @@ class Names(ParameterKind):
 
 
 @dataclass(frozen=True)
+class NamesInOrder(Names):
+    """Any of several names in an order of one's own, separated by full stops."""
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """Return the names that are options, in the URL's order."""
+        found, notices = super().read(name, text, instead, allowed)
+        return tuple(dict.fromkeys(one for one in text.split(".") if one in found)), notices
+
+    def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
+        """Return the names that are options."""
+        return tuple(one for one in value if one in (allowed or ()))
+
+
+@dataclass(frozen=True)
 class PictureName(OneOf):
     """A sample's name or a drawing's, or up to `most` of them; links leave out uploads."""
 

@@ -1,5 +1,7 @@
 """A page's title and description, known before anything has run."""
 
+import keyword
+
 from attention_viz.serving import permissions
 from attention_viz.serving.uploads import shows_of
 from attention_viz.sources import CATALOGUE
@@ -27,6 +29,7 @@ _PAGES = {
     "compare": ("Compare", "Compare the attention of {model} in {text} with that of another text, model or edit."),
     "why": ("Why", "See which words and earlier heads of {model} make an attention score or a next word of {text}."),
     "learn": ("Learn", "Learn attention from words to whole models, with the real numbers of {text}."),
+    "class": ("Class", "See which exercises of the course a class is stuck on."),
 }
 
 
@@ -43,6 +46,11 @@ def labels() -> dict[str, str]:
 def file_of(page: str) -> str:
     """Return a page's file by its name in the URL."""
     return f"pages/{page}.py" if page else "app.py"
+
+
+def folder_of(page: str) -> str:
+    """Return a page's folder in `ui/pages`; Python's own words can't be imported, so they end in an underscore."""
+    return f"{page}_" if keyword.iskeyword(page) else page
 
 
 def title(page: str, state: State) -> str:

@@ -28,6 +28,8 @@ PAGES = {
     "Why": "pages/why.py",
     "Learn": "pages/learn.py",
 }
+# Pages for which the menu has no link, because they aren't for everybody.
+UNLISTED = {"Class": "pages/class.py"}
 # The boxes that all pages share, which a URL carries under the same names.
 _SHARED = ("text", "second", "target")
 # The others whose text is run as a whole, by their keys: the group in `Selection.parts`, and the parameter.

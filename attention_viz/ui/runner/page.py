@@ -103,7 +103,7 @@ class Page:
     """A page of the app.
 
     Attributes:
-        name: its folder in `attention_viz/ui/pages`, and its name in the URL.
+        name: its name in the URL, and its folder in `attention_viz/ui/pages` (see `titles.folder_of`).
         example: its default if the URL names no other model.
         controls: draws the page's controls, and answers the URL before anything has run.
         written: the state and groups in the URL, if not all.

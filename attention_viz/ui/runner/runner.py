@@ -14,7 +14,7 @@ from attention_viz.serving.imports import one_importer
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
-from attention_viz.ui.address.titles import title
+from attention_viz.ui.address.titles import folder_of, title
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.parts import open_trace as opening
 from attention_viz.ui.parts.badge import Badge
@@ -84,7 +84,7 @@ def show_page(page: Page) -> None:
 
 
 def _view_of(page: Page) -> View:
-    return cast(View, importlib.import_module(f"attention_viz.ui.pages.{page.name}.view"))
+    return cast(View, importlib.import_module(f"attention_viz.ui.pages.{folder_of(page.name)}.view"))
 
 
 def _settle(view: View, run: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from attention_viz.ui.address.titles import label
 from attention_viz.ui.front.sharing import head_of
-from attention_viz.ui.parts.menu import PAGES
+from attention_viz.ui.parts.menu import PAGES, UNLISTED
 from tests.conftest import Server
 from tests.ui.front.test_server import get
 
@@ -21,7 +21,7 @@ def told(head: str) -> dict[str, str]:
 
 
 def test_every_page_has_its_label_by_its_name_in_the_url() -> None:
-    names = {"" if page == "app.py" else page[6:-3]: called for called, page in PAGES.items()}
+    names = {"" if page == "app.py" else page[6:-3]: called for called, page in (PAGES | UNLISTED).items()}
     assert {name: label(name) for name in names} == names
 
 

@@ -11,6 +11,8 @@ from attention_viz.sources import of_text
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Parameter, parameters
 from attention_viz.ui.address.kinds import OneOf, WholeNumber
+from attention_viz.ui.address.titles import folder_of
+from attention_viz.ui.parts.menu import UNLISTED
 from tests.ui.screens import PAGES, ROOT, Screen
 
 OWN = "model=scratch&text=the+cat+sat"
@@ -26,7 +28,8 @@ NAMED = sorted(
 
 def declared(path: str) -> list[Parameter]:
     """What a page keeps in the address, its own and what all pages share."""
-    groups = importlib.import_module(f"attention_viz.ui.pages.{path.strip('/') or 'explore'}.page").PAGE.groups
+    folder = folder_of(path.strip("/") or "explore")
+    groups = importlib.import_module(f"attention_viz.ui.pages.{folder}.page").PAGE.groups
     found = {one.name: one for one in parameters(State)}
     found |= {one.name: one for group in groups for one in parameters(type(group.default))}
     return list(found.values())
@@ -150,7 +153,8 @@ def test_a_model_that_cannot_be_had_is_told_with_its_reason(screen: Screen) -> N
 
 
 def test_the_pages_are_all_there() -> None:
-    assert {Path(page).name or "app" for page in PAGES} == {
+    others = {Path(page).stem for page in UNLISTED.values()}
+    assert {Path(page).name or "app" for page in PAGES} | others == {
         "app",
         *(path.stem for path in (ROOT / "pages").glob("*.py")),
     }

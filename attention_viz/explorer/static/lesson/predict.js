@@ -16,12 +16,13 @@ import {drawTurn, turnOutcome} from "./openings/turn.js";
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Mounting} from "../hosts/hosting.js" */
 
-/** What is asked. `opening` is what its kind draws, `bars` whether the answer has bars, too; `guess` is text as in the
+/** What is asked. `opening` is what its kind draws, `how` its instruction, `bars` whether the answer has bars, too; `guess` is text as in the
  * address; `truth` is null until it is shown. `pressed` says by option whether pressing it asks for something.
  * @typedef {object} Question
  * @property {string} id
  * @property {string} kind
  * @property {any} opening
+ * @property {string} how
  * @property {boolean} bars
  * @property {string[]} options
  * @property {boolean} shares

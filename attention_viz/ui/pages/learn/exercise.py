@@ -29,16 +29,16 @@ def answer_key(kind: str, text: str, seed: int) -> str:
     return f"learn-{kind}-{seed}-{zlib.crc32(text.encode('utf-8', 'replace'))}"
 
 
-def show_exercise(exercise: Exercise, label: str, key: str, on_solved: Callable[[], None]) -> None:
-    """Draw an exercise."""
+def show_exercise(exercise: Exercise, label: str, key: str, on_note: Callable[..., None]) -> None:
+    """Draw an exercise; `on_note` gets an answer and whether it is right, the hints or the shown solution."""
     st.markdown(f"**3** {plain(translate('Exercise: {label}', label=label))}")
     st.markdown(plain(f"{exercise.question} {exercise.desk}".strip()))
     show_tables(exercise.given)
     with st.form(f"{key}-form", border=False):
         _ask(exercise, key)
-        st.form_submit_button(translate("Check"), on_click=_check, args=(exercise, key, on_solved), type="primary")
+        st.form_submit_button(translate("Check"), on_click=_check, args=(exercise, key, on_note), type="primary")
     # The feedback is below the buttons, so that it doesn't move them; the page scrolls to it.
-    hints = _buttons(exercise, key)
+    hints = _buttons(exercise, key, on_note)
     with st.container(key="learn-verdict"):
         _feedback(exercise, key)
         _show_feedback(exercise, key, hints)
@@ -109,19 +109,20 @@ def _column_names(names: Sequence[str]) -> str:
 def _typed_answer(exercise: Exercise, key: str) -> str | None:
     widget: Any = widgets.content(key)
     if isinstance(exercise.answer, OptionAnswer):
-        return None if widget is None else exercise.answer.options[widget]
+        # By its place: its words depend on the language.
+        return None if widget is None else f"#{widget}"
     if isinstance(exercise.answer, Cells):
         rows = range(len(exercise.answer.rows))
         return ",".join(f"{row}>{column}" for row in rows for column in sorted(widgets.content(f"{key}-{row}", ())))
     return widget or None
 
 
-def _check(exercise: Exercise, key: str, on_solved: Callable[[], None]) -> None:
+def _check(exercise: Exercise, key: str, on_note: Callable[..., None]) -> None:
     typed = _typed_answer(exercise, key)
     tries = visit.memory(Tries)
     tries.answer, tries.checks = (key, typed), tries.checks + 1
-    if typed is not None and exercise.check(typed).right:
-        on_solved()
+    if typed is not None and (found := exercise.check(typed)).understood:
+        on_note(answer=typed, right=found.right)
 
 
 def _feedback(exercise: Exercise, key: str) -> None:
@@ -140,7 +141,7 @@ def _feedback(exercise: Exercise, key: str) -> None:
         st.warning(f"**{translate('Not yet.')}** {plain(found.words)}")
 
 
-def _buttons(exercise: Exercise, key: str) -> int:
+def _buttons(exercise: Exercise, key: str, on_note: Callable[..., None]) -> int:
     """Show the solution only after a try; return the hint count."""
     tries = visit.memory(Tries)
     whose, count = tries.hints
@@ -150,8 +151,8 @@ def _buttons(exercise: Exercise, key: str) -> int:
         label, most = translate("No more hints"), len(exercise.hints)
         if count < most:
             label = translate("Hint {number} of {count}", number=count + 1, count=most)
-        st.button(label, on_click=_hint, args=(key, count + 1), disabled=count >= len(exercise.hints))
-        st.button(translate("Solution"), on_click=_solve, args=(key,), disabled=not tried)
+        st.button(label, on_click=_hint, args=(key, count + 1, on_note), disabled=count >= most)
+        st.button(translate("Solution"), on_click=_solve, args=(key, on_note), disabled=not tried)
         st.button(translate("New exercise"), on_click=another_exercise)
     return count
 
@@ -164,12 +165,14 @@ def _show_feedback(exercise: Exercise, key: str, hints: int) -> None:
         st.markdown(f"**{solution}** {plain(exercise.working)}")
 
 
-def _hint(key: str, count: int) -> None:
+def _hint(key: str, count: int, on_note: Callable[..., None]) -> None:
     visit.memory(Tries).hints = key, count
+    on_note(hints=count)
 
 
-def _solve(key: str) -> None:
+def _solve(key: str, on_note: Callable[..., None]) -> None:
     visit.memory(Tries).solved = key
+    on_note(solution=True)
 
 
 def show_question(

@@ -1,20 +1,19 @@
 """The Learn page's choices, row and slots."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from attention_viz.errors import AttentionVizError
+from attention_viz.lesson.progress.record import SEEDS, STUDENTS, first_seed
 from attention_viz.lesson.translation import LANGUAGES, translate
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.splitting import split_words
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter
-from attention_viz.ui.address.kinds import AnyText, Names, OneOf, WholeNumber
+from attention_viz.ui.address.kinds import AnyText, Names, NamesInOrder, OneOf, WholeNumber
 from attention_viz.ui.controls import pickers
 from attention_viz.ui.controls.pickers import ControlRow
 from attention_viz.ui.parts.drawing import PicturePlace
@@ -27,21 +26,24 @@ if TYPE_CHECKING:
 # As on the Step by step page, in words for beginners.
 NOTATIONS = {"rows": "words as rows", "columns": "words as columns"}
 
-# The most bytes of a progress file; ours has some two hundred.
-LONGEST_FILE = 10_000
-
 # A single word attends only to itself, so it teaches little.
 _FEWEST = 2
 
 
+_STUDENT = WholeNumber(range(STUDENTS.stop), nothing="none")
 _WORD = WholeNumber(range(96), nothing="the lesson's own")
-_MOST_SEEDS = 10_000
+# In the URL as a student's number: the page asks for it.
+ASK = 0
 # The placeholder's height for the first lesson: the smaller, the less moves when the lesson comes.
 _WAIT = 120
 
 
 def _lessons(choice: object, lessons: Sequence[str]) -> Sequence[str]:
     return lessons
+
+
+def _of_class(choice: Any, lessons: Sequence[str]) -> Sequence[str]:
+    return choice.lessons or lessons
 
 
 def _of_an_exercise(address: Mapping[str, str]) -> bool:
@@ -53,14 +55,17 @@ def _of_an_exercise(address: Mapping[str, str]) -> bool:
 class LearnChoice:
     """The Learn page's URL choices."""
 
-    lesson: str = parameter("", OneOf(_lessons), "the lesson")
+    # Before the lesson, which is one of them.
+    lessons: tuple[str, ...] = parameter((), NamesInOrder(_lessons), "the lessons of the class, in order", brief=True)
+    lesson: str = parameter("", OneOf(_of_class), "the lesson")
     choice: str = parameter("", AnyText(longest=40), "the lesson's setting", brief=True)
     notation: str = parameter("rows", OneOf(tuple(NOTATIONS)), "the notation")
     done: tuple[str, ...] = parameter((), Names(_lessons), "the lessons with solved exercises", brief=True)
     exercise_seed: int = parameter(
-        0, WholeNumber(range(10_000)), "the seed of the exercises", older=Older("seed", _of_an_exercise)
+        0, WholeNumber(SEEDS), "the seed of the exercises", older=Older("seed", _of_an_exercise)
     )
-    answers: str = parameter("off", OneOf(("on", "off")), "the answer sheet", brief=True)
+    student: int | None = parameter(None, _STUDENT, "the student’s number", brief=True)
+    answers: str = parameter("off", AnyText(longest=40), "the key of the answer sheet", brief=True)
     guess: str = parameter("", AnyText(longest=400), "the guess", brief=True)
     word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
     lang: str | None = parameter(None, OneOf(tuple(LANGUAGES), nothing="the browser’s language"), "the language")
@@ -110,28 +115,6 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
     )
 
 
-def read_progress(content: bytes, lessons: Sequence[str]) -> tuple[str, ...]:
-    """Read the finished lessons from a progress file."""
-    if len(content) > LONGEST_FILE:
-        sizes = {"most": f"{LONGEST_FILE:,}", "size": f"{len(content):,}"}
-        raise AttentionVizError(
-            translate("a progress file may have at most {most} bytes; this one has {size}", **sizes)
-        )
-    try:
-        found: Any = json.loads(content)
-    except (ValueError, RecursionError):
-        raise AttentionVizError(translate("the file isn't valid JSON; open a file from “Save progress”")) from None
-    done: Any = found.get("done") if isinstance(found, dict) else None
-    if not isinstance(done, list) or not all(isinstance(name, str) for name in done):
-        raise AttentionVizError(
-            translate("the file has no list “done” of lesson names; open a file from “Save progress”")
-        )
-    if unknown := [name for name in done if name not in lessons]:
-        names = {"name": repr(unknown[0][:40]), "lessons": ", ".join(lessons)}
-        raise AttentionVizError(translate("unknown lesson {name} in the file; the lessons are {lessons}", **names))
-    return tuple(name for name in lessons if name in done)
-
-
 @dataclass
 class Tries:
     """A reader's tries, by exercise key.
@@ -170,8 +153,20 @@ def begin_lesson() -> None:
 
 
 def another_exercise() -> None:
-    """Request other exercises of the same kinds."""
-    set_choice(exercise_seed=(chosen().exercise_seed + 1) % _MOST_SEEDS)
+    """Request other exercises of the same kinds, within a student's own seeds."""
+    choice = chosen()
+    own = range(first_seed(choice.student), first_seed(choice.student + 1)) if choice.student else SEEDS
+    set_choice(exercise_seed=own[(choice.exercise_seed - own.start + 1) % len(own)])
+
+
+def take_number(number: int) -> None:
+    """Give a student's number its exercises."""
+    set_choice(student=number, exercise_seed=first_seed(number))
+
+
+def lesson_names(choice: LearnChoice) -> tuple[str, ...]:
+    """Return the lessons of the class in order, or all."""
+    return choice.lessons or tuple(_all())
 
 
 def mark_done() -> None:
@@ -182,6 +177,11 @@ def mark_done() -> None:
 def open_progress(done: tuple[str, ...]) -> None:
     """Add a file's lessons to the finished ones."""
     _add_done(done)
+
+
+def clear_progress() -> None:
+    """Forget the finished lessons."""
+    set_choice(done=())
 
 
 def _add_done(more: Sequence[str]) -> None:

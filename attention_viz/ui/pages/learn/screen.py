@@ -49,12 +49,28 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
             minutes = translate("{count} minutes", count=lesson.minutes)
             below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {minutes}"
             with st.container(gap=None, width="stretch"):
+                _show_idea(lesson)
+                _show_premise(ask)
                 st.markdown(f"# {phrase}")
                 st.caption(below)
                 _show_asked_text(ask, scene)
         st.button(translate("← Back"), key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
         st.button(translate("Next →"), key="learn-next", disabled=last, on_click=go, args=(after,))
+
+
+def _show_idea(lesson: Lesson) -> None:
+    """Introduce the words of the question, before the answer and after it."""
+    if lesson.idea:
+        with st.container(key="learn-idea"):
+            st.markdown(plain(translate(lesson.idea)))
+
+
+def _show_premise(ask: Ask) -> None:
+    """Show the numbers that the question builds on."""
+    if ask.premise:
+        with st.container(key="learn-premise"):
+            st.markdown(plain(ask.premise))
 
 
 def _show_asked_text(ask: Ask, scene: Scene) -> None:

@@ -1,5 +1,6 @@
 """A desk lesson: question, picture, text and steps."""
 
+import functools
 import html
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ from attention_viz.lesson.translation import current_language, translate
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
 from attention_viz.ui.pages.learn.exercise import answer_key, show_exercise, show_question
-from attention_viz.ui.pages.learn.page import LearnChoice, go, mark_done, set_choice
+from attention_viz.ui.pages.learn.page import LearnChoice, go, lesson_names, mark_done, set_choice
+from attention_viz.ui.pages.learn.progress import note
 from attention_viz.ui.pages.learn.screen import (
     Screen,
     asked_of,
@@ -171,7 +173,15 @@ def _show_exercise(name: str, scene: Scene, seed: int) -> None:
         show_problem(error, held)
     else:
         held.empty()
-        show_exercise(exercise, translate(EXERCISES[kind].label), answer_key(kind, scene.text, seed), mark_done)
+        on_note = functools.partial(_note, name, scene.text, seed)
+        label = translate(EXERCISES[kind].label)
+        show_exercise(exercise, label, answer_key(kind, scene.text, seed), on_note)
+
+
+def _note(name: str, text: str, seed: int, **what: object) -> None:
+    note(name, text, seed, **what)
+    if what.get("right"):
+        mark_done()
 
 
 def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
@@ -184,7 +194,8 @@ def made_exercise(kind: str, scene: Scene, seed: int) -> Exercise:
 
 
 def _show_next(choice: LearnChoice) -> None:
-    after = [*LESSONS, ""][list(LESSONS).index(choice.lesson) + 1]
+    names = lesson_names(choice)
+    after = [*names, ""][names.index(choice.lesson) + 1]
     if after and choice.lesson in choice.done:
         label = translate("Next: {title} →", title=plain(translate(LESSONS[after].title)))
         st.button(label, key="learn-on", on_click=go, args=(after,), type="primary", width="stretch")

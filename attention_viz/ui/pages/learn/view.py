@@ -1,33 +1,28 @@
 """The Learn page's parts."""
 
 import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from attention_viz.analysis.slides import Slide
-from attention_viz.edits.edit import Edit
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer import course_source, script
-from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson import LESSONS, Scene, answer_sheet
+from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.links import scene_link
+from attention_viz.lesson.progress.record import first_seed
 from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
 from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
-from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import Run, run_request
-from attention_viz.trace.kind import MEDIA, InputKind
-from attention_viz.trace.trace import Trace
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
 from attention_viz.ui.controls.fold import show_fold
-from attention_viz.ui.pages.learn.exercise import show_tables
+from attention_viz.ui.pages.learn.number import show_number
 from attention_viz.ui.pages.learn.page import (
+    ASK,
     LEARN_CHOICES,
     NOTATIONS,
     PAGE,
@@ -37,12 +32,14 @@ from attention_viz.ui.pages.learn.page import (
     begun,
     chosen,
     go,
-    open_progress,
-    read_progress,
+    lesson_names,
     set_choice,
 )
+from attention_viz.ui.pages.learn.progress import send_notes, show_keeping
 from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
+from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_sheet
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
+from attention_viz.ui.parts.course_runs import run_lesson
 from attention_viz.ui.parts.exports import link, show_reach
 from attention_viz.ui.parts.language import course_language, spoken
 from attention_viz.ui.parts.layout import theme_name
@@ -54,31 +51,25 @@ from attention_viz.ui.presenting.button import asked, presented
 from attention_viz.ui.presenting.host import present
 from attention_viz.ui.runner.loading import study_as_it_is
 from attention_viz.ui.runner.page import Part, Parts, Slots
-from attention_viz.ui.selection import SHARED, Picked, Selection, answer, resolve, update
+from attention_viz.ui.selection import SHARED, Filled, Picked, Selection, answer, resolve, update
 
 _paper = widgets.component("paper", js=script("page/paper.js"))
 _course = widgets.component("course", *course_source())
 
-# The name of the upload field, which is emptied once its file was read.
-_FIELD = "learn-file"
 study = study_as_it_is
 
 
-@dataclass
-class _ProgressRefusal:
-    reason: str = ""
+# In the URL, but not for others: a reader's own, and the teacher's key.
+_PRIVATE = ("done", "student", "answers")
 
 
-def _show_export(parameters: Mapping[str, str], done: Sequence[str]) -> None:
-    """Export the link without private choices, and progress, never kept on the server."""
-    shared = {name: text for name, text in parameters.items() if name != "done"}
+def _show_export(parameters: Mapping[str, str]) -> None:
+    """Export the link without private choices."""
+    shared = {name: text for name, text in parameters.items() if name not in _PRIVATE}
     with st.popover("Export", key="export"):
         st.markdown(translate("**Link**: opens this lesson with your sentence, choice and exercise."))
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
-        content = json.dumps({"done": list(done)}, indent=1)
-        file = "attention-progress.json", "application/json"
-        st.download_button(translate("Save progress"), content, *file, width="stretch")
         st.caption(
             translate(
                 "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has "
@@ -93,72 +84,6 @@ def _follow_reader(choice: LearnChoice) -> None:
     tried = tries.checks, tries.hints, tries.solved
     news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
     _paper(key="learn-paper", data={**news, "language": current_language()})
-
-
-def _show_progress(done: Sequence[str], lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    key = widgets.fresh(_FIELD)
-    st.markdown(
-        translate(
-            "{done} of {count} exercises solved. The URL keeps your progress; *Export* saves it as a file.",
-            **{"done": len(done), "count": len(lessons)},
-        )
-    )
-    st.file_uploader(
-        translate("Open progress"),
-        type=["json"],
-        max_upload_size=1,
-        key=key,
-        on_change=spoken(current_language(), lambda: _read(key, lessons, on_read)),
-    )
-    if refusal := visit.memory(_ProgressRefusal).reason:
-        st.error(plain(translate("Can't open this file: {why}.", why=refusal)))
-
-
-def _read(key: str, lessons: Sequence[str], on_read: Callable[[tuple[str, ...]], None]) -> None:
-    uploaded = widgets.content(key)
-    if not isinstance(uploaded, UploadedFile):
-        return
-    widgets.renew(_FIELD)
-    refusal = visit.memory(_ProgressRefusal)
-    refusal.reason = ""
-    try:
-        on_read(read_progress(uploaded.getvalue(), lessons))
-    except AttentionVizError as error:
-        refusal.reason = str(error)
-
-
-def _show_answers(_choice: LearnChoice, scene: Scene, seed: int) -> None:
-    """Show all answers for this sentence and seed."""
-    with st.container(key="learn-answers"):
-        st.button(translate("Back to lesson"), on_click=set_choice, kwargs={"answers": "off"}, key="learn-back-from")
-        st.markdown(f"# {translate('Answer sheet')}")
-        made = translate("“{text}”, seed {seed}: both together give these exercises.", text=scene.text, seed=seed)
-        st.markdown(plain(made))
-        # The printed sheet says whether it is complete, too.
-        slot = st.empty()
-        for place, (name, lesson) in enumerate(LESSONS.items()):
-            computing = {"done": place, "count": len(LESSONS)}
-            slot.caption(translate("{done} of {count} answers are here; computing the others …", **computing))
-            called = f"**{place + 1}\\. {plain(translate(lesson.title))}.**"
-            if lesson.sample is not None:
-                called = f"{called} {_medium(lesson.sample(scene))}"
-            with st.container(key=f"learn-solved-{name}"):
-                try:
-                    (solved,) = answer_sheet(scene, [seed], [lesson.exercise])
-                except AttentionVizError as error:
-                    st.markdown(f"{called} {plain(translate('Not available: {why}.', why=error))}")
-                    continue
-                st.markdown(f"{called} {plain(solved.question)}")
-                show_tables(solved.given)
-                solution = plain(translate("Answer: {answer}", answer=solved.solution))
-                st.markdown(f"**{solution}** &nbsp; {plain(solved.working)}")
-        slot.caption(translate("All {count} answers are here.", count=len(LESSONS)))
-
-
-def _medium(sample: str) -> str:
-    if SAMPLES[sample].kind == InputKind.SOUND:
-        return translate("It uses a bundled sound instead of the sentence.")
-    return translate("It uses a bundled picture instead of the sentence.")
 
 
 @dataclass
@@ -180,14 +105,16 @@ def _present_lesson(name: str, scene: Scene, seed: int, lessons: Sequence[str]) 
     def turn(by: int) -> None:
         go(lessons[place + by])
 
-    present(_slides(name, scene, seed), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn)
+    present(
+        _slides(name, scene, seed, place + 1), deck=name, beyond=(place > 0, place < len(lessons) - 1), on_turn=turn
+    )
 
 
-def _slides(name: str, scene: Scene, seed: int) -> tuple[Slide, ...]:
+def _slides(name: str, scene: Scene, seed: int, number: int) -> tuple[Slide, ...]:
     """Return a lesson's slides; none after a problem, shown on the page."""
     lesson = LESSONS[name]
     try:
-        title = f"{list(LESSONS).index(name) + 1}. {translate(lesson.title)}"
+        title = f"{number}. {translate(lesson.title)}"
         exercise = made_exercise(lesson.exercise, scene, seed)
         text = "" if lesson.sample else scene.text
         return lesson_slides(name, title, text, asked_of(name, scene), shown_of(name, scene), exercise, scene.notation)
@@ -220,7 +147,7 @@ def load(state: State, slots: Slots) -> Course:
 
 def settle(selection: Selection, course: Course) -> Selection:
     """Select an existing lesson, and keep its head and pressed word on the other pages."""
-    selection = answer(selection, LEARN_CHOICES, tuple(LESSONS))
+    selection = _numbered(answer(selection, LEARN_CHOICES, tuple(LESSONS)))
     if course.run is None:
         return selection
     selection = resolve(selection, ran(course.run))
@@ -231,9 +158,17 @@ def settle(selection: Selection, course: Course) -> Selection:
     return update(selection, Picked(SHARED, {"query": position, "key": scene_link(scene, position).key}))
 
 
+def _numbered(selection: Selection) -> Selection:
+    """Give a student of a class the first of the student's own seeds."""
+    choice = selection.of(LEARN_CHOICES)
+    if not choice.student or choice.exercise_seed:
+        return selection
+    return update(selection, Filled(LEARN_CHOICES, {"exercise_seed": first_seed(choice.student)}, late=True))
+
+
 def _scene(course: Course, selection: Selection) -> Scene:
     choice, shared = selection.of(LEARN_CHOICES), selection.shared
-    scene = Scene(course.text, _run, choice.choice, choice.notation, theme_name(), word=choice.word)
+    scene = Scene(course.text, run_lesson, choice.choice, choice.notation, theme_name(), word=choice.word)
     return scene if course.run is None else replace(scene, head=(shared.layer, shared.head), query=shared.query)
 
 
@@ -241,7 +176,7 @@ def view(course: Course, selection: Selection) -> Parts:
     """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
     scene, code = _scene(course, selection), course_language(choice.lang)
-    lesson = _show_answers if choice.answers == "on" else _show_lesson
+    lesson = show_number if choice.student == ASK else show_answers if opens_sheet(choice) else _show_lesson
     parts = [
         Part("notes", functools.partial(_show_notes, course, choice)),
         Part("fold", lambda: show_fold(translate("Sentence and lesson"), _called(choice.lesson, choice))),
@@ -249,13 +184,18 @@ def view(course: Course, selection: Selection) -> Parts:
         Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
         Part("notes", functools.partial(_show_unread, choice, scene)),
         Part("lesson", functools.partial(_follow_reader, choice)),
+        Part("lesson", functools.partial(send_notes, choice)),
     ]
-    slides = functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, tuple(LESSONS))
+    slides = functools.partial(_present_lesson, choice.lesson, scene, choice.exercise_seed, lesson_names(choice))
     return Parts([Part(part.slot, spoken(code, part.draw)) for part in parts], slides=spoken(code, slides))
 
 
 def _show_notes(course: Course, choice: LearnChoice) -> None:
     _show_chip(choice)
+    if wants_sheet(choice) and not opens_sheet(choice):
+        tell(
+            translate("Only the teacher’s link opens the answer sheet."), loud=True, short=translate("No answer sheet")
+        )
     if course.note:
         short = translate("Example instead") if course.text == EXAMPLES[0] else translate("Text cut")
         tell(course.note, loud=True, short=short)
@@ -263,7 +203,7 @@ def _show_notes(course: Course, choice: LearnChoice) -> None:
 
 def _show_unread(choice: LearnChoice, scene: Scene) -> None:
     """Name words that the model of the lessons doesn't know; the lesson has run it already."""
-    if choice.answers == "on" or LESSONS[choice.lesson].sample is not None or scene.model != REAL_MODEL:
+    if opens_sheet(choice) or LESSONS[choice.lesson].sample is not None or scene.model != REAL_MODEL:
         return
     state = State(model=REAL_MODEL, text=scene.text)
     try:
@@ -280,13 +220,13 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
         of=LEARN_CHOICES,
         name="lesson",
         key="learn-lesson",
-        options={name: _called(name, choice) for name in LESSONS},
+        options={name: _called(name, choice) for name in lesson_names(choice)},
         then=begin_lesson,
         label_visibility="collapsed",
         width=250,
     )
     _show_options(choice)
-    _show_export(address, choice.done)
+    _show_export(address)
 
 
 def _show_options(choice: LearnChoice) -> None:
@@ -301,15 +241,7 @@ def _show_options(choice: LearnChoice) -> None:
             key="learn-notation",
             options=notations,
         )
-        answers = "off" if choice.answers == "on" else "on"
-        st.button(
-            translate("Answer sheet"),
-            on_click=set_choice,
-            kwargs={"answers": answers},
-            key="learn-sheet",
-            width="stretch",
-        )
-        _show_progress(choice.done, tuple(LESSONS), open_progress)
+        show_keeping()
 
 
 def _show_languages() -> None:
@@ -333,12 +265,6 @@ def _show_chip(choice: LearnChoice) -> None:
             st.button(f"{label} ✕", key="chip-notation", on_click=set_choice, kwargs=usual, help=translate("Reset"))
 
 
-def _run(model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = "") -> Trace:
-    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for all visitors."""
-    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text, shown=picture)
-    return run_request(asked, beside=beside, edits=edits, cached=not edits).trace
-
-
 def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
     left, right = st.columns([1, 6], gap="medium")
     with left.container(key="learn-list"):
@@ -347,14 +273,14 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
         with st.container(key="learn-printed"):
             made = {"text": LESSONS[choice.lesson].made_from(scene), "seed": seed}
             st.markdown(plain(translate("{text}, seed {seed}", **made)))
-        names = tuple(LESSONS)
+        names = lesson_names(choice)
         show_lesson(Screen(choice.lesson, names.index(choice.lesson), len(names), names), choice, scene)
 
 
 def _list_lessons(choice: LearnChoice) -> None:
     lessons = [
         {"name": name, "title": f"{place}. {translate(lesson.title)}", "done": name in choice.done}
-        for place, (name, lesson) in enumerate(LESSONS.items(), 1)
+        for place, (name, lesson) in enumerate(((name, LESSONS[name]) for name in lesson_names(choice)), 1)
     ]
     words = {"label": translate("Lessons"), "done": translate("solved")}
     data = {**words, "current": choice.lesson, "lessons": lessons}
@@ -369,4 +295,5 @@ def _list_lessons(choice: LearnChoice) -> None:
 
 
 def _called(name: str, choice: LearnChoice) -> str:
-    return f"{list(LESSONS).index(name) + 1}. {translate(LESSONS[name].title)}{' ✓' if name in choice.done else ''}"
+    title, solved = translate(LESSONS[name].title), " ✓" if name in choice.done else ""
+    return f"{lesson_names(choice).index(name) + 1}. {title}{solved}"

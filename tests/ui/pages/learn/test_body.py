@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote_plus
 
@@ -20,8 +19,10 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.serving.models import facts_of
 from attention_viz.serving.run import Request
 from attention_viz.serving.runs import run_request
+from attention_viz.serving.settings import Settings
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.trace import Trace
+from attention_viz.ui.front import teacher
 from tests.ui.screens import Screen
 
 TEXT = "The bank of the river was flooded"
@@ -113,6 +114,10 @@ def test_at_most_sixty_words_stand_before_the_guess_and_nothing_of_the_answer(sc
         question = asked(screen)
         assert question["truth"] is None and question["guess"] is None
         words = " ".join([*before_a_move(screen), question["words"]["show"], question["words"]["skip"]])
+        # What introduces the question has a limit of its own.
+        for introduction, most in ((one.idea, 50), (one.ask(replace(SCENE, word=None)).premise, 40)):
+            assert introduction in words and len(introduction.split()) <= most
+            words = words.replace(introduction, "")
         assert LESSONS[name].title in words
         assert EXERCISES[one.exercise].label[1:] in words
         assert len(re.findall(r"\w[\w’'-]*", words)) <= 60, words
@@ -133,14 +138,14 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     for wrong in ("0.0.10", "50.50.50.0.0.0.0.0.0", "<b>", "5"):
         lesson(screen, f"lesson=why&guess={quote_plus(wrong)}")
         assert asked(screen)["truth"] is None
-    lesson(screen, "lesson=heads&guess=4")
-    assert "Right: “head 4”" in said(screen)
+    lesson(screen, "lesson=heads&guess=3")
+    assert "Right: “8 numbers”" in said(screen)
     # Of another sentence nothing was guessed.
     screen.picker("Sentence").set_value("The cat sat because it was tired.")
     screen.run()
     assert asked(screen)["truth"] is None and "guess" not in screen.address
     # Back leads to the sentence and the guess about it.
-    assert "Right: “head 4”" in said(lesson(screen, "lesson=heads&guess=4"))
+    assert "Right: “8 numbers”" in said(lesson(screen, "lesson=heads&guess=3"))
 
 
 def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen: Screen) -> None:
@@ -248,8 +253,9 @@ def test_what_an_address_cant_have_and_strange_texts_are_answered_in_words(scree
     assert "5. Scores" in said(screen)
 
 
-def test_a_teacher_has_the_answers_and_a_link_to_this_state(screen: Screen) -> None:
-    lesson(screen, "lesson=heads&seed=7&answers=on&done=why")
+def test_a_teacher_has_the_answers_and_a_link_without_the_key(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teacher, "SETTINGS", Settings(teacher="correct horse"))
+    lesson(screen, f"lesson=heads&seed=7&answers={teacher.answers_key()}&done=why&student=3")
     told = said(screen)
     kinds = [one.exercise for one in LESSONS.values() if one.exercise not in ("matters", "head")]
     for solved in answer_sheet(SCENE, [7], kinds):
@@ -259,18 +265,78 @@ def test_a_teacher_has_the_answers_and_a_link_to_this_state(screen: Screen) -> N
     assert "A picture is words, too. It uses a bundled picture instead of the sentence." in told
     (link,) = [one.value for one in screen.all("code")]
     assert {"lesson=heads", "exercise_seed=7"} <= set(link.partition("?")[2].split("&"))
-    assert "done" not in link
+    assert not [name for name in ("done", "student", "answers") if f"{name}=" in link]
 
 
-def test_progress_is_brought_back_from_a_file_and_nonsense_is_refused(screen: Screen, tmp_path: Path) -> None:
-    file = tmp_path / "progress.json"
-    lesson(screen, "lesson=vectors&done=masks")
-    file.write_text("nonsense")
-    assert any("Can't open this file" in one for one in screen.upload("Open progress", file).alerts)
-    file.write_text(json.dumps({"done": ["why", "scores"]}))
-    screen.upload("Open progress", file)
-    assert f"3 of {len(LESSONS)} exercises solved" in said(screen)
-    assert screen.address["done"] == "why.scores.masks"
+@pytest.mark.parametrize("key", ["on", "1", "correct horse", "0123456789abcdef", "%00", "ü"])
+def test_whoever_has_no_key_sees_the_lesson_and_a_notice(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    for setting in ("", "correct horse"):
+        monkeypatch.setattr(teacher, "SETTINGS", Settings(teacher=setting))
+        lesson(screen, f"lesson=scores&seed=7&answers={key}&guess=shown")
+        told = said(screen)
+        assert "Only the teacher’s link opens the answer sheet." in told
+        assert "Answer sheet" not in told and "5. Scores" in told
+        assert EXERCISES["score"].make(SCENE, 7).working not in told
+    assert not [one for one in screen.all("button") if one.label == "Answer sheet"]
+
+
+def notes(screen: Screen) -> dict[str, Any]:
+    """What the page hands to the browser's record."""
+    return screen.channel("learn", "noting")
+
+
+def test_the_browser_gets_every_checked_answer_hint_and_shown_solution() -> None:
+    screen = Screen().open(f"/learn?lesson=scores&exercise_seed=3&guess=shown&text={quote_plus(TEXT)}")
+    assert notes(screen)["notes"] == [] and notes(screen)["course"] == {"lessons": [], "student": 0}
+    exercise = EXERCISES["score"].make(SCENE, 3)
+    for answer in ("no number", "999"):
+        screen.picker("Your answer").set_value(answer)
+        screen.press("Check")
+    screen.press(f"Hint 1 of {len(exercise.hints)}")
+    screen.press("Solution")
+    screen.picker("Your answer").set_value(exercise.solution)
+    screen.press("Check")
+    posed = {"lesson": "scores", "text": TEXT, "seed": 3}
+    assert notes(screen)["notes"] == [
+        {"number": 1, **posed, "answer": "999", "right": False},
+        {"number": 2, **posed, "hints": 1},
+        {"number": 3, **posed, "solution": True},
+        {"number": 4, **posed, "answer": exercise.solution, "right": True},
+    ]
+
+
+def test_a_choice_is_noted_by_its_place() -> None:
+    screen = Screen().open(f"/learn?lesson=why&exercise_seed=2&guess=shown&text={quote_plus(TEXT)}")
+    answer = EXERCISES["strongest"].make(SCENE, 2).answer
+    assert isinstance(answer, OptionAnswer)
+    screen.picker("Your answer").set_value(min(answer.right))
+    screen.press("Check")
+    assert [(one["answer"], one["right"]) for one in notes(screen)["notes"]] == [(f"#{min(answer.right)}", True)]
+    assert screen.address["done"] == "why"
+
+
+def test_a_class_opens_its_lessons_in_its_order_and_asks_once_for_a_number() -> None:
+    screen = Screen().open(f"/learn?lessons=softmax.scores&student=0&text={quote_plus(TEXT)}")
+    assert "Which number did your teacher give you?" in said(screen)
+    screen.picker("Your number (1 to 99)").set_value(7)
+    screen.press("Start")
+    assert (screen.address["student"], screen.address["exercise_seed"]) == ("7", "700")
+    assert screen.address["lesson"] == "softmax"
+    listed = [one["title"] for one in screen.channel("learn", "lessons")["lessons"]]
+    assert listed == ["1. Softmax", "2. Scores"]
+    screen.press("Next →")
+    assert screen.address["lesson"] == "scores" and screen.picker("Next →").disabled
+    # A student's link names the number only, and another exercise stays within the student's seeds.
+    screen = Screen().open(f"/learn?lessons=scores&student=7&guess=shown&text={quote_plus(TEXT)}")
+    assert screen.address["exercise_seed"] == "700"
+    assert EXERCISES["score"].make(SCENE, 700).question in said(screen)
+    screen.press("New exercise")
+    assert screen.address["exercise_seed"] == "701"
+    assert notes(screen)["course"] == {"lessons": ["scores"], "student": 7}
+    again = Screen().open(f"/learn?lessons=scores&student=7&exercise_seed=799&guess=shown&text={quote_plus(TEXT)}")
+    assert again.press("New exercise").address["exercise_seed"] == "700"
 
 
 def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -> None:
@@ -280,7 +346,7 @@ def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -
     # The answer lies over the picture itself.
     lesson(screen, "lesson=picture&guess=shown")
     question = asked(screen)
-    assert question["opening"]["image"] == before != question["truth"]["opening"]["image"]
+    assert question["truth"]["opening"]["image"] not in (before, "") and "image" not in question["opening"]
     for guess in ("", "&guess=shown"):
         assert len(lesson(screen, f"lesson=sound{guess}").all("audio")) == 1
     assert not lesson(screen, "lesson=why").all("image", "audio")

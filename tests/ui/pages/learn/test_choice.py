@@ -1,20 +1,13 @@
-"""What the course reads of addresses, of texts and of files, and writes back; no browser is asked."""
+"""What the course reads of addresses, and of texts, and writes back; no browser is asked."""
 
-import json
+import re
 
 import pytest
 
-from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.exercise import Table
 from attention_viz.ui.address.codec import read, write
 from attention_viz.ui.pages.learn.exercise import answer_key, table_html
-from attention_viz.ui.pages.learn.page import (
-    LEARN_CHOICES,
-    LONGEST_FILE,
-    LearnChoice,
-    begun,
-    read_progress,
-)
+from attention_viz.ui.pages.learn.page import LEARN_CHOICES, LearnChoice, begun, lesson_names
 from attention_viz.ui.pages.learn.steps import term
 from attention_viz.ui.parts.exports import link
 from attention_viz.ui.presenting.button import presented
@@ -26,9 +19,10 @@ LESSONS = ("why", "vectors", "plain")
 @pytest.mark.parametrize(
     "choice",
     [
-        LearnChoice("why"),
-        LearnChoice("plain", "3", "columns", ("why", "plain"), 7, "off"),
-        LearnChoice("vectors", "", "rows", (), 0, "on"),
+        LearnChoice(lesson="why"),
+        LearnChoice(lesson="plain", choice="3", notation="columns", done=("why", "plain"), exercise_seed=7),
+        LearnChoice(lesson="vectors", answers="0123456789abcdef"),
+        LearnChoice(lessons=("plain", "why"), lesson="plain", exercise_seed=703, student=7),
     ],
 )
 def test_what_an_address_says_is_what_was_chosen(choice: LearnChoice) -> None:
@@ -36,10 +30,16 @@ def test_what_an_address_says_is_what_was_chosen(choice: LearnChoice) -> None:
 
 
 def test_what_an_address_asks_for_and_cant_have_is_told_and_the_rest_is_kept() -> None:
-    asked = {"lesson": "magic", "notation": "keys down", "answers": "1", "done": "plain.magic.why", "choice": "5" * 99}
+    asked = {
+        "lesson": "magic",
+        "notation": "keys down",
+        "student": "100",
+        "done": "plain.magic.why",
+        "choice": "5" * 99,
+    }
     choice, notices = read(LearnChoice(), asked, LESSONS)
-    assert choice == LearnChoice("why", "5" * 40, "rows", ("why", "plain"))
-    assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "magic", "1"]
+    assert choice == LearnChoice(lesson="why", choice="5" * 40, done=("why", "plain"))
+    assert [notice.split("“")[1].split("”")[0] for notice in notices] == ["magic", "keys down", "magic", "100"]
     assert all("Allowed here" in notice for notice in notices)
 
 
@@ -73,26 +73,13 @@ def test_a_text_is_read_up_to_so_many_words_and_no_further() -> None:
     assert "stays in the box" in begun("one two three", 2, "x")[1]
 
 
-def test_progress_goes_into_a_file_and_comes_back() -> None:
-    assert read_progress(json.dumps({"done": ["plain", "why"]}).encode(), LESSONS) == ("why", "plain")
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"{", "valid JSON"),
-        (b"\xff\xfe\x00", "valid JSON"),
-        (b"[" * 9_000, "valid JSON"),
-        (b"[]", "no list “done”"),
-        (b'{"done": "why"}', "no list “done”"),
-        (b'{"done": [1]}', "no list “done”"),
-        (b'{"done": ["magic"]}', "unknown lesson 'magic'"),
-        (b" " * (LONGEST_FILE + 1), "at most 10,000 bytes; this one has 10,001"),
-    ],
-)
-def test_a_file_that_holds_no_progress_is_refused_by_reason(content: bytes, why: str) -> None:
-    with pytest.raises(AttentionVizError, match=why):
-        read_progress(content, LESSONS)
+def test_a_class_has_its_lessons_in_its_order_and_each_student_seeds_of_their_own() -> None:
+    asked = {"lessons": "plain.magic.why.plain", "lesson": "vectors", "student": "7"}
+    choice, notices = read(LearnChoice(), asked, LESSONS)
+    assert lesson_names(choice) == ("plain", "why") and choice.lesson == "plain"
+    assert [re.findall("“(.*?)”", one)[0] for one in notices] == ["magic", "vectors"]
+    assert "Allowed here: plain and why" in notices[1]
+    assert lesson_names(LearnChoice())[0] == "why" and len(lesson_names(LearnChoice())) > 20
 
 
 def test_a_link_leaves_out_what_the_address_carried() -> None:

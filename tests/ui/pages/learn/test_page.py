@@ -1,12 +1,15 @@
 """The Learn page as a reader and a teacher use it, in a real browser."""
 
+import json
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from attention_viz.lesson import LESSONS
+from attention_viz.lesson.progress.record import Tried, read_progress
 from tests.conftest import OpenPage, Recolour
 from tests.ui.presenting.test_walk import SMALLEST
 
@@ -70,12 +73,30 @@ def test_what_comes_next_begins_at_its_top_and_an_answer_has_the_focus(stay: Ope
     page.get_by_test_id("stMain").evaluate("one => one.scrollTo(0, 400)")
     page.get_by_role("button", name="Next →", exact=True).click()
     heading = page.get_by_role("heading", level=1)
-    expect(heading).to_contain_text("At which width")
+    expect(heading).to_contain_text("By how much do scores")
     page.wait_for_function("document.activeElement.tagName === 'H1'")
     assert page.get_by_test_id("stMain").evaluate("one => one.scrollTop") == 0
     page.get_by_role("button", name="Skip guess").click()
-    expect(heading).to_contain_text("one word takes")
-    page.wait_for_function("document.activeElement.textContent.includes('one word takes')")
+    expect(heading).to_contain_text("products spread by")
+    page.wait_for_function("document.activeElement.textContent.includes('products spread by')")
+
+
+@pytest.mark.parametrize("width", [1360, 390])
+def test_what_introduces_a_question_stays_and_the_answer_moves_no_bar(stay: OpenPage, width: int) -> None:
+    for name in ("roles", "mixture", "together"):
+        page = stay(f"/learn?lesson={name}&text=The+bank+of+the+river+was+flooded", width=width)
+        idea, premise, bars = (
+            page.locator(f".{one}") for one in ("st-key-learn-idea", "st-key-learn-premise", "av-lesson")
+        )
+        expect(bars.locator("li").first).to_be_visible()
+        expect(idea).to_contain_text(LESSONS[name].idea[:40])
+        before = bars.bounding_box(), premise.text_content()
+        page.get_by_role("button", name="Skip guess").click()
+        expect(page.locator(".st-key-learn-text")).to_be_visible()
+        expect(idea).to_contain_text(LESSONS[name].idea[:40])
+        after = bars.bounding_box(), premise.text_content()
+        assert before[0] is not None and after[0] is not None
+        assert (before[0]["y"], before[1]) == (after[0]["y"], after[1])
 
 
 def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay: OpenPage) -> None:
@@ -89,7 +110,7 @@ def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay:
     assert "Words as vectors" in page.evaluate(FOCUSED)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Which word does “bank”")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_contain_text("Whose vector")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Where on this map")
     expect(lessons.locator("[aria-current]")).to_have_text("2. Words as vectors")
     page.get_by_test_id("stSkipToContent").focus()
     page.keyboard.press("Enter")
@@ -97,12 +118,12 @@ def test_lessons_are_links_that_no_arrow_key_opens_and_the_menu_is_skipped(stay:
 
 
 def test_random_numbers_stand_in_a_frame_and_unknown_words_are_named(stay: OpenPage) -> None:
-    page = stay("/learn?lesson=vectors&guess=shown")
+    page = stay("/learn?lesson=scaling&guess=shown")
     frame = page.locator(".st-key-learn-random-figure")
     expect(frame).to_contain_text("Random numbers from a seed")
     expect(frame).to_have_css("border-top-style", "dashed")
-    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
     page = stay("/learn?lesson=why&text=The+bank+of+银+was+flooded")
+    expect(page.locator(".st-key-learn-measured-bars")).to_have_css("border-top-style", "none")
     expect(page.get_by_role("button", name="Unknown words")).to_be_visible()
 
 
@@ -162,7 +183,7 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     page.mouse.click(image["x"] + 0.85 * image["width"], image["y"] + 0.2 * image["height"])
     expect(places.get_by_role("button", name="top right")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Show answer").click()
-    expect(page.get_by_role("heading", level=1)).to_contain_text("“circle” looks most at the middle centre")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("“?” looks most at the middle centre")
     expect(page.locator(".st-key-learn-step-predict")).to_contain_text("Not quite: “top right”, ")
     expect(places.locator("[data-best=true] .av-number")).to_have_count(1)
     page.mouse.click(image["x"] + 0.5 * image["width"], places.bounding_box()["y"] + 0.5 * image["height"])  # pyright: ignore[reportOptionalSubscript] -- it is on the screen
@@ -170,6 +191,7 @@ def test_a_place_is_guessed_on_the_image_and_then_blocked_there(stay: OpenPage, 
     expect(places.locator("[data-blocked=true]")).to_have_count(1)
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Without the top centre: still “yellow”")
+    expect(places.locator("li").nth(1)).to_have_attribute("data-blocked", "true")
     places.get_by_role("button", name="top centre: block or unblock").press("Enter")
     expect(places.locator("[data-blocked=true]")).to_have_count(0)
     idle(page)
@@ -222,14 +244,50 @@ def test_a_handout_has_text_picture_and_exercise_and_nothing_to_press(stay: Open
     recolour(page, False)
 
 
-def test_progress_is_taken_away_as_a_file(open_page: OpenPage, idle: Idle) -> None:
-    page = open_page("/learn?lesson=vectors&done=why.scores")
-    page.get_by_role("button", name="Export", exact=True).click()
-    expect(page.get_by_text("This link works on this machine only")).to_be_visible()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save progress").click()
+def test_the_browser_keeps_answers_and_saves_opens_and_clears_them(open_page: OpenPage, idle: Idle) -> None:
+    page = open_page("/learn?lesson=scores&guess=shown&done=vectors&student=7")
+    page.get_by_role("textbox", name="Your answer").fill("999")
+    page.get_by_role("button", name="Check").click()
+    expect(page.get_by_text("Not yet.")).to_be_visible()
     idle(page)
-    assert '"why"' in download.value.path().read_text()
+    kept = page.get_by_test_id("progress")
+
+    def open_options() -> None:
+        page.get_by_role("button", name="Options", exact=True).click()
+        expect(kept).to_be_visible()
+
+    open_options()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 0 solved.")
+    with page.expect_download() as download:
+        kept.get_by_role("button", name="Save progress").click()
+    assert re.fullmatch(r"attention-progress-7-[0-9a-f]{4}\.json", download.value.suggested_filename)
+    saved = read_progress(download.value.path().read_bytes())
+    assert saved.exercises == (Tried("scores", TEXT, 700, ("999",)),) and saved.student == 7
+    # Another visit of the same browser goes on; cleared is cleared, ticks included.
+    page.reload()
+    idle(page)
+    open_options()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 0 solved.")
+    kept.get_by_role("button", name="Start anew").click()
+    expect(kept.get_by_role("button", name="Cancel")).to_be_focused()
+    kept.get_by_role("button", name="Cancel").click()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 0 solved.")
+    kept.get_by_role("button", name="Start anew").click()
+    kept.get_by_role("button", name="Clear progress").click()
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 0 tried, 0 solved.")
+    idle(page)
+    assert "done" not in parameters(page)
+    # A file brings them back, and what it calls solved gets its tick; anything else is refused.
+    field = kept.locator("input[type=file]")
+    field.set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": b"nonsense"})
+    expect(kept.get_by_role("status")).to_contain_text("This isn’t a progress file")
+    whole = json.loads(download.value.path().read_text())
+    whole["exercises"][0]["solved"] = True
+    field.set_input_files({"name": "x.json", "mimeType": "application/json", "buffer": json.dumps(whole).encode()})
+    expect(kept.get_by_role("status")).to_have_text("Exercises in this browser: 1 tried, 1 solved.")
+    expect(page.get_by_role("img", name="solved")).to_have_count(1)
+    idle(page)
+    assert parameters(page)["done"] == "scores"
 
 
 def test_on_a_phone_the_list_is_folded_and_nothing_is_wider_than_the_screen(stay: OpenPage) -> None:

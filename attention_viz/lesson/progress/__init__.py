@@ -1,0 +1,1 @@
+"""Students' progress files: read, checked again, and summed up for a class."""

@@ -1,0 +1,1 @@
+"""The Class page: its URL parameters, its controls and its view."""

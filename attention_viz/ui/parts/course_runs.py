@@ -1,0 +1,18 @@
+"""A lesson's runs."""
+
+from collections.abc import Sequence
+
+from attention_viz.edits.edit import Edit
+from attention_viz.serving.models import facts_of
+from attention_viz.serving.run import Request
+from attention_viz.serving.runs import run_request
+from attention_viz.trace.kind import MEDIA
+from attention_viz.trace.trace import Trace
+
+
+def run_lesson(
+    model: str, text: str, *, edits: Sequence[Edit] = (), beside: str | None = None, picture: str = ""
+) -> Trace:
+    """Limit concurrent runs; don't cache a lesson's dozens (one per head) for all visitors."""
+    asked = Request(model, shown=text) if facts_of(model).reads in MEDIA else Request(model, text, shown=picture)
+    return run_request(asked, beside=beside, edits=edits, cached=not edits).trace

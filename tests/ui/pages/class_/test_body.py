@@ -1,0 +1,181 @@
+"""What the Class page decides: whom it opens for, what a class's files say, and which links it writes."""
+
+import csv
+import html
+import io
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qs, quote_plus, urlsplit
+
+import pytest
+
+from attention_viz.lesson import EXERCISES, LESSONS, Scene
+from attention_viz.serving.settings import Settings
+from attention_viz.ui.front import teacher
+from attention_viz.ui.pages.class_ import opened
+from attention_viz.ui.parts.course_runs import run_lesson
+from tests.ui.screens import Screen
+
+TEXT = "The bank of the river was flooded"
+KEY = "correct horse"
+
+
+@pytest.fixture(autouse=True)
+def _with_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teacher, "SETTINGS", Settings(teacher=KEY))
+    teacher.WRONG_TRIES.clear()
+
+
+def tried(lesson: str, *tries: str, seed: int = 0, **more: Any) -> dict[str, Any]:
+    return {"lesson": lesson, "text": TEXT, "seed": seed, "tries": list(tries), **more}
+
+
+def file(name: str, student: int, *exercises: dict[str, Any], number: int = 0) -> tuple[str, bytes, str]:
+    course = {"lessons": [], "student": number}
+    record = {"version": 1, "id": f"{student:016x}", "course": course, "exercises": exercises}
+    return f"{name}.json", json.dumps(record).encode(), "application/json"
+
+
+def opened_class(files: Sequence[tuple[str, bytes, str]] = (), address: str = "/class") -> Screen:
+    screen = Screen().open(address)
+    screen.picker("Teacher’s key").set_value(KEY)
+    screen.press("Open class")
+    if files:
+        screen.picker("Progress files").set_value(files)
+        screen.run()
+    return screen
+
+
+def table(screen: Screen, name: str) -> list[list[str]]:
+    """The cells of a table as text; of the first row too."""
+    found = re.findall(r"<tr>(.*?)</tr>", screen.part(name))
+    cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in found]
+    return [[html.unescape(re.sub("<[^>]*>", "", cell)).strip() for cell in row] for row in cells]
+
+
+def right(kind: str, seed: int = 0) -> str:
+    return EXERCISES[kind].make(Scene(TEXT, run_lesson), seed).solution
+
+
+def test_it_opens_for_the_teachers_key_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen().open("/class?lessons=why")
+    files = len(screen.all("file_uploader"))  # a trace can be opened on every page
+    assert files == 1 and not screen.all("code")
+    screen.picker("Teacher’s key").set_value("wrong")
+    assert "This isn’t the teacher’s key; see the server’s terminal." in " ".join(screen.press("Open class").alerts)
+    assert len(screen.all("file_uploader")) == files and not screen.all("code")
+    screen.picker("Teacher’s key").set_value(KEY)
+    assert len(screen.press("Open class").all("file_uploader")) == files + 1 and screen.all("code")
+    monkeypatch.setattr(teacher, "SETTINGS", Settings())
+    screen = Screen().open("/class")
+    assert "no teacher’s key" in " ".join(screen.alerts) and not screen.all("text_input", "code")
+
+
+def test_a_class_is_summed_up_with_the_hardest_exercise_first() -> None:
+    slip = next(one for one in EXERCISES["scaled"].make(Scene(TEXT, run_lesson), 0).slips)
+    missed, solved = repr(slip.answer), right("scaled")
+    screen = opened_class(
+        [
+            file(
+                "attention-progress-2-abcd", 2, tried("scaling", missed, missed, "77"), tried("scores", right("score"))
+            ),
+            file("attention-progress-10-abcd", 10, tried("scaling", missed, solved, hints=2, solution=True)),
+            # Typed into the file: no answer shows it.
+            file("Ann <b>", 3, tried("scores", solved=True), tried("scaling", "5000", solved=True)),
+            ("old.json", b'{"done": ["scores"]}', "application/json"),
+        ]
+    )
+    assert "Most stuck: Scaling. 2 of 3 haven’t solved it" in screen.words
+    first, second = table(screen, "class-stuck")[1:]
+    assert first[:4] == ["Scaling scaling", "3", "1", "4"]
+    # The same mistake of two students, whatever their numbers; once by each.
+    assert f"{slip.words} 2 students" in first[4]
+    assert first[5].startswith(EXERCISES["scaled"].make(Scene(TEXT, run_lesson), 0).question)
+    assert second[:4] == ["Scores scores", "1", "1", "0"]
+    assert table(screen, "class-students") == [
+        ["Student", "scores", "scaling", "Solved"],
+        ["2-abcd", "✓ 1", "✗ 3", "1 of 2"],
+        ["10-abcd", "", "✓ 2 h2 s", "1 of 2"],
+        ["Ann <b>", "?", "?", "0 of 2"],
+        ["old", "?", "", "0 of 2"],
+    ]
+    assert "<b>x" not in "".join(screen.written) and "Ann &lt;b&gt;" in screen.part("class-students")
+    assert "a file of version 1.0, which has no answers" in screen.words
+
+
+def test_bad_files_are_named_and_the_others_shown() -> None:
+    screen = opened_class(
+        [
+            ("broken.json", b"{", "application/json"),
+            ("large.json", b" " * 200_001, "application/json"),
+            file("Bo", 1, tried("magic", "1"), tried("scores", "1", seed=700), number=3),
+            file("Cy", 2, tried("scores", "1") | {"text": "word " * 100}),
+        ]
+    )
+    assert screen.warnings == []
+    told = " ".join(screen.alerts)
+    assert (
+        "broken: The file isn't valid JSON" in told and "large: A progress file may have at most 200,000 bytes" in told
+    )
+    assert table(screen, "class-students")[1:] == [["Bo", "✗ 1", "0 of 1"], ["Cy", "!", "0 of 1"]]
+    assert "its text has 100 words" in screen.part("class-students")
+    assert "has exercises with seeds of another student" in screen.words
+
+
+def test_the_table_has_a_row_per_exercise_and_no_formulas() -> None:
+    screen = opened_class([file("=HYPERLINK(1)", 1, tried("scores", "999", right("score"), hints=1))])
+    rows = list(csv.DictReader(io.StringIO(screen.download("Class (CSV)").decode())))
+    assert [(one["student"], one["lesson"], one["solved"], one["tries"], one["hints"]) for one in rows] == [
+        ("'=HYPERLINK(1)", "scores", "yes", "2", "1")
+    ]
+    assert rows[0]["wrong_answers"] == "999" and rows[0]["text"] == TEXT
+
+
+def test_an_exercise_is_made_once_and_what_takes_too_long_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = list[tuple[str, str, int]]()
+    real = opened.made_again
+
+    def counted(kind: str, text: str, seed: int, run: Any) -> Any:
+        made.append((kind, text, seed))
+        return real(kind, text, seed, run)
+
+    monkeypatch.setattr(opened, "made_again", counted)
+    monkeypatch.setattr(opened, "PATIENCE", -1.0)
+    files = [file(f"s{one}", one, tried("scores", "1"), tried("scaling", "2", seed=5)) for one in range(20)]
+    screen = opened_class(files)
+    assert "40 exercises aren’t checked yet." in " ".join(screen.alerts) and not made
+    monkeypatch.setattr(opened, "PATIENCE", 60.0)
+    screen.press("Check the rest")
+    assert sorted(made) == [("scaled", TEXT, 5), ("score", TEXT, 0)] and not screen.alerts
+    screen.run()
+    assert len(made) == 2
+
+
+def test_links_open_what_they_say() -> None:
+    screen = opened_class(address=f"/class?lessons=softmax.scores&students=3&text={quote_plus('The cat sat')}")
+    every = [urlsplit(one.value) for one in screen.all("code")]
+    assert all(one.path == "/learn" for one in every)
+    course = {"lessons": ["softmax.scores"], "text": ["The cat sat"]}
+    sheet = {"answers": [teacher.answers_key()]}
+    assert [parse_qs(one.query) for one in every] == [course | {"student": ["0"]}, course, course | sheet]
+    links = re.findall('href="([^"]+)"', screen.part("class-links"))
+    asked = [parse_qs(urlsplit(html.unescape(one)).query) for one in links]
+    assert asked[::2] == [course | {"student": [str(number)]} for number in (1, 2, 3)]
+    assert asked[1::2] == [course | sheet | {"exercise_seed": [str(number * 100)]} for number in (1, 2, 3)]
+    assert KEY not in screen.words and KEY not in "".join(screen.written)
+    # Whoever opens a student's link has its lessons and seeds; the teacher the answers to them.
+    student = Screen().open(f"/learn?{urlsplit(html.unescape(links[4])).query}")
+    assert (student.address["lesson"], student.address["exercise_seed"]) == ("softmax", "300")
+    answers = Screen().open(f"/learn?{urlsplit(html.unescape(links[5])).query}").words
+    assert "Answer sheet" in answers and "All 2 answers are here." in answers
+    assert EXERCISES["score"].make(Scene("The cat sat", run_lesson), 300).solution in answers
+    assert LESSONS["masks"].title not in answers
+
+
+def test_the_shortest_link_for_the_board_is_of_the_example() -> None:
+    screen = opened_class()
+    assert [urlsplit(one.value).query for one in screen.all("code")][:2] == ["student=0", ""]
+    screen = opened_class(address=f"/class?text={'word+' * 400}")
+    assert "The sentence is too long for a link" in screen.words
