@@ -59,6 +59,7 @@ def _question(ask: Ask, *, shown: bool) -> dict[str, Any]:
     return {
         "heading": ask.finding if shown else ask.question,
         "source": ask.source,
+        "premise": ask.premise,
         "drawn": ask.drawn,
         "text": "" if ask.place is None else ask.place.text.strip(),
         "data": question_data(ask, shown=shown),
