@@ -71,7 +71,7 @@ _POLICY = "; ".join(
 
 @dataclass(frozen=True)
 class Written:
-    """The course as written: its size in bytes, and what it lacks, in sentences."""
+    """The written course: its size in bytes, and a sentence for each missing part."""
 
     size: int
     lacking: tuple[str, ...]
