@@ -18,7 +18,6 @@ from attention_viz.lesson.screens import (
     kinds,
     masks,
     order,
-    picture,
     roles,
     scaling,
     scoring,
@@ -49,7 +48,7 @@ __all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "gi
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
-    *(answering, around, costs, cross, heads, kinds, kv_cache, masks, order, picture, roles, scaling, scoring),
+    *(answering, around, costs, cross, heads, kinds, kv_cache, masks, order, roles, scaling, scoring),
     *(seen, states, toy, trained, why, windows, word_map),
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
