@@ -1,17 +1,19 @@
 """One token's vector on its way through a model: each layer's additions, and the likeliest next tokens."""
 
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from attention_viz.circuits.layers.model_flow import TEMPERATURES, ModelFlow
 from attention_viz.errors import ShapeError
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
 from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
+
+if TYPE_CHECKING:
+    from attention_viz.circuits.layers.model_flow import ModelFlow
 
 __all__ = ["residual_stream"]
 
@@ -27,7 +29,7 @@ _START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3
 _SMALL = 11
 
 
-def residual_stream(found: ModelFlow, stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
+def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
     """Draw one token's vector on its way through a model, and the likeliest next tokens at three temperatures.
 
     The line is the residual stream. Bars above it are the additions of each layer's attention, and bars below it those
@@ -59,7 +61,7 @@ def residual_stream(found: ModelFlow, stop: int | None = None, *, theme: ThemeNa
     _add_stream(figure, found, stop, most, colours)
     _add_predictions(figure, found, stop, -most - _TOKENS, colours)
     _add_table(figure, found, stop, colours)
-    for column, temperature in enumerate(TEMPERATURES, 2):
+    for column, temperature in enumerate(found.sums, 2):
         _add_chances(figure, found, stop, temperature, column, colours)
     paint(figure, colours, height=_HEIGHT, margin=dict.fromkeys("lrtb", _MARGIN))
     figure.update_layout(showlegend=False, barmode="overlay")
@@ -68,7 +70,7 @@ def residual_stream(found: ModelFlow, stop: int | None = None, *, theme: ThemeNa
     return figure
 
 
-def _add_additions(figure: go.Figure, found: ModelFlow, stop: int, colours: Palette) -> float:
+def _add_additions(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palette) -> float:
     """Draw both bars of each layer; return the longest."""
     middle = found.streams[:-1] + found.attention
     lengths = (
@@ -96,7 +98,7 @@ def _add_additions(figure: go.Figure, found: ModelFlow, stop: int, colours: Pale
     return longest
 
 
-def _add_stream(figure: go.Figure, found: ModelFlow, stop: int, most: float, colours: Palette) -> None:
+def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, most: float, colours: Palette) -> None:
     """Draw the stream from its word to where the model stops, and its way down to the logits."""
     layers, end = len(found.layers), stop - 0.5
     look: dict[str, Any] = {"row": 1, "col": 1}
@@ -122,7 +124,7 @@ def _add_stream(figure: go.Figure, found: ModelFlow, stop: int, most: float, col
     )
 
 
-def _add_predictions(figure: go.Figure, found: ModelFlow, stop: int, height: float, colours: Palette) -> None:
+def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: float, colours: Palette) -> None:
     """Write the likeliest token under the layers that have it, where there is room."""
     layers = len(found.layers)
     places, texts, ends = list[float](), list[str](), list[float | None]()
@@ -163,7 +165,7 @@ def _add_predictions(figure: go.Figure, found: ModelFlow, stop: int, height: flo
     )
 
 
-def _add_table(figure: go.Figure, found: ModelFlow, stop: int, colours: Palette) -> None:
+def _add_table(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palette) -> None:
     """Write the likeliest tokens and their logits."""
     best = found.likeliest[stop]
     logits = [with_minus(f"{number:.1f}") for number in found.logits[stop].tolist()]
@@ -184,7 +186,7 @@ def _add_table(figure: go.Figure, found: ModelFlow, stop: int, colours: Palette)
 
 
 def _add_chances(
-    figure: go.Figure, found: ModelFlow, stop: int, temperature: float, column: int, colours: Palette
+    figure: go.Figure, found: "ModelFlow", stop: int, temperature: float, column: int, colours: Palette
 ) -> None:
     """Draw the likeliest tokens' probabilities at a temperature."""
     chances = found.chances(stop, temperature)
@@ -206,7 +208,7 @@ def _add_chances(
     )
 
 
-def _arrange(figure: go.Figure, found: ModelFlow, most: float) -> None:
+def _arrange(figure: go.Figure, found: "ModelFlow", most: float) -> None:
     """Set the axes."""
     layers, count = len(found.layers), len(found.likeliest[-1])
     figure.update_xaxes(fixedrange=True, visible=False)
@@ -218,7 +220,7 @@ def _arrange(figure: go.Figure, found: ModelFlow, most: float) -> None:
     figure.update_yaxes(range=[count - 0.5, -0.5], row=2)
 
 
-def _label(figure: go.Figure, found: ModelFlow, most: float, colours: Palette) -> None:
+def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette) -> None:
     """Name the parts."""
     plain: dict[str, Any] = {"showarrow": False, "font": {"size": _SMALL, "color": colours.muted}}
     # The way down to the logits passes behind them.
@@ -237,7 +239,7 @@ def _label(figure: go.Figure, found: ModelFlow, most: float, colours: Palette) -
         text = str(found.layers[at]) if at else f"layer {found.layers[0]}"
         figure.add_annotation(text=text, x=at, y=-most - _LAYERS, **look)
     layout: Any = figure.layout
-    names = ("next token, logit", *(f"T = {temperature:g}" for temperature in TEMPERATURES))
+    names = ("next token, logit", *(f"T = {temperature:g}" for temperature in found.sums))
     for at, text in enumerate(names, 2):
         left, top = layout[f"xaxis{at}"].domain[0], layout[f"yaxis{at}"].domain[1]
         corner = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}

@@ -4,6 +4,7 @@ Sources: Beltagy et al. 2020, "Longformer", section 3.1 (windows); Xiao et al. 2
 Models with Attention Sinks", section 3 (sinks). Unlike there, the kept tokens keep their positions.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -238,7 +239,11 @@ def _drawn(found: Windowed, theme: ThemeName) -> go.Figure:
     height = 2 * (_ROW * len(ways) + _AROUND)
     figure = make_subplots(2, 1, vertical_spacing=_AROUND / height, subplot_titles=titles)
     for row, numbers in enumerate((likely, weights), 1):
-        hover = hover_texts(names, tokens, lambda way, token, i, j, n=numbers: f"{way}, {token}: {n[i, j]:.6f}")
+        hover = hover_texts(
+            names,
+            tokens,
+            lambda way, token, i, j, n=numbers: "" if math.isnan(n[i, j]) else f"{way}, {token}: {n[i, j]:.6f}",
+        )
         look: dict[str, Any] = {"showscale": row == 1, "hoverongaps": False, "ygap": 2}
         bar = {**colour_bar(""), **lying_bar(0, 1), "tickvals": quarters(1.0)}
         figure.add_trace(cells(numbers, (0, 1), colours.weights, hover, colorbar=bar, **look), row=row, col=1)
