@@ -33,6 +33,7 @@ class _Wish:
 
     @property
     def key(self) -> str:
+        """The name of the state."""
         return f"{self.choice}|{'' if self.word is None else self.word}"
 
 
