@@ -26,7 +26,7 @@ def lesson_slides(
 ) -> tuple[Slide, ...]:
     """Return question, figure, formula and exercise; `text` is empty if no sentence is used.
 
-    There is no figure if the question's bars are it, and no formula if the lesson has none.
+    A lesson whose question shows all bars has no slide of its figure; one without formulas has no slide of them.
     """
     read = f" · {translate('“{word}”', word=in_words(text, _SENTENCE))}" if text else ""
     source = f"{title} · {ask.source}{read}"
@@ -38,7 +38,7 @@ def lesson_slides(
 
 
 def _figure(shown: Shown, source: str) -> Slide:
-    """Show the figure, and then what it says."""
+    """Show the figure, and then its sentence."""
     return Slide(
         ((translate("What does the figure show?"), ""),),
         ((shown.says, ""),),

@@ -17,8 +17,11 @@ SMALLEST = (
     + """
     const stage = dialog.querySelector(".av-stage");
     const scale = stage.getBoundingClientRect().width / stage.offsetWidth;
-    const written = [...stage.querySelectorAll("*")].filter(one => one.getClientRects().length
-        && [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim()));
+    const texts = one => [...one.childNodes].some(
+        node => node.nodeType === Node.TEXT_NODE && node.textContent.trim());
+    // A figure's labels are smaller, as on paper.
+    const written = [...stage.querySelectorAll("*")].filter(
+        one => one.getClientRects().length && !one.closest(".av-figure") && texts(one));
     // What is drawn may be drawn smaller than its stage, and turned.
     const scaled = one => {
         const drawn = one.getScreenCTM?.();

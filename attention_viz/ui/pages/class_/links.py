@@ -6,7 +6,6 @@ from urllib.parse import urlsplit, urlunsplit
 import streamlit as st
 
 from attention_viz.lesson import LESSONS, Scene
-from attention_viz.lesson.export.handouts import PAPERS
 from attention_viz.lesson.progress.record import STUDENTS, first_seed
 from attention_viz.lesson.scene import LONGEST
 from attention_viz.ui import widgets
@@ -20,6 +19,7 @@ from attention_viz.ui.parts.exports import file_button, link, show_reach
 from attention_viz.ui.selection import SHARED
 
 _ASKS = {"student": "0"}
+_PAPERS = {"handout": "Handout (HTML)", "worksheet": "Worksheet (HTML)", "answers": "Answers (HTML)"}
 
 
 def show_links(choice: ClassChoice, text: str) -> None:
@@ -65,9 +65,9 @@ def show_papers(choice: ClassChoice, text: str) -> None:
     scene = Scene(begun(text, LONGEST, EXAMPLES[0])[0], run_lesson)
     refusals = st.empty()
     with st.container(horizontal=True, key="class-papers"):
-        for kind, title in PAPERS.items():
+        for kind, label in _PAPERS.items():
             make = paper_maker(kind, lessons, scene, 0)
-            file_button(f"{title} (HTML)", kind, "html", make, f"class-{kind}", refusals=refusals)
+            file_button(label, kind, "html", make, f"class-{kind}", refusals=refusals)
 
 
 def _show(parameters: dict[str, str]) -> None:
