@@ -2,6 +2,7 @@
 
 import {arrowStep, element, within} from "../parts/element.js";
 import {mountComponent} from "../hosts/component.js";
+import {keptProgress, solvedLessons} from "./progress.js";
 
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Mounting} from "../hosts/hosting.js" */
@@ -21,6 +22,8 @@ export function courseComponent(mounting) {
       course.list = list;
       drawCourse(course);
     },
+    // What the browser keeps may have changed.
+    draw: drawCourse,
     same: (before, data) => JSON.stringify(before) === JSON.stringify(data),
   });
 }
@@ -30,11 +33,13 @@ function drawCourse(course) {
   const {root, list} = course;
   const focused = /** @type {ShadowRoot | Document} */ (root.getRootNode()).activeElement;
   const held = focused instanceof HTMLElement ? focused.dataset["lesson"] : undefined;
+  const solved = solvedLessons(keptProgress());
   const links = list.lessons.map(({name, title, done, href}) => {
     const link = element("a", {href: href ?? addressOf(name), "data-lesson": name}, title);
     link.tabIndex = name === list.current ? 0 : -1;
     if (name === list.current) link.setAttribute("aria-current", "page");
-    if (done) link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, " \u2713"));
+    if (done || solved.includes(name))
+      link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, " \u2713"));
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
       event.preventDefault();

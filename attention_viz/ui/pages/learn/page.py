@@ -1,7 +1,7 @@
 """The Learn page's choices, row and slots."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -141,15 +141,28 @@ def set_choice(**changes: Any) -> None:
     visit.pick(LEARN_CHOICES, **changes)
 
 
+@dataclass
+class LeftLessons:
+    """How a visit left its lessons, by lesson and text."""
+
+    choices: dict[tuple[str, str], LearnChoice] = field(default_factory=dict[tuple[str, str], LearnChoice])
+
+
 def go(lesson: str) -> None:
-    """Open a lesson with its default control."""
-    visit.memory(Tries).answer = "", None
-    set_choice(lesson=lesson, choice="", guess="", word=None, answers="off")
+    """Open a lesson as the reader left it, or with its default control."""
+    visit.memory(LeftLessons).choices[chosen().lesson, visit.shared().text] = chosen()
+    _open(lesson)
 
 
 def begin_lesson() -> None:
-    """Clear the previous lesson's choices."""
-    go(chosen().lesson)
+    """Replace the previous lesson's choices."""
+    _open(chosen().lesson)
+
+
+def _open(lesson: str) -> None:
+    visit.memory(Tries).answer = "", None
+    left = visit.memory(LeftLessons).choices.get((lesson, visit.shared().text), LearnChoice())
+    set_choice(lesson=lesson, choice=left.choice, guess=left.guess, word=left.word, answers="off")
 
 
 def another_exercise() -> None:
