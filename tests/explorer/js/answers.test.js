@@ -2,18 +2,11 @@ import assert from "node:assert/strict";
 import {readFileSync} from "node:fs";
 import test from "node:test";
 
-import {
-  checkCells,
-  checkNumber,
-  checkOption,
-  readNumbers,
-  writeNumber,
-} from "../../../attention_viz/explorer/static/lesson/answers.js";
+import {readNumbers, writeNumber} from "../../../attention_viz/explorer/static/lesson/answers.js";
 
-// What Python reads and says of the same: `tests/lesson/export/test_tasks.py` wrote it, and checks the first table itself.
-const read = (/** @type {string} */ path) => JSON.parse(readFileSync(path, "utf8"));
-const table = read(new URL("../../lesson/export/answers.json", import.meta.url).pathname);
-const made = process.env["ATTENTION_VIZ_ANSWERS"];
+// `tests/lesson/export/test_tasks.py` checks Python with the same table.
+const file = new URL("../../lesson/export/answers.json", import.meta.url);
+const table = JSON.parse(readFileSync(file, "utf8"));
 
 test("a number is read in every way that Python reads it", () => {
   for (const {text, numbers} of table) assert.deepEqual(readNumbers(text), numbers, JSON.stringify(text));
@@ -29,19 +22,4 @@ test("a number is written with three decimals at most, ties to even, and a true 
     [1e22, "10000000000000000000000"],
   ]))
     assert.equal(writeNumber(value), text);
-});
-
-test("every answer of every exercise gets the words that Python gives it", {skip: !made}, () => {
-  let wrong = 0;
-  for (const {key, given, right, words, understood} of read(made ?? "")) {
-    const found =
-      key.kind === "number"
-        ? checkNumber(key, given)
-        : key.kind === "options"
-          ? checkOption(key, given)
-          : checkCells(key, given);
-    assert.deepEqual(found, {right, words, understood}, JSON.stringify(given));
-    wrong += Number(!right);
-  }
-  assert.ok(wrong > 100);
 });
