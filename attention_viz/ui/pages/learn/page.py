@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from attention_viz.lesson.progress.record import SEEDS, STUDENTS, first_seed
+from attention_viz.lesson.quiz import PARTS
 from attention_viz.lesson.translation import LANGUAGES, translate
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.splitting import split_words
@@ -66,6 +67,7 @@ class LearnChoice:
     )
     student: int | None = parameter(None, _STUDENT, "the student’s number", brief=True)
     answers: str = parameter("off", AnyText(longest=40), "the key of the answer sheet", brief=True)
+    test: str = parameter("off", OneOf(("off", *PARTS)), "the test of learning instead of the lesson", brief=True)
     guess: str = parameter("", AnyText(longest=400), "the guess", brief=True)
     word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
     lang: str | None = parameter(None, OneOf(tuple(LANGUAGES), nothing="the browser’s language"), "the language")
@@ -144,7 +146,12 @@ def set_choice(**changes: Any) -> None:
 def go(lesson: str) -> None:
     """Open a lesson with its default control."""
     visit.memory(Tries).answer = "", None
-    set_choice(lesson=lesson, choice="", guess="", word=None, answers="off")
+    set_choice(lesson=lesson, choice="", guess="", word=None, answers="off", test="off")
+
+
+def open_test(part: str) -> None:
+    """Open the test before or after the course."""
+    set_choice(test=part, answers="off")
 
 
 def begin_lesson() -> None:
