@@ -154,7 +154,7 @@ function showTest(page) {
   const quiz = index.tests.find(({part}) => part === route.test);
   if (!quiz) return;
   const heading = element("h1", {tabindex: -1}, quiz.heading);
-  const root = element("div", {class: "av-explorer av-test"});
+  const root = element("div", {class: "av-test"});
   main.replaceChildren(element("div", {class: "course-title"}, heading), root);
   document.title = `${quiz.heading} · ${index.words["course"]}`;
   const at = (/** @type {string} */ lesson) => beginAt(route, {lesson});
@@ -181,7 +181,7 @@ function drawTop(page) {
   const label = element("label", {for: "text"}, index.words["text"]);
   const only = element("span", {class: "course-only"}, `${index.words["text"]}: “${index.texts[0]}”`);
   const chooser = index.texts.length > 1 ? element("div", {class: "course-choice"}, label, list) : only;
-  const kept = element("div", {class: "av-explorer av-keeping"});
+  const kept = element("div", {class: "av-keeping"});
   const changed = () => {
     drawList(page);
     if (page.route.test) showTest(page);

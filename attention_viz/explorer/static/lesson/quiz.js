@@ -55,6 +55,7 @@ function formOf(quiz, chosen, finish) {
     ...questions.map((one, at) => questionOf(one, at, words, chosen[at])),
   );
   form.append(note, element("button", {class: "av-show"}, words["finish"]));
+  form.onchange = () => (note.textContent = "");
   form.onsubmit = (event) => {
     event.preventDefault();
     const answers = chosenIn(form, quiz);
@@ -106,8 +107,8 @@ function resultOf({part, questions, words}, taken, ways) {
 /** @param {QuizQuestion} one @param {string} answer @param {Quiz["words"]} words @param {QuizWays} ways */
 function reasonOf({question, options, right = -1, reason, lesson}, answer, words, {addressOf, open}) {
   const fine = answer === `#${right}`;
-  const given = options[options.findIndex((_, place) => answer === `#${place}`)] ?? words["unknown"] ?? "";
-  const verdict = fine ? words["right"] : (words["wrong"] ?? "").replace("{answer}", given);
+  const given = options.find((_, place) => answer === `#${place}`);
+  const wrong = given === undefined ? words["unknown"] : words["wrong"]?.replace("{answer}", given);
   const address = addressOf(lesson);
   const link = address ? element("a", {href: address}, words["see"]) : null;
   link?.addEventListener("click", (event) => {
@@ -115,17 +116,12 @@ function reasonOf({question, options, right = -1, reason, lesson}, answer, words
     event.preventDefault();
     open(lesson);
   });
-  return element(
-    "li",
-    {"data-right": String(fine)},
-    element("strong", {}, question),
-    element(
-      "p",
-      {},
-      `${verdict} `,
-      fine ? "" : element("b", {}, options[right] ?? ""),
-      ` ${reason ?? ""} `,
-      fine ? null : link,
-    ),
-  );
+  const answered = fine
+    ? [element("p", {}, `${words["right"]} ${reason ?? ""}`)]
+    : [
+        element("p", {}, wrong),
+        element("p", {}, element("b", {}, options[right])),
+        element("p", {}, `${reason ?? ""} `, link),
+      ];
+  return element("li", {"data-right": String(fine)}, element("strong", {}, question), ...answered);
 }

@@ -239,7 +239,7 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
 
 
 def _show_options(choice: LearnChoice) -> None:
-    with st.popover(translate("Options"), key="options"):
+    with st.popover(translate("Options"), key=widgets.fresh("learn-options")):
         _show_languages()
         notations = {name: translate(words) for name, words in NOTATIONS.items()}
         widgets.show(
@@ -253,7 +253,12 @@ def _show_options(choice: LearnChoice) -> None:
         show_keeping()
         with st.container(horizontal=True, key="learn-tests"):
             for part, title in PARTS.items():
-                st.button(translate(title), key=f"learn-test-{part}", on_click=open_test, args=(part,))
+                st.button(translate(title), key=f"learn-test-{part}", on_click=_leave_options, args=(part,))
+
+
+def _leave_options(part: str) -> None:
+    open_test(part)
+    widgets.renew("learn-options")
 
 
 def _show_languages() -> None:
