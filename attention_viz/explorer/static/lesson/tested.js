@@ -3,7 +3,7 @@
 import {mountComponent} from "../hosts/component.js";
 import {attendToHeading} from "../page/attending.js";
 import {addressOf} from "./course.js";
-import {keptProgress} from "./progress.js";
+import {PROGRESS_KEPT, keptProgress} from "./progress.js";
 import {showQuiz} from "./quiz.js";
 
 /** @import {Mounted} from "../hosts/component.js"
@@ -17,12 +17,16 @@ import {showQuiz} from "./quiz.js";
 export default function testedComponent(mounting) {
   return mountComponent(mounting, {
     selector: ".av-test",
-    create: (base) => /** @type {Tested} */ ({...base, taken: ""}),
-    load: drawTest,
-    draw(component) {
-      // The record may have been cleared, or another one opened.
-      if (component.taken !== takenAnswers(component.data)) drawTest(component, component.data);
+    create(base) {
+      const component = /** @type {Tested} */ ({...base, taken: ""});
+      // The record may be cleared, or another one opened.
+      const follow = () => {
+        if (component.taken !== takenAnswers(component.data)) drawTest(component, component.data);
+      };
+      addEventListener(PROGRESS_KEPT, follow, {signal: base.signal});
+      return component;
     },
+    load: drawTest,
     same: (before, quiz) => JSON.stringify(before) === JSON.stringify(quiz),
   });
 }
@@ -34,10 +38,7 @@ function drawTest(component, quiz) {
     whose: quiz.whose,
     addressOf: (lesson) => (quiz.lessons.includes(lesson) ? addressOf(lesson) : ""),
     open: (lesson) => component.setTriggerValue("open", lesson),
-    onFinish() {
-      component.taken = takenAnswers(quiz);
-      attendToHeading();
-    },
+    onFinish: () => attendToHeading(),
   });
 }
 

@@ -1,7 +1,7 @@
 """The students' files, checked, and the class's results."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -81,7 +81,7 @@ def show_progress() -> None:
         st.button("Check the rest", key="class-rest", type="primary")
     show_stuck(stuck(students))
     show_students(students)
-    st.download_button("Class (CSV)", lambda: _table(export_rows(students)), "class.csv", "text/csv", key="class-csv")
+    _offer("Class (CSV)", "class", lambda: export_rows(students))
     _show_test([one.progress for one in students])
 
 
@@ -90,13 +90,14 @@ def _show_test(records: Sequence[Progress]) -> None:
     if not any(one.taken for one in results.values()):
         return
     show_learned(results, learned(records, both=True))
-    st.download_button(
-        "Test results (CSV)", lambda: _table(test_rows(records)), "test.csv", "text/csv", key="class-test-csv"
-    )
+    _offer("Test results (CSV)", "test", lambda: test_rows(records))
 
 
-def _table(rows: Sequence[Mapping[str, str | int]]) -> bytes:
-    return to_csv(pandas.DataFrame(rows)).encode()
+def _offer(label: str, name: str, rows: Callable[[], Sequence[Mapping[str, str | int]]]) -> None:
+    def make() -> bytes:
+        return to_csv(pandas.DataFrame(rows())).encode()
+
+    st.download_button(label, make, f"{name}.csv", "text/csv", key=f"class-{name}-csv", on_click="ignore")
 
 
 def _read(uploaded: Sequence[UploadedFile]) -> tuple[list[tuple[str, Progress]], list[str]]:

@@ -73,7 +73,7 @@ def show_learned(results: Mapping[str, Learned], both: Mapping[str, Learned]) ->
             for at, one in enumerate(QUIZ)
         ),
     ]
-    st.html(_table("Test of learning: right answers", ("", "Before", "After"), rows, "class-test"))
+    st.html(_table("Test of learning: right answers", ("Question", "Before", "After"), rows, "class-test"))
     paired = both["before"], both["after"]
     if paired[0].taken:
         took = counted(paired[0].taken, "student")
