@@ -10,7 +10,7 @@ from torch import Tensor
 from attention_viz.analysis.slides import ShownPicture
 from attention_viz.errors import ShapeError
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson.figures import translated
+from attention_viz.lesson.figures.wording import translated
 from attention_viz.lesson.links import asking_position, positioned_words, trained_words
 from attention_viz.lesson.openings.opening import Opening
 from attention_viz.lesson.scene import Scene

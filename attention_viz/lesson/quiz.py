@@ -78,7 +78,7 @@ QUIZ: tuple[QuizQuestion, ...] = (
             "Two vectors need less memory than one.",
         ),
         1,
-        "Keys decide who gets a share; values are what is mixed. Each has a matrix of its own.",
+        "Keys decide who gets a share; values are mixed. Each has a matrix of its own.",
     ),
     QuizQuestion(
         "softmax",
@@ -114,7 +114,7 @@ QUIZ: tuple[QuizQuestion, ...] = (
             "Its projection by W_O is added to the word's vector.",
         ),
         3,
-        "Heads and MLPs add to the residual stream; what was there before stays.",
+        "Heads and MLPs add to the residual stream and replace nothing.",
     ),
     QuizQuestion(
         "around",
@@ -138,7 +138,7 @@ QUIZ: tuple[QuizQuestion, ...] = (
             "That the model knows this bank is a river's.",
         ),
         2,
-        "A weight says how much of a value is mixed in, not what it changes.",
+        "A weight is the share of a value in the mixture, and not its effect.",
     ),
 )
 

@@ -26,18 +26,19 @@ def lesson_slides(
 ) -> tuple[Slide, ...]:
     """Return question, figure, formula and exercise; `text` is empty if no sentence is used.
 
-    There is no figure if the question's bars are it, and no formula if the lesson has none.
+    A lesson whose question shows all bars has no slide of its figure; one without formulas has no slide of them.
     """
     read = f" · {translate('“{word}”', word=in_words(text, _SENTENCE))}" if text else ""
     source = f"{title} · {ask.source}{read}"
-    question = Slide(((ask.question, ""),), ((ask.finding, ""),), _asked(ask), source, shown=ask.seen)
+    premise: tuple[Part, ...] = ((ask.premise, "small"),) if ask.premise else ()
+    question = Slide(((ask.question, ""), *premise), ((ask.finding, ""), *premise), _asked(ask), source, shown=ask.seen)
     figure = () if ask.complete else (_figure(shown, f"{title}{read}"),)
     exercised = _exercise(exercise, f"{title} · {translate('exercise')}{read}")
     return question, *figure, *_formulas(name, shown, notation, f"{title}{read}"), exercised
 
 
 def _figure(shown: Shown, source: str) -> Slide:
-    """Show the figure, and then what it says."""
+    """Show the figure, and then its sentence."""
     return Slide(
         ((translate("What does the figure show?"), ""),),
         ((shown.says, ""),),

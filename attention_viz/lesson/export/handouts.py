@@ -93,6 +93,7 @@ def _ask(ask: Ask) -> Mapping[str, Any]:
     text = "" if ask.place is None else ask.place.text.strip()
     return {
         "question": ask.question,
+        "premise": ask.premise,
         "finding": ask.finding,
         "shares": ask.shares,
         "options": list(ask.options),

@@ -19,7 +19,7 @@ _FEW = 10
 
 @dataclass(frozen=True)
 class LessonStates:
-    """A lesson's states by key ("choice|word"), the question that it begins with, and how many states are missing."""
+    """A lesson's states by key ("choice|word"), its first question, and the number of missing states."""
 
     question: dict[str, Any]
     states: dict[str, object]
@@ -33,6 +33,7 @@ class _Wish:
 
     @property
     def key(self) -> str:
+        """The name of the state."""
         return f"{self.choice}|{'' if self.word is None else self.word}"
 
 
@@ -59,6 +60,7 @@ def _question(ask: Ask, *, shown: bool) -> dict[str, Any]:
     return {
         "heading": ask.finding if shown else ask.question,
         "source": ask.source,
+        "premise": ask.premise,
         "drawn": ask.drawn,
         "text": "" if ask.place is None else ask.place.text.strip(),
         "data": question_data(ask, shown=shown),
@@ -101,7 +103,7 @@ def _state(
 
 
 def _after(lesson: Lesson, scene: Scene, wish: _Wish, ask: Ask, shown: Shown) -> Iterator[_Wish]:
-    """Yield what one press leads to."""
+    """Yield the states that one press leads to."""
     for option in lesson.control.options(scene):
         yield replace(wish, choice=option)
     words = list(lesson.words(scene)[0]) if lesson.words else []

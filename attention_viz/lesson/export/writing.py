@@ -28,8 +28,8 @@ from attention_viz.views.figures.seen import png_data
 
 __all__ = ["Written", "write_course"]
 
-# The most states of a lesson with one text, as many as 24 words have with six settings.
-MOST_STATES = 150
+# The most states of a lesson with one text: 30 layers with each of ten words, or 6 settings with each of 24 and more.
+MOST_STATES = 300
 # The most letters of a text that are looked at, and the fewest words that teach anything.
 _LETTERS, _FEWEST = 1500, 2
 _FUNCTION = "attentionCourse"
@@ -72,7 +72,7 @@ _POLICY = "; ".join(
 
 @dataclass(frozen=True)
 class Written:
-    """The course as written: its size in bytes, and what it lacks, in sentences."""
+    """The written course: its size in bytes, and a sentence for each missing part."""
 
     size: int
     lacking: tuple[str, ...]

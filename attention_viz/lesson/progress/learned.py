@@ -18,7 +18,7 @@ class Learned:
 
     @property
     def mean(self) -> float:
-        """The mean number of right answers of those who took it; NaN if nobody did."""
+        """The mean number of right answers of those who took it; NaN for none."""
         return sum(self.right) / self.taken if self.taken else float("nan")
 
 

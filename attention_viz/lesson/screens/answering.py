@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from attention_viz.inputs.media.shapes import COLUMNS, DRAWN
 from attention_viz.lesson.answering import HEAD, PLACES, SHAPES_MODEL, PictureAnswer, PictureQuestion, questions
+from attention_viz.lesson.figures.panels import Panel, panels
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.openings.images import ImagePlaces
 from attention_viz.lesson.openings.opening import Reply
-from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import signs, texts

@@ -32,8 +32,7 @@ KINDS = {
 
 
 _PREMISES = {
-    "additive": "Each vector is multiplied by a matrix; their sum is squeezed between −1 and 1 (tanh), then multiplied "
-    "by a third vector.",
+    "additive": "It adds both vectors times matrices, squeezes between −1 and 1 (tanh), and multiplies by a third.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",

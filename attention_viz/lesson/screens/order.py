@@ -8,9 +8,9 @@ import plotly.graph_objects as go
 import torch
 
 from attention_viz.edits.effects import moved_output, moved_rows
+from attention_viz.lesson.figures.panels import Panel, panels
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, line_spots
 from attention_viz.lesson.links import asking_position
-from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, offered, quoted

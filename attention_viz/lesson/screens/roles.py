@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from attention_viz.lesson.figures.panels import Panel, panels
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, asking_words, row_spots, short
 from attention_viz.lesson.links import asking_position, scene_link, trained_words, word_positions
 from attention_viz.lesson.own_head import D_K, D_MODEL, own_head, own_place
-from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, offered, quoted, signed, signs, texts, weight_texts

@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
+from attention_viz.lesson.figures.panels import Panel, panels, trimmed
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown
-from attention_viz.lesson.panels import Panel, panels, trimmed
 from attention_viz.lesson.recalled import MODEL, NAMES, OPENING, RULES, STREAM, Recalled
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw

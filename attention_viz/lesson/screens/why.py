@@ -3,6 +3,7 @@
 import torch
 from torch.nn import functional
 
+from attention_viz.lesson.figures.panels import Panel, panels
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, row_asked, row_spots, short
 from attention_viz.lesson.links import (
     asking_position,
@@ -15,7 +16,6 @@ from attention_viz.lesson.links import (
     trained_words,
     word_positions,
 )
-from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, offered, quoted, signs, texts, weight_texts

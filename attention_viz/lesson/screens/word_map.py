@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor
 
+from attention_viz.lesson.figures.panels import Panel, panels
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, row_spots, short
 from attention_viz.lesson.links import asking_position, pressed_words, word_positions
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.openings.planes import WordMap
-from attention_viz.lesson.panels import Panel, panels
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import counted, in_words, labelled, offered, signed, signs, texts

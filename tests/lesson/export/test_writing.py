@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from attention_viz.errors import AttentionVizError
@@ -80,7 +81,7 @@ def test_a_figure_has_the_numbers_of_the_app_s_in_both_themes(course: Path, run:
     shown: Any = LESSONS["scores"].show(Scene(TEXT, run)).figure.data[0]
     for theme in ("light", "dark"):
         (drawn, *_) = state["figure"][theme]["data"]
-        assert drawn["z"] == pytest.approx(shown.z.tolist(), rel=1e-5)
+        assert numpy.array(drawn["z"]) == pytest.approx(shown.z, rel=1e-5)
     light, dark = (state["figure"][theme]["layout"]["paper_bgcolor"] for theme in ("light", "dark"))
     assert light != dark
 
@@ -104,7 +105,7 @@ def test_every_lesson_s_text_becomes_elements_with_all_its_words_formulas_and_te
     shown = [fact for fact in re.findall(r"\{\{ *([\w.]+) *\}\}", template(name)) if not fact.startswith("formula.")]
     assert text.count("⟪fact⟫") == len(shown)
     assert flat.count('"course-term"') == template(name).count("](term:")
-    formulas = len(re.findall(r"\$\$[^$]+\$\$|\{\{ *formula", template(name)))
+    formulas = len(re.findall(r"\$\$[^$]+\$\$|\{\{ *formula\.", template(name)))
     assert flat.count('"display": "block"') == formulas
     assert not re.search(r"\$|\*\*|\{\{|\]\(|[\ue000-\uf8ff]|\|--", text)
 

@@ -17,10 +17,16 @@ SMALLEST = (
     + """
     const stage = dialog.querySelector(".av-stage");
     const scale = stage.getBoundingClientRect().width / stage.offsetWidth;
-    const written = [...stage.querySelectorAll("*")].filter(one => one.getClientRects().length
-        && [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim()));
-    // What is drawn may be drawn smaller than its stage.
-    const scaled = one => one.getScreenCTM?.()?.a ?? scale;
+    const texts = one => [...one.childNodes].some(
+        node => node.nodeType === Node.TEXT_NODE && node.textContent.trim());
+    // A figure's labels are smaller, as on paper.
+    const written = [...stage.querySelectorAll("*")].filter(
+        one => one.getClientRects().length && !one.closest(".av-figure") && texts(one));
+    // What is drawn may be drawn smaller than its stage, and turned.
+    const scaled = one => {
+        const drawn = one.getScreenCTM?.();
+        return drawn ? Math.hypot(drawn.a, drawn.b) : scale;
+    };
     return Math.min(...written.map(one => parseFloat(getComputedStyle(one).fontSize) * scaled(one)));
 }"""
 )

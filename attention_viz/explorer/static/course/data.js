@@ -7,7 +7,7 @@
  * @import {ProseNode} from "./prose.js" */
 
 /** A question as it is asked, or answered.
- * @typedef {{heading: string, source: string, drawn: boolean, text: string, data: Question}} Asked */
+ * @typedef {{heading: string, source: string, premise: string, drawn: boolean, text: string, data: Question}} Asked */
 /** A figure of Plotly's by theme, its alternative text, and the option of each place that can be pressed.
  * @typedef {{light: Sheet, dark: Sheet, alt: string, spots: string[]}} CourseFigure */
 /** @typedef {{data: object[], layout: Record<string, unknown>}} Sheet */

@@ -41,7 +41,7 @@ export function openLesson(lesson) {
   parts["bars"]?.append(bars);
   const picture = element("div", {class: "course-picture"}, parts["bars"], choices, figure, text, glossary);
   const steps = element("div", {class: "course-steps"}, predict, exercise);
-  lesson.root.replaceChildren(title, idea, asked, element("div", {class: "course-columns"}, picture, steps));
+  lesson.root.replaceChildren(idea, title, asked, element("div", {class: "course-columns"}, picture, steps));
   /** @type {LessonView} */
   const view = {...lesson, parts, choosers: new Map(), last: "word"};
   drawTitle(view);
@@ -62,6 +62,7 @@ export function showLesson(view) {
     parts["title"]?.querySelector(".course-source"),
     `${view.listed.title} · ${seen ? asked.source : minutes(view)}`,
   );
+  setText(parts["idea"]?.querySelector(".course-premise"), asked.premise);
   frame(parts["bars"], asked.drawn, index.words);
   drawQuestion(view, asked, seen ? state : null);
   drawAsked(view, asked, seen);
@@ -93,7 +94,8 @@ function drawTitle(view) {
   const terms = index.terms.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning)]);
   const glossary = element("details", {}, element("summary", {}, index.words["glossary"]), element("dl", {}, ...terms));
   parts["glossary"]?.replaceChildren(glossary);
-  parts["idea"]?.replaceChildren(...(listed.idea ? [element("p", {}, listed.idea)] : []));
+  const idea = listed.idea ? [element("p", {}, listed.idea)] : [];
+  parts["idea"]?.replaceChildren(...idea, element("p", {class: "course-premise"}));
 }
 
 /** The text that the question is about, if it isn't the course's; and its image or sound.

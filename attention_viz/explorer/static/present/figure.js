@@ -5,7 +5,7 @@ import {element} from "../parts/element.js";
 /** @typedef {{newPlot: (place: Element, figure: object) => Promise<unknown>}} Plotly */
 
 // What a slide writes is this many times as large as on a page, and the least.
-const [ENLARGED, BARELY] = [2, 1.3];
+const [ENLARGED, BARELY] = [2, 1.85];
 /** @type {Promise<Plotly> | null} */
 let loading = null;
 

@@ -5,16 +5,21 @@ from urllib.parse import urlsplit, urlunsplit
 
 import streamlit as st
 
-from attention_viz.lesson import LESSONS
+from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.progress.record import STUDENTS, first_seed
+from attention_viz.lesson.scene import LONGEST
 from attention_viz.ui import widgets
+from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.front.teacher import answers_key
 from attention_viz.ui.pages.class_.page import CLASS_CHOICES, ClassChoice
-from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.pages.learn.page import begun
+from attention_viz.ui.parts.course_runs import paper_maker, run_lesson
+from attention_viz.ui.parts.exports import file_button, link, show_reach
 from attention_viz.ui.selection import SHARED
 
 _ASKS = {"student": "0"}
+_PAPERS = {"handout": "Handout (HTML)", "worksheet": "Worksheet (HTML)", "answers": "Answers (HTML)"}
 
 
 def show_links(choice: ClassChoice, text: str) -> None:
@@ -47,6 +52,22 @@ def show_links(choice: ClassChoice, text: str) -> None:
     show_reach()
     with st.expander("A link for each student", key="class-each"):
         st.html(_table(course, choice.students))
+
+
+def show_papers(choice: ClassChoice, text: str) -> None:
+    """Draw downloads of the chosen lessons on paper."""
+    st.markdown("## On paper")
+    st.caption(
+        "Each file has the chosen lessons with the sentence in the box above, and the exercises of the second link. "
+        "Open it in a browser and print it."
+    )
+    lessons = choice.lessons or tuple(LESSONS)
+    scene = Scene(begun(text, LONGEST, EXAMPLES[0])[0], run_lesson)
+    refusals = st.empty()
+    with st.container(horizontal=True, key="class-papers"):
+        for kind, label in _PAPERS.items():
+            make = paper_maker(kind, lessons, scene, 0)
+            file_button(label, kind, "html", make, f"class-{kind}", refusals=refusals)
 
 
 def _show(parameters: dict[str, str]) -> None:

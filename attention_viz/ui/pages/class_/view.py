@@ -11,7 +11,7 @@ from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State
 from attention_viz.ui.controls.fold import show_fold
 from attention_viz.ui.front.teacher import has_key, is_teacher
-from attention_viz.ui.pages.class_.links import show_links
+from attention_viz.ui.pages.class_.links import show_links, show_papers
 from attention_viz.ui.pages.class_.opened import show_progress
 from attention_viz.ui.pages.class_.page import CLASS_CHOICES
 from attention_viz.ui.parts.markdown import as_sentence
@@ -48,7 +48,7 @@ def view(teacher: Teacher, selection: Selection) -> Parts:
     if not teacher.known:
         return Parts([fold, Part("class", functools.partial(_ask_key, teacher))])
     choice, text = selection.of(CLASS_CHOICES), selection.shared.text
-    parts = (show_progress, functools.partial(show_links, choice, text))
+    parts = (show_progress, functools.partial(show_links, choice, text), functools.partial(show_papers, choice, text))
     return Parts([fold, *(Part("class", part) for part in parts)])
 
 

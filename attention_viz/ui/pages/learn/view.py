@@ -42,8 +42,8 @@ from attention_viz.ui.pages.learn.quiz import show_quiz
 from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
 from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_sheet
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
-from attention_viz.ui.parts.course_runs import run_lesson
-from attention_viz.ui.parts.exports import link, show_reach
+from attention_viz.ui.parts.course_runs import paper_maker, run_lesson
+from attention_viz.ui.parts.exports import file_button, link, show_reach
 from attention_viz.ui.parts.language import course_language, spoken
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
@@ -66,19 +66,18 @@ study = study_as_it_is
 _PRIVATE = ("done", "student", "answers")
 
 
-def _show_export(parameters: Mapping[str, str]) -> None:
-    """Export the link without private choices."""
+def _show_export(parameters: Mapping[str, str], name: str, scene: Scene, seed: int) -> None:
+    """Export the link without private choices, and the lesson on paper."""
     shared = {name: text for name, text in parameters.items() if name not in _PRIVATE}
     with st.popover("Export", key="export"):
         st.markdown(translate("**Link**: opens this lesson with your sentence, choice and exercise."))
         st.code(link(st.context.url or "", shared), language=None, wrap_lines=True)
         show_reach()
-        st.caption(
-            translate(
-                "For a handout, show the answer or skip the guess, then print from the browser (Ctrl+P). The print has "
-                "the text, figure, exercise and tables with these numbers, but no buttons."
-            )
-        )
+        st.markdown(translate("**Paper**: open the file in a browser and print it."))
+        refusals = st.empty()
+        for kind, label in (("handout", translate("Handout (HTML)")), ("worksheet", translate("Worksheet (HTML)"))):
+            make = paper_maker(kind, [name], scene, seed)
+            file_button(label, f"{kind}-{name}", "html", make, kind, refusals=refusals)
 
 
 def _follow_reader(choice: LearnChoice) -> None:
@@ -184,7 +183,7 @@ def view(course: Course, selection: Selection) -> Parts:
     parts = [
         Part("notes", functools.partial(_show_notes, course, choice)),
         Part("fold", lambda: show_fold(translate("Sentence and lesson"), _called(choice.lesson, choice))),
-        Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection))),
+        Part("row", functools.partial(_show_pickers, choice, PAGE.address(selection), scene)),
         Part("lesson", functools.partial(lesson, choice, scene, choice.exercise_seed)),
         Part("notes", functools.partial(_show_unread, choice, scene)),
         Part("lesson", functools.partial(_follow_reader, choice)),
@@ -222,7 +221,7 @@ def _show_unread(choice: LearnChoice, scene: Scene) -> None:
     show_unread(run, state, offers=False)
 
 
-def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
+def _show_pickers(choice: LearnChoice, address: Mapping[str, str], scene: Scene) -> None:
     widgets.show(
         st.selectbox,
         translate("Lesson"),
@@ -235,7 +234,7 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str]) -> None:
         width=250,
     )
     _show_options(choice)
-    _show_export(address)
+    _show_export(address, choice.lesson, scene, choice.exercise_seed)
 
 
 def _show_options(choice: LearnChoice) -> None:

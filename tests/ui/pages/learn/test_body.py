@@ -116,7 +116,8 @@ def test_at_most_sixty_words_stand_before_the_guess_and_nothing_of_the_answer(sc
         words = " ".join([*before_a_move(screen), question["words"]["show"], question["words"]["skip"]])
         # What introduces the question has a limit of its own.
         for introduction, most in ((one.idea, 50), (one.ask(replace(SCENE, word=None)).premise, 40)):
-            assert introduction in words and len(introduction.split()) <= most
+            # A text that the question is about is as long as it is.
+            assert introduction in words and len(re.sub("“[^”]*”", "", introduction).split()) <= most
             words = words.replace(introduction, "")
         assert LESSONS[name].title in words
         assert EXERCISES[one.exercise].label[1:] in words
@@ -350,3 +351,16 @@ def test_what_is_asked_about_is_seen_or_heard_before_the_guess(screen: Screen) -
     for guess in ("", "&guess=shown"):
         assert len(lesson(screen, f"lesson=sound{guess}").all("audio")) == 1
     assert not lesson(screen, "lesson=why").all("image", "audio")
+
+
+def test_a_lesson_is_saved_as_a_handout_and_a_worksheet_in_the_language_of_the_page(screen: Screen) -> None:
+    lesson(screen, "lesson=scores&seed=3&guess=shown&lang=en")
+    exercise = EXERCISES["score"].make(SCENE, 3)
+    handout, worksheet = (screen.download(f"{kind} (HTML)").decode() for kind in ("Handout", "Worksheet"))
+    for page in (handout, worksheet):
+        assert html.escape(exercise.question.partition("“")[0]) in page
+        assert TEXT in page and exercise.working not in page
+    assert "Plotly.newPlot" in handout and "Plotly.newPlot" not in worksheet
+    lesson(screen, "lesson=scores&seed=3&guess=shown&lang=de")
+    assert '<html lang="de">' in screen.download("Arbeitsblatt (HTML)").decode()
+    assert not screen.alerts

@@ -91,7 +91,7 @@ def test_a_query_is_turned_and_its_score_follows(stay: OpenPage) -> None:
     page, box = ask(stay, "scores")
     field = box.locator(".av-field").bounding_box()
     assert field is not None
-    middle = field["x"] + field["width"] / 2, field["y"] + field["height"] / 2
+    middle = field["x"] + field["width"] / 2, field["y"] + field["width"] * 150 / 340
     drag(page, centre(box.get_by_role("slider")), (middle[0], middle[1] + 90))
     # Straight down is 115° from a key that points 25° upwards.
     expect(box.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile(r"^11[45]° from the key"))

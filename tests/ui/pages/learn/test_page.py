@@ -205,11 +205,18 @@ def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idl
     first = [*LESSONS].index("writes")
     *led, beyond = [*LESSONS][first : first + 4]
     source = dialog.locator(".av-source")
+    last = ""
     for name in led:
         expect(source).to_contain_text(LESSONS[name].title)
-        for slide in ("1.1", "1.2", "2.1", "2.2"):
+        page.keyboard.press("End")
+        place = page.evaluate("new URLSearchParams(location.search).get('slide')")
+        count = int(place.partition(".")[0])
+        assert count >= 2
+        page.keyboard.press("Home")
+        for slide in (f"{at}.{step}" for at in range(1, count + 1) for step in (1, 2)):
             expect(dialog.locator(".av-stage")).to_have_attribute("data-step", str(int(slide[-1]) - 1))
-            assert parameters(page)["slide"] == slide
+            last = parameters(page)["slide"]
+            assert last == slide
             assert page.evaluate(SMALLEST) >= 20
             told = dialog.locator(".av-tell")
             expect(told).to_have_attribute("aria-hidden", "true" if slide.endswith("1") else "false")
@@ -218,7 +225,7 @@ def test_a_room_is_led_through_the_course_with_one_key(stay: OpenPage, idle: Idl
     # Back before the first slide is the last of the lesson before.
     page.keyboard.press("ArrowLeft")
     expect(source).to_contain_text(LESSONS[led[-1]].title)
-    assert parameters(page)["slide"] == "2.2"
+    assert parameters(page)["slide"] == last
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     idle(page)

@@ -9,6 +9,8 @@ import {arrowStep, element, svg} from "../../parts/element.js";
 
 // The drawing in dots, its longest arrow, and where the key points, in degrees: off the axes, so that two products count.
 const [TURN_WIDE, TURN_HIGH, LONGEST, KEY_AT] = [340, 300, 120, 25];
+// Room for the arrows' names under them, where no arrow points.
+const NAMES_HIGH = 44;
 // Where the query points at first, from the key, and how far an arrow key turns it.
 const [BEGINS_AT, TURNED] = [130, 5];
 
@@ -41,7 +43,7 @@ function factor(number) {
 export function drawTurn(prediction) {
   const {truth, opening, guess} = prediction.question;
   const turn = /** @type {Turn} */ (opening);
-  const field = svg("svg", {viewBox: `0 0 ${TURN_WIDE} ${TURN_HIGH}`, class: "av-field"});
+  const field = svg("svg", {viewBox: `0 0 ${TURN_WIDE} ${TURN_HIGH + NAMES_HIGH}`, class: "av-field"});
   const [cx, cy] = [TURN_WIDE / 2, TURN_HIGH / 2];
   field.append(
     svg("rect", {class: "av-ground", width: TURN_WIDE, height: TURN_HIGH, rx: 6}),
@@ -80,8 +82,8 @@ export function drawTurn(prediction) {
 /** Both arrows by name, in their colours. @param {Turn} turn @param {string} [own] */
 function legend(turn, own) {
   return [
-    svg("text", {x: 12, y: 22, class: "av-query"}, own ? `${turn.query}, ${own}` : turn.query),
-    svg("text", {x: 12, y: 42, class: "av-key"}, turn.key),
+    svg("text", {x: 4, y: TURN_HIGH + 18, class: "av-query"}, own ? `${turn.query}, ${own}` : turn.query),
+    svg("text", {x: 4, y: TURN_HIGH + 38, class: "av-key"}, turn.key),
   ];
 }
 
@@ -109,8 +111,8 @@ function addTurning(prediction, field, show, turn, scale) {
   };
   /** @param {MouseEvent} event */
   const follow = (event) => {
-    const {left, top, width, height} = field.getBoundingClientRect();
-    const [x, y] = [event.clientX - left - width / 2, top + height / 2 - event.clientY];
+    const {left, top, width} = field.getBoundingClientRect();
+    const [x, y] = [event.clientX - left - width / 2, top + (width * TURN_HIGH) / TURN_WIDE / 2 - event.clientY];
     if (width && Math.hypot(x, y) > 4) turnTo((Math.atan2(y, x) * 180) / Math.PI - KEY_AT);
   };
   field.addEventListener("click", follow);
