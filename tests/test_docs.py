@@ -187,8 +187,8 @@ def test_every_control_in_a_document_is_one_of_its_page(name: str) -> None:
     modules = frozenset.union(*map(_modules, _FILES)) if name == "README" else _modules(name)
     known = {one.casefold() for one in controls.strings(modules)}
     explorer = "".join(path.read_text("utf-8") for path in (ROOT / "attention_viz/explorer/static").rglob("*.js"))
-    # The words of a lesson's question.
-    explorer += (ROOT / "attention_viz/lesson/question.py").read_text("utf-8")
+    # The words of a lesson's question, and of the test of learning.
+    explorer += "".join((ROOT / f"attention_viz/lesson/{one}.py").read_text("utf-8") for one in ("question", "quiz"))
     for heading in ("control", "button"):
         for cell in _rows(_page(name), heading):
             for label in re.findall(r"\*([^*]+)\*", cell):

@@ -22,6 +22,7 @@ from .source import packet_source as packet_source
 from .source import pipeline_source as pipeline_source
 from .source import prediction_source as prediction_source
 from .source import present_source as present_source
+from .source import quiz_source as quiz_source
 from .source import rest_source as rest_source
 from .source import script as script
 from .source import sight_source as sight_source

@@ -54,6 +54,7 @@ __all__ = [
     "pipeline_source",
     "prediction_source",
     "present_source",
+    "quiz_source",
     "rest_source",
     "script",
     "sight_source",
@@ -164,6 +165,7 @@ def course_page_source() -> tuple[str, str]:
         "lesson/lesson.css",
         "lesson/openings.css",
         "lesson/keeping.css",
+        "lesson/quiz.css",
         "course/course.css",
     )
     dark = f"@media (prefers-color-scheme: dark) {{\n{_page_colours(DARK)}}}\n"
@@ -183,6 +185,12 @@ def keeping_source() -> tuple[str, str, str]:
     """Return the buttons of the course's record, which the browser keeps."""
     html = '<div class="av-explorer av-keeping" data-testid="progress"></div>\n'
     return html, style_sheet() + _read("lesson/keeping.css"), script("lesson/saved.js")
+
+
+def quiz_source() -> tuple[str, str, str]:
+    """Return the test of learning."""
+    html = '<div class="av-explorer av-test" data-testid="quiz"></div>\n'
+    return html, style_sheet() + _read("lesson/quiz.css"), script("lesson/tested.js")
 
 
 def noting_source() -> tuple[str, str, str]:

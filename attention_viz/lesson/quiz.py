@@ -176,7 +176,7 @@ def _words() -> dict[str, str]:
         ),
         "unknown": translate("I don't know"),
         "finish": translate("Finish"),
-        "left": translate("{count} questions have no answer yet.", count="{count}"),
+        "left": translate("Questions without an answer: {count}.", count="{count}"),
         "kept": translate("Your answers are in your progress. You see the right ones after the course."),
         "score": translate("{right} of {count} are right.", right="{right}", count="{count}"),
         "earlier": translate("Before the course: {right}.", right="{right}"),

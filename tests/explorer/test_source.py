@@ -35,6 +35,7 @@ ENTRIES = (
     "masks/masks.js",
     "lesson/noted.js",
     "lesson/saved.js",
+    "lesson/tested.js",
     "page/fold.js",
     "page/paper.js",
     "page/pen.js",

@@ -33,6 +33,7 @@ DARK = (
     f"/heads?{FEW}",
     "/compare?what=snapshots&model=induction&text=moon+ring+moon",
     "/learn?lesson=masks&slide=2.1&text=the+cat+sat+down",
+    "/learn?test=before",
     "/why?model=induction&text=moon+ring+moon",
 )
 LIGHT = (

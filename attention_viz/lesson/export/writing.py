@@ -17,6 +17,7 @@ from attention_viz.lesson.export.states import lesson_states
 from attention_viz.lesson.export.tasks import exercise_data
 from attention_viz.lesson.export.words import keeping_words, page_words
 from attention_viz.lesson.lesson import Ask, Lesson
+from attention_viz.lesson.quiz import PARTS, quiz_data
 from attention_viz.lesson.render import TERMS
 from attention_viz.lesson.scene import LONGEST, RunText, Scene
 from attention_viz.lesson.translation import current_language, translate
@@ -210,7 +211,7 @@ def _write_page(out: Path, texts: Sequence[str], files: Mapping[str, list[str]])
     ]
     terms = [[translate(term), translate(meaning)] for term, meaning in TERMS.items()]
     index = {"language": current_language(), "version": __version__, "texts": list(texts), "lessons": lessons}
-    index |= {"terms": terms, "words": words, "keeping": keeping_words()}
+    index |= {"tests": [quiz_data(part) for part in PARTS], "terms": terms, "words": words, "keeping": keeping_words()}
     page = _PAGE.format(
         language=current_language(),
         policy=_POLICY,

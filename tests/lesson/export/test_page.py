@@ -11,10 +11,13 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from attention_viz.lesson.course import EXERCISES, LESSONS
 from attention_viz.lesson.exercise import Cells, NumberAnswer, OptionAnswer
 from attention_viz.lesson.export.writing import write_course
+from attention_viz.lesson.progress.record import read_progress
+from attention_viz.lesson.quiz import QUIZ
 from attention_viz.lesson.scene import RunText, Scene
 from attention_viz.lesson.translation import in_language, translate
 from tests.conftest import OpenPage
 from tests.lesson.export.conftest import HOSTILE, TEXT
+from tests.lesson.export.conftest import LESSONS as THREE
 from tests.ui.test_accessibility import AXE, RUN
 
 pytestmark = pytest.mark.browser
@@ -201,6 +204,46 @@ def test_progress_is_saved_as_a_file_cleared_and_opened_again(
     expect(page.locator(".av-done")).to_have_count(1)
 
 
+def test_both_tests_of_learning_need_no_server(course: Path, read: Reader) -> None:
+    right = [f"#{one.right}" for one in QUIZ]
+
+    def take(answers: list[str]) -> None:
+        for at, answer in enumerate(answers):
+            page.locator(f'[name="quiz-{at}"][value="{answer}"]').check()
+        page.get_by_role("button", name="Finish").click()
+        expect(page.locator("h1")).to_be_focused()
+
+    page = read(course)
+    page.get_by_role("link", name="Test before the course").click()
+    expect(page.locator("h1")).to_have_text("Test before the course")
+    expect(page.locator("h1")).to_be_focused()
+    expect(page).to_have_title(re.compile("^Test before the course · "))
+    assert page.url.endswith("#test=before")
+    take(["?"] * 9 + right[9:])
+    expect(page.locator(".av-test")).to_contain_text("You see the right ones after the course.")
+    page.get_by_role("link", name="Test after the course").click()
+    expect(page.locator("[aria-current]")).to_have_text("Test after the course")
+    take(["?"] * 2 + right[2:])
+    expect(page.locator(".av-quiz-score")).to_have_text("8 of 10 are right. Before the course: 1.")
+    # This course lacks the lessons of the first two questions.
+    assert page.locator(".av-test a").count() == sum(one.lesson in THREE for one in QUIZ[:2]) == 0
+    page.reload()
+    expect(page.locator(".av-quiz-score")).to_be_visible()
+    page.locator("summary", has_text="Progress").click()
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save progress").click()
+    saved = read_progress(saving.value.path().read_bytes())
+    assert (list(saved.before), list(saved.after)) == (["?"] * 9 + right[9:], ["?"] * 2 + right[2:])
+    page.get_by_role("button", name="Start anew").click()
+    page.get_by_role("button", name="Clear progress").click()
+    expect(page.locator(".av-test fieldset")).to_have_count(10)
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Test before the course")
+    page.get_by_role("link", name="2. Scores").click()
+    expect(page.locator("[aria-current]")).to_have_text("2. Scores")
+    assert "test=" not in page.url
+
+
 @pytest.mark.parametrize("text", range(len(HOSTILE)))
 def test_a_hostile_text_is_only_ever_text(hostile: Path, read: Reader, text: int) -> None:
     page = read(hostile)
@@ -214,7 +257,8 @@ def test_a_hostile_text_is_only_ever_text(hostile: Path, read: Reader, text: int
 
 
 @pytest.mark.parametrize(
-    "place", ["", "#lesson=nope&text=9&guess=9.9&word=x&choice=<b>&seed=-1", "#%", "#lesson=scores&guess=1.2.3"]
+    "place",
+    ["", "#test=nope", "#lesson=nope&text=9&guess=9.9&word=x&choice=<b>&seed=-1", "#%", "#lesson=scores&guess=1.2.3"],
 )
 def test_any_address_leads_to_a_lesson(course: Path, read: Reader, place: str) -> None:
     expect(read(course, place).locator("[aria-current]")).to_have_count(1)
@@ -233,7 +277,7 @@ def test_a_missing_file_is_named(run: RunText, tmp_path: Path, browser: Browser)
 @pytest.mark.parametrize("width", [1360, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nobody_is_shut_out_and_nothing_is_cut(course: Path, open_page: OpenPage, width: int, dark: bool) -> None:
-    for place in ("#lesson=scores", "#lesson=masks&guess=shown"):
+    for place in ("#lesson=scores", "#lesson=masks&guess=shown", "#test=before"):
         page = open_page(f"{(course / 'index.html').as_uri()}{place}", dark=dark, width=width)
         expect(page.locator("h1")).to_have_count(1)
         if "shown" in place:

@@ -3,6 +3,7 @@
 /** @import {AnswerKey} from "../lesson/answers.js"
  * @import {KeepingWords} from "../lesson/keeping.js"
  * @import {Question} from "../lesson/predict.js"
+ * @import {Quiz} from "../lesson/quiz.js"
  * @import {ProseNode} from "./prose.js" */
 
 /** A question as it is asked, or answered.
@@ -28,7 +29,7 @@
 
 /** @typedef {{name: string, title: string, minutes: number, idea: string, exercise: string, ownText: boolean, files: string[]}} ListedLesson */
 /** `words` are the page's own, by name.
- * @typedef {{language: string, texts: string[], lessons: ListedLesson[], terms: [string, string][],
+ * @typedef {{language: string, texts: string[], lessons: ListedLesson[], tests: Quiz[], terms: [string, string][],
  *   words: Record<string, string>, keeping: KeepingWords}} CourseIndex */
 
 /** @type {Map<string, {resolve: (data: any) => void, data: Promise<any>}>} */

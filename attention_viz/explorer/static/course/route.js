@@ -1,14 +1,16 @@
 // Where the reader is, as the address has it behind "#": the lesson, the text and what was chosen, so that a link leads there.
 
-/** `text` counts from 0; `guess` is a guess as the prediction writes it, "shown" for none, or "" before the answer.
- * @typedef {{lesson: string, text: number, choice: string, word: string, guess: string, seed: number}} Route */
+/** `test` is one before or after the lessons, or ""; `text` counts from 0; `guess` is a guess as the prediction writes it, "shown" for none, or "" before the answer.
+ * @typedef {{test: string, lesson: string, text: number, choice: string, word: string, guess: string, seed: number}} Route */
 
-/** @param {string} hash @param {{lessons: readonly {name: string}[], texts: readonly unknown[]}} course @returns {Route} */
-export function readRoute(hash, {lessons, texts}) {
+/** @param {string} hash @param {{lessons: readonly {name: string}[], texts: readonly unknown[],
+ *   tests: readonly {part: string}[]}} course @returns {Route} */
+export function readRoute(hash, {lessons, texts, tests}) {
   const found = new URLSearchParams(hash.replace(/^#/, ""));
   const lesson = lessons.find(({name}) => name === found.get("lesson")) ?? lessons[0];
   const text = readWhole(found.get("text"), 1);
   return {
+    test: tests.find(({part}) => part === found.get("test"))?.part ?? "",
     lesson: lesson?.name ?? "",
     text: text >= 1 && text <= texts.length ? text - 1 : 0,
     choice: found.get("choice") ?? "",
@@ -24,8 +26,8 @@ function readWhole(text, usual) {
 }
 
 /** @param {Route} route */
-export function writeRoute({lesson, text, choice, word, guess, seed}) {
-  const found = new URLSearchParams({lesson});
+export function writeRoute({test, lesson, text, choice, word, guess, seed}) {
+  const found = new URLSearchParams(test ? {test} : {lesson});
   if (text) found.set("text", String(text + 1));
   for (const [name, value] of Object.entries({choice, word, guess})) if (value) found.set(name, value);
   if (seed) found.set("seed", String(seed));
@@ -34,7 +36,7 @@ export function writeRoute({lesson, text, choice, word, guess, seed}) {
 
 /** Another lesson, from its beginning. @param {Route} route @param {Partial<Route>} [changes] @returns {Route} */
 export function beginAt(route, changes = {}) {
-  return {...route, choice: "", word: "", guess: "", ...changes};
+  return {...route, test: "", choice: "", word: "", guess: "", ...changes};
 }
 
 /** The state that a route names; if there is none with both settings, one with the setting that was made last.

@@ -3,6 +3,7 @@
 import {courseComponent} from "../lesson/course.js";
 import {showKeeping} from "../lesson/keeping.js";
 import {addNote, keepProgress, keptProgress, solvedLessons} from "../lesson/progress.js";
+import {showQuiz} from "../lesson/quiz.js";
 import {element} from "../parts/element.js";
 import {courseIndex, lessonData, receiveData} from "./data.js";
 import {fitToPaper} from "./figure.js";
@@ -51,19 +52,30 @@ async function startCourse() {
 /** @param {CoursePage} page @param {Route} route */
 function goTo(page, route) {
   const hash = writeRoute(route);
-  const {lesson, text, guess} = page.route;
+  const {test, lesson, text, guess} = page.route;
   // Back leads to lessons and answers, not to every step of a slider.
-  if (route.lesson !== lesson || route.text !== text || !route.guess !== !guess) location.hash = hash;
+  if (route.test !== test || route.lesson !== lesson || route.text !== text || !route.guess !== !guess)
+    location.hash = hash;
   else location.replace(hash);
 }
 
 /** @param {CoursePage} page @param {Route} route */
 async function follow(page, route) {
   const {index, view} = page;
-  const stays = view?.route.lesson === route.lesson && view.route.text === route.text && view.route.seed === route.seed;
-  const turned = page.view !== null && !stays;
+  const stays =
+    !route.test &&
+    view?.route.lesson === route.lesson &&
+    view.route.text === route.text &&
+    view.route.seed === route.seed;
+  const turned = page.main.querySelector("h1") !== null && !stays;
   page.route = route;
   drawList(page);
+  if (route.test) {
+    page.view = null;
+    showTest(page);
+    if (turned) page.main.querySelector("h1")?.focus();
+    return;
+  }
   if (view && stays) {
     view.route = route;
     if (showLesson(view)) tellOf(page);
@@ -115,11 +127,45 @@ function drawList(page) {
     ...{name, title, done: solved.includes(name)},
     href: writeRoute(beginAt(route, {lesson: name})),
   }));
+  const tests = index.tests.map(({part, heading}) => ({
+    ...{name: part, title: heading},
+    href: writeRoute(beginAt(route, {test: part})),
+  }));
+  const listed = [...tests.slice(0, 1), ...lessons, ...tests.slice(1)];
   courseComponent({
-    data: {label: index.words["lessons"], done: index.words["solved"], current: route.lesson, lessons},
+    data: {
+      label: index.words["lessons"],
+      done: index.words["solved"],
+      current: route.test || route.lesson,
+      lessons: listed,
+    },
     parentElement: nav,
     setStateValue: () => {},
-    setTriggerValue: (_, name) => goTo(page, beginAt(page.route, {lesson: String(name)})),
+    setTriggerValue(_, name) {
+      const to = index.tests.some(({part}) => part === name) ? {test: String(name)} : {lesson: String(name)};
+      goTo(page, beginAt(page.route, to));
+    },
+  });
+}
+
+/** @param {CoursePage} page */
+function showTest(page) {
+  const {index, route, main} = page;
+  const quiz = index.tests.find(({part}) => part === route.test);
+  if (!quiz) return;
+  const heading = element("h1", {tabindex: -1}, quiz.heading);
+  const root = element("div", {class: "av-test"});
+  main.replaceChildren(element("div", {class: "course-title"}, heading), root);
+  document.title = `${quiz.heading} · ${index.words["course"]}`;
+  const at = (/** @type {string} */ lesson) => beginAt(route, {lesson});
+  showQuiz(root, quiz, {
+    whose: {language: index.language},
+    addressOf: (lesson) => (index.lessons.some(({name}) => name === lesson) ? writeRoute(at(lesson)) : ""),
+    open: (lesson) => goTo(page, at(lesson)),
+    onFinish() {
+      heading.focus();
+      scrollTo(0, 0);
+    },
   });
 }
 
@@ -135,8 +181,11 @@ function drawTop(page) {
   const label = element("label", {for: "text"}, index.words["text"]);
   const only = element("span", {class: "course-only"}, `${index.words["text"]}: “${index.texts[0]}”`);
   const chooser = index.texts.length > 1 ? element("div", {class: "course-choice"}, label, list) : only;
-  const kept = element("div", {class: "av-explorer av-keeping"});
-  const changed = () => drawList(page);
+  const kept = element("div", {class: "av-keeping"});
+  const changed = () => {
+    drawList(page);
+    if (page.route.test) showTest(page);
+  };
   showKeeping(kept, index.keeping, {onOpened: changed, onCleared: changed});
   const summary = element("summary", {}, index.words["progress"]);
   // What was solved meanwhile counts, too.

@@ -7,11 +7,12 @@ import {keptProgress, solvedLessons} from "./progress.js";
 /** @import {Mounted} from "../hosts/component.js"
  * @import {Mounting} from "../hosts/hosting.js" */
 
-/** `href` is the address of a lesson elsewhere than in the app. @typedef {{name: string, title: string, done: boolean, href?: string}} Listed */
+/** A lesson, or a test before or after them; `href` is its address elsewhere than in the app.
+ * @typedef {{name: string, title: string, done?: boolean, test?: boolean, href?: string}} Listed */
 /** @typedef {Mounted & {list: {label: string, current: string, done: string, lessons: Listed[]}}} Course */
 
 /** Of the address, what belongs to one lesson only. */
-const OWN = ["choice", "guess", "word", "answers", "slide"];
+const OWN = ["choice", "guess", "word", "answers", "slide", "test"];
 
 /** @param {Mounting} mounting */
 export function courseComponent(mounting) {
@@ -34,8 +35,8 @@ function drawCourse(course) {
   const focused = /** @type {ShadowRoot | Document} */ (root.getRootNode()).activeElement;
   const held = focused instanceof HTMLElement ? focused.dataset["lesson"] : undefined;
   const solved = solvedLessons(keptProgress());
-  const links = list.lessons.map(({name, title, done, href}) => {
-    const link = element("a", {href: href ?? addressOf(name), "data-lesson": name}, title);
+  const links = list.lessons.map(({name, title, done, test = false, href}) => {
+    const link = element("a", {href: href ?? addressOf(name, test), "data-lesson": name}, title);
     link.tabIndex = name === list.current ? 0 : -1;
     if (name === list.current) link.setAttribute("aria-current", "page");
     if (done || solved.includes(name))
@@ -64,10 +65,10 @@ function goAlong(event) {
   link.focus();
 }
 
-/** @param {string} name */
-function addressOf(name) {
+/** The address of a lesson or a test in the app. @param {string} name @param {boolean} [test] */
+export function addressOf(name, test = false) {
   const address = new URL(location.href);
   for (const one of OWN) address.searchParams.delete(one);
-  address.searchParams.set("lesson", name);
+  address.searchParams.set(test ? "test" : "lesson", name);
   return `${address.pathname}${address.search}`;
 }

@@ -14,6 +14,8 @@
  *   solution: boolean}>} ProgressNote */
 
 const KEPT_PROGRESS = "attention_viz-progress";
+/** The event of the page after each change. */
+export const PROGRESS_KEPT = "attention_viz-progress-kept";
 const ON_PAGE = Symbol.for(KEPT_PROGRESS);
 /** The most of each: bytes of a file, exercises, tries or answers of a list, and letters. */
 const MOST_PROGRESS = {bytes: 200_000, exercises: 300, tries: 20, answer: 200, text: 2000, name: 40};
@@ -48,6 +50,7 @@ export function keepProgress(progress) {
   } catch {
     // Kept by the page, then.
   }
+  globalThis.dispatchEvent?.(new Event(PROGRESS_KEPT));
 }
 
 /** A file's name: the student's number, and the begin of the id. @param {Progress} progress */

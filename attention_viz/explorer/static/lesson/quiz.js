@@ -3,6 +3,8 @@
 import {element} from "../parts/element.js";
 import {keepProgress, keptProgress} from "./progress.js";
 
+/** @import {Progress} from "./progress.js" */
+
 /** `right` and `reason` come with the test after the course only.
  * @typedef {{question: string, options: string[], lesson: string, right?: number, reason?: string}} QuizQuestion */
 
@@ -12,33 +14,51 @@ import {keepProgress, keptProgress} from "./progress.js";
 // The answer "I don't know"; any other is an option's place.
 const UNKNOWN_ANSWER = "?";
 
-/** Show the test, or its result if it was taken.
- * @param {HTMLElement} root @param {Quiz} quiz
- * @param {{addressOf: (lesson: string) => string, open: (lesson: string) => unknown}} ways  to a lesson */
+/** Of a record, what isn't answers. @typedef {Partial<Pick<Progress, "language" | "course">>} Whose */
+
+/** Where links lead, or "" for a lesson that the course lacks; `onFinish` follows the result, which has the heading's place.
+ * @typedef {{addressOf: (lesson: string) => string, open: (lesson: string) => unknown, onFinish: () => unknown,
+ *   whose: Whose}} QuizWays */
+
+/** Show the test, or its result if it was taken. The page's heading isn't part of it.
+ * @param {HTMLElement} root @param {Quiz} quiz @param {QuizWays} ways */
 export function showQuiz(root, quiz, ways) {
   const taken = keptProgress().test[quiz.part];
-  const heading = element("h1", {tabindex: -1}, quiz.heading);
-  const body =
-    taken.length === quiz.questions.length
-      ? resultOf(quiz, taken, ways)
-      : formOf(quiz, () => {
-          showQuiz(root, quiz, ways);
-          root.querySelector("h1")?.focus();
-        });
-  root.replaceChildren(heading, ...body);
+  const chosen = root.dataset["part"] === quiz.part ? chosenIn(root, quiz) : [];
+  root.dataset["part"] = quiz.part;
+  const finish = (/** @type {string[]} */ answers) => {
+    const progress = keptProgress();
+    keepProgress({...progress, ...ways.whose, test: {...progress.test, [quiz.part]: answers}});
+    showQuiz(root, quiz, ways);
+    ways.onFinish();
+  };
+  const isTaken = taken.length === quiz.questions.length;
+  root.replaceChildren(...(isTaken ? resultOf(quiz, taken, ways) : formOf(quiz, chosen, finish)));
 }
 
-/** @param {Quiz} quiz @param {() => unknown} finished */
-function formOf({part, questions, words}, finished) {
+/** The answers in a form, each "" if there is none. @param {HTMLElement} root @param {Quiz} quiz */
+function chosenIn(root, {questions}) {
+  return questions.map((_, at) => {
+    const input = root.querySelector(`[name="quiz-${at}"]:checked`);
+    return input instanceof HTMLInputElement ? input.value : "";
+  });
+}
+
+/** @param {Quiz} quiz @param {string[]} chosen  before, in another language
+ * @param {(answers: string[]) => unknown} finish */
+function formOf(quiz, chosen, finish) {
+  const {questions, words} = quiz;
   const note = element("p", {role: "status", class: "av-quiz-note"});
-  const form = element("form", {class: "av-quiz"}, ...questions.map((one, at) => questionOf(one, at, words)));
+  const form = element(
+    "form",
+    {class: "av-quiz"},
+    ...questions.map((one, at) => questionOf(one, at, words, chosen[at])),
+  );
   form.append(note, element("button", {class: "av-show"}, words["finish"]));
+  form.onchange = () => (note.textContent = "");
   form.onsubmit = (event) => {
     event.preventDefault();
-    const answers = questions.map((_, at) => {
-      const chosen = form.querySelector(`[name="quiz-${at}"]:checked`);
-      return chosen instanceof HTMLInputElement ? chosen.value : "";
-    });
+    const answers = chosenIn(form, quiz);
     const missing = answers.filter((answer) => !answer).length;
     if (missing) {
       note.textContent = (words["left"] ?? "").replace("{count}", String(missing));
@@ -46,28 +66,30 @@ function formOf({part, questions, words}, finished) {
       if (first instanceof HTMLElement) first.focus();
       return;
     }
-    const progress = keptProgress();
-    keepProgress({...progress, test: {...progress.test, [part]: answers}});
-    finished();
+    finish(answers);
   };
   return [element("p", {}, words["why"]), form];
 }
 
-/** @param {QuizQuestion} one @param {number} at @param {Quiz["words"]} words */
-function questionOf({question, options}, at, words) {
+/** @param {QuizQuestion} one @param {number} at @param {Quiz["words"]} words @param {string} [chosen] */
+function questionOf({question, options}, at, words, chosen) {
   const choices = [...options.map((option, place) => [`#${place}`, option]), [UNKNOWN_ANSWER, words["unknown"] ?? ""]];
   return element(
     "fieldset",
     {},
     element("legend", {}, `${at + 1}. ${question}`),
     ...choices.map(([value, text]) =>
-      element("label", {}, element("input", {type: "radio", name: `quiz-${at}`, value}), ` ${text}`),
+      element(
+        "label",
+        {},
+        element("input", {type: "radio", name: `quiz-${at}`, value, checked: value === chosen}),
+        ` ${text}`,
+      ),
     ),
   );
 }
 
-/** @param {Quiz} quiz @param {string[]} taken
- * @param {{addressOf: (lesson: string) => string, open: (lesson: string) => unknown}} ways */
+/** @param {Quiz} quiz @param {string[]} taken @param {QuizWays} ways */
 function resultOf({part, questions, words}, taken, ways) {
   if (part === "before") return [element("p", {}, words["kept"])];
   const count = String(questions.length);
@@ -82,29 +104,24 @@ function resultOf({part, questions, words}, taken, ways) {
   ];
 }
 
-/** @param {QuizQuestion} one @param {string} answer @param {Quiz["words"]} words
- * @param {{addressOf: (lesson: string) => string, open: (lesson: string) => unknown}} ways */
+/** @param {QuizQuestion} one @param {string} answer @param {Quiz["words"]} words @param {QuizWays} ways */
 function reasonOf({question, options, right = -1, reason, lesson}, answer, words, {addressOf, open}) {
   const fine = answer === `#${right}`;
-  const given = options[Number(answer.slice(1))] ?? words["unknown"] ?? "";
-  const verdict = fine ? words["right"] : (words["wrong"] ?? "").replace("{answer}", given);
-  const link = element("a", {href: addressOf(lesson)}, words["see"]);
-  link.addEventListener("click", (event) => {
+  const given = options.find((_, place) => answer === `#${place}`);
+  const wrong = given === undefined ? words["unknown"] : words["wrong"]?.replace("{answer}", given);
+  const address = addressOf(lesson);
+  const link = address ? element("a", {href: address}, words["see"]) : null;
+  link?.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     open(lesson);
   });
-  return element(
-    "li",
-    {"data-right": String(fine)},
-    element("strong", {}, question),
-    element(
-      "p",
-      {},
-      `${verdict} `,
-      fine ? "" : element("b", {}, options[right] ?? ""),
-      ` ${reason ?? ""} `,
-      fine ? "" : link,
-    ),
-  );
+  const answered = fine
+    ? [element("p", {}, `${words["right"]} ${reason ?? ""}`)]
+    : [
+        element("p", {}, wrong),
+        element("p", {}, element("b", {}, options[right])),
+        element("p", {}, `${reason ?? ""} `, link),
+      ];
+  return element("li", {"data-right": String(fine)}, element("strong", {}, question), ...answered);
 }

@@ -2,6 +2,7 @@
 // may be far above, or gone.
 
 const MAIN = '[data-testid="stMain"]';
+const HEADING = ".st-key-learn-heading h1";
 
 /** The answer that has been attended to; null before the first. @type {string | null} */
 let attended = null;
@@ -22,11 +23,20 @@ export function attend(now) {
   attended = JSON.stringify(now);
   if (before === null || before === attended) return;
   const what = newest(now, before);
-  const found =
-    what && document.querySelector(what === "verdict" ? ".st-key-learn-verdict" : ".st-key-learn-heading h1");
+  const found = what && document.querySelector(what === "verdict" ? ".st-key-learn-verdict" : HEADING);
   if (!(found instanceof HTMLElement)) return;
+  if (what !== "verdict") {
+    attendToHeading(found);
+    return;
+  }
   found.tabIndex = -1;
   found.focus({preventScroll: true});
-  if (what === "verdict") found.scrollIntoView({block: "nearest"});
-  else document.querySelector(MAIN)?.scrollTo(0, 0);
+  found.scrollIntoView({block: "nearest"});
+}
+
+/** Begin a page anew. @param {HTMLElement | null} [heading] */
+export function attendToHeading(heading = document.querySelector(HEADING)) {
+  if (heading) heading.tabIndex = -1;
+  heading?.focus({preventScroll: true});
+  document.querySelector(MAIN)?.scrollTo(0, 0);
 }

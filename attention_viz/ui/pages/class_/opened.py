@@ -1,7 +1,7 @@
 """The students' files, checked, and the class's results."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -13,11 +13,13 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.lesson import LESSONS
 from attention_viz.lesson.exercise import Exercise
 from attention_viz.lesson.progress.checking import Checked, check, made_again
+from attention_viz.lesson.progress.learned import learned, test_rows
 from attention_viz.lesson.progress.record import Progress, read_progress
 from attention_viz.lesson.progress.summary import Student, export_rows, joined, stuck
+from attention_viz.lesson.words import counted
 from attention_viz.trace.export import to_csv
 from attention_viz.ui import visit
-from attention_viz.ui.pages.class_.tables import show_stuck, show_students
+from attention_viz.ui.pages.class_.tables import show_learned, show_stuck, show_students
 from attention_viz.ui.parts.course_runs import run_lesson
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import one_line
@@ -79,11 +81,23 @@ def show_progress() -> None:
         st.button("Check the rest", key="class-rest", type="primary")
     show_stuck(stuck(students))
     show_students(students)
-    st.download_button("Class (CSV)", lambda: _csv(students), "class.csv", "text/csv", key="class-csv")
+    _offer("Class (CSV)", "class", lambda: export_rows(students))
+    _show_test([one.progress for one in students])
 
 
-def _csv(students: Sequence[Student]) -> bytes:
-    return to_csv(pandas.DataFrame(export_rows(students))).encode()
+def _show_test(records: Sequence[Progress]) -> None:
+    results = learned(records)
+    if not any(one.taken for one in results.values()):
+        return
+    show_learned(results, learned(records, both=True))
+    _offer("Test results (CSV)", "test", lambda: test_rows(records))
+
+
+def _offer(label: str, name: str, rows: Callable[[], Sequence[Mapping[str, str | int]]]) -> None:
+    def make() -> bytes:
+        return to_csv(pandas.DataFrame(rows())).encode()
+
+    st.download_button(label, make, f"{name}.csv", "text/csv", key=f"class-{name}-csv", on_click="ignore")
 
 
 def _read(uploaded: Sequence[UploadedFile]) -> tuple[list[tuple[str, Progress]], list[str]]:
@@ -127,7 +141,7 @@ def _checked(files: Sequence[tuple[str, Progress]]) -> tuple[list[Student], int]
 def _finding(students: Sequence[Student]) -> str:
     first = next(iter(stuck(students)), None)
     if first is None:
-        return f"{len(students)} students, no answers yet"
+        return f"{counted(len(students), 'student')}, no exercise tried yet"
     if not first.unsolved:
         return f"All {len(students)} students solved all their exercises"
     title = plain(LESSONS[first.lesson].title)

@@ -1,12 +1,14 @@
 """The class's tables, as escaped HTML."""
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import streamlit as st
 
 from attention_viz.lesson import LESSONS
+from attention_viz.lesson.progress.learned import Learned
 from attention_viz.lesson.progress.summary import Stuck, Student, lessons_of
+from attention_viz.lesson.quiz import QUIZ
 from attention_viz.lesson.words import counted
 from attention_viz.ui.parts.markdown import plain
 
@@ -58,6 +60,28 @@ def show_students(students: Sequence[Student]) -> None:
     notes = [f"**{plain(one.label)}**: {_notes(one)}" for one in students if _notes(one)]
     if notes:
         st.markdown("  \n".join(notes))
+
+
+def show_learned(results: Mapping[str, Learned], both: Mapping[str, Learned]) -> None:
+    """Show right answers before and after the course; `both` are the results of students with both tests."""
+    before, after = results["before"], results["after"]
+    rows = [
+        (("Students who took it", ""), (str(before.taken), ""), (str(after.taken), "")),
+        ((f"Right answers of {len(QUIZ)}, mean", ""), (_mean(before), ""), (_mean(after), "")),
+        *(
+            ((f"{at + 1}. {html.escape(one.question)}", ""), (str(before.right[at]), ""), (str(after.right[at]), ""))
+            for at, one in enumerate(QUIZ)
+        ),
+    ]
+    st.html(_table("Test of learning: right answers", ("Question", "Before", "After"), rows, "class-test"))
+    paired = both["before"], both["after"]
+    if paired[0].taken:
+        took = counted(paired[0].taken, "student")
+        st.caption(f"{took} took both: {_mean(paired[0])} right before, {_mean(paired[1])} after, on average.")
+
+
+def _mean(one: Learned) -> str:
+    return f"{one.mean:.1f}" if one.taken else ""
 
 
 def _notes(student: Student) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from attention_viz.lesson.progress.record import SEEDS, STUDENTS, first_seed
+from attention_viz.lesson.quiz import PARTS
 from attention_viz.lesson.translation import LANGUAGES, translate
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.splitting import split_words
@@ -66,6 +67,7 @@ class LearnChoice:
     )
     student: int | None = parameter(None, _STUDENT, "the student’s number", brief=True)
     answers: str = parameter("off", AnyText(longest=40), "the key of the answer sheet", brief=True)
+    test: str = parameter("off", OneOf(("off", *PARTS)), "the test of learning instead of the lesson", brief=True)
     guess: str = parameter("", AnyText(longest=400), "the guess", brief=True)
     word: int | None = parameter(None, _WORD, "the clicked word", brief=True)
     lang: str | None = parameter(None, OneOf(tuple(LANGUAGES), nothing="the browser’s language"), "the language")
@@ -154,6 +156,11 @@ def go(lesson: str) -> None:
     _open(lesson)
 
 
+def open_test(part: str) -> None:
+    """Open the test before or after the course."""
+    set_choice(test=part, answers="off")
+
+
 def begin_lesson() -> None:
     """Replace the previous lesson's choices."""
     _open(chosen().lesson)
@@ -162,7 +169,7 @@ def begin_lesson() -> None:
 def _open(lesson: str) -> None:
     visit.memory(Tries).answer = "", None
     left = visit.memory(LeftLessons).choices.get((lesson, visit.shared().text), LearnChoice())
-    set_choice(lesson=lesson, choice=left.choice, guess=left.guess, word=left.word, answers="off")
+    set_choice(lesson=lesson, choice=left.choice, guess=left.guess, word=left.word, answers="off", test="off")
 
 
 def another_exercise() -> None:

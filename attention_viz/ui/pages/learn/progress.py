@@ -35,9 +35,13 @@ def note(lesson: str, text: str, seed: int, **what: object) -> None:
 def send_notes(choice: LearnChoice) -> None:
     """Hand the notes to the browser."""
     notes = visit.memory(_Notes)
+    _noting(key="learn-noting", data={"visit": notes.name, "notes": list(notes.last), **whose(choice)})
+
+
+def whose(choice: LearnChoice) -> dict[str, object]:
+    """Return what a record has besides answers: the language, the class's lessons and the student's number."""
     course = {"lessons": list(choice.lessons), "student": choice.student or 0}
-    data = {"visit": notes.name, "notes": list(notes.last), "language": current_language(), "course": course}
-    _noting(key="learn-noting", data=data)
+    return {"language": current_language(), "course": course}
 
 
 def show_keeping() -> None:

@@ -12,6 +12,7 @@ from attention_viz.explorer import course_source, script
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.links import scene_link
 from attention_viz.lesson.progress.record import first_seed
+from attention_viz.lesson.quiz import PARTS
 from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
 from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
@@ -33,9 +34,11 @@ from attention_viz.ui.pages.learn.page import (
     chosen,
     go,
     lesson_names,
+    open_test,
     set_choice,
 )
 from attention_viz.ui.pages.learn.progress import send_notes, show_keeping
+from attention_viz.ui.pages.learn.quiz import show_quiz
 from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
 from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_sheet
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
@@ -81,7 +84,8 @@ def _follow_reader(choice: LearnChoice) -> None:
     """Lead eyes and focus to the answer, and fit figures to paper."""
     tries = visit.memory(Tries)
     tried = tries.checks, tries.hints, tries.solved
-    news = {"lesson": choice.lesson, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
+    shown = f"{choice.lesson} {choice.test}"
+    news = {"lesson": shown, "heading": bool(choice.guess), "verdict": repr(tried) if any(tried) else ""}
     _paper(key="learn-paper", data={**news, "language": current_language()})
 
 
@@ -202,7 +206,12 @@ def _show_notes(course: Course, choice: LearnChoice) -> None:
 
 def _show_unread(choice: LearnChoice, scene: Scene) -> None:
     """Name words that the model of the lessons doesn't know; the lesson has run it already."""
-    if opens_sheet(choice) or LESSONS[choice.lesson].sample is not None or scene.model != REAL_MODEL:
+    if (
+        opens_sheet(choice)
+        or choice.test != "off"
+        or LESSONS[choice.lesson].sample is not None
+        or scene.model != REAL_MODEL
+    ):
         return
     state = State(model=REAL_MODEL, text=scene.text)
     try:
@@ -229,7 +238,7 @@ def _show_pickers(choice: LearnChoice, address: Mapping[str, str], scene: Scene)
 
 
 def _show_options(choice: LearnChoice) -> None:
-    with st.popover(translate("Options"), key="options"):
+    with st.popover(translate("Options"), key=widgets.fresh("learn-options")):
         _show_languages()
         notations = {name: translate(words) for name, words in NOTATIONS.items()}
         widgets.show(
@@ -241,6 +250,14 @@ def _show_options(choice: LearnChoice) -> None:
             options=notations,
         )
         show_keeping()
+        with st.container(horizontal=True, key="learn-tests"):
+            for part, title in PARTS.items():
+                st.button(translate(title), key=f"learn-test-{part}", on_click=_leave_options, args=(part,))
+
+
+def _leave_options(part: str) -> None:
+    open_test(part)
+    widgets.renew("learn-options")
 
 
 def _show_languages() -> None:
@@ -269,6 +286,9 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
     with left.container(key="learn-list"):
         _list_lessons(choice)
     with right.container(key="learn-screen"):
+        if choice.test != "off":
+            show_quiz(choice)
+            return
         with st.container(key="learn-printed"):
             made = {"text": LESSONS[choice.lesson].made_from(scene), "seed": seed}
             st.markdown(plain(translate("{text}, seed {seed}", **made)))
@@ -277,17 +297,21 @@ def _show_lesson(choice: LearnChoice, scene: Scene, seed: int) -> None:
 
 
 def _list_lessons(choice: LearnChoice) -> None:
+    before, after = ({"name": part, "title": translate(title), "test": True} for part, title in PARTS.items())
     lessons = [
         {"name": name, "title": f"{place}. {translate(lesson.title)}", "done": name in choice.done}
         for place, (name, lesson) in enumerate(((name, LESSONS[name]) for name in lesson_names(choice)), 1)
     ]
     words = {"label": translate("Lessons"), "done": translate("solved")}
-    data = {**words, "current": choice.lesson, "lessons": lessons}
+    current = choice.lesson if choice.test == "off" else choice.test
+    data = {**words, "current": current, "lessons": [before, *lessons, after]}
 
     def opened() -> None:
         name = widgets.sent("learn-lessons", "open")
         # Anything can come from a browser.
-        if isinstance(name, str) and name in LESSONS:
+        if isinstance(name, str) and name in PARTS:
+            open_test(name)
+        elif isinstance(name, str) and name in lesson_names(choice):
             go(name)
 
     _course(key="learn-lessons", data=data, height="content", on_open_change=opened)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 import pytest
 
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
+from attention_viz.lesson.quiz import QUIZ
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.front import teacher
 from attention_viz.ui.pages.class_ import opened
@@ -131,6 +132,38 @@ def test_the_table_has_a_row_per_exercise_and_no_formulas() -> None:
         ("'=HYPERLINK(1)", "scores", "yes", "2", "1")
     ]
     assert rows[0]["wrong_answers"] == "999" and rows[0]["text"] == TEXT
+
+
+def test_the_test_of_learning_is_summed_up_and_saved_without_names() -> None:
+    key = [f"#{one.right}" for one in QUIZ]
+
+    def tested(name: str, student: int, before: list[str], after: list[str]) -> tuple[str, bytes, str]:
+        label, content, kind = file(name, student, number=student)
+        record = json.loads(content) | {"test": {"before": before, "after": after}}
+        return label, json.dumps(record).encode(), kind
+
+    assert "class-test" not in "".join(opened_class([file("Di", 4)]).written)
+    files = [
+        tested("Ann", 1, ["?"] * 6 + key[6:], key),
+        tested("Bo", 2, key[:1] + ["=1+1", "<b>x</b>", "#9"] + ["?"] * 6, ["?"] * 3 + key[3:]),
+        tested("Cy", 3, [], [*key[:9], "@SUM(1)"]),
+    ]
+    screen = opened_class(files)
+    assert "3 students, no exercise tried yet" in screen.words
+    head, taken, mean, *questions = table(screen, "class-test")
+    assert (head, taken[1:], mean[1:]) == (["Question", "Before", "After"], ["2", "3"], ["2.5", "8.7"])
+    assert [one[0] for one in questions] == [f"{at}. {one.question}" for at, one in enumerate(QUIZ, 1)]
+    assert [one[1] for one in questions] == list("1000001111")
+    assert [one[2] for one in questions] == list("2223333332")
+    assert "2 students took both: 2.5 right before, 8.5 after, on average." in screen.words
+    content = screen.download("Test results (CSV)").decode()
+    rows = list(csv.DictReader(io.StringIO(content)))
+    assert [(one["id"], one["student"]) for one in rows] == [(f"{at:016x}", str(at)) for at in (1, 2, 3)]
+    assert [(one["before_total"], one["after_total"]) for one in rows] == [("4", "10"), ("1", "7"), ("", "9")]
+    assert [rows[1][f"q{at}_before"] for at in (1, 2, 3, 4)] == [key[0], "'=1+1", "<b>x</b>", "#9"]
+    assert [rows[1][f"q{at}_before_right"] for at in (1, 2, 3, 4)] == ["1", "0", "0", "0"]
+    assert (rows[2]["q10_after"], rows[2]["q10_after_right"], rows[2]["q1_before_right"]) == ("'@SUM(1)", "0", "")
+    assert not {"Ann", "Bo", "Cy"} & set(re.findall(r"\w+", content))
 
 
 def test_an_exercise_is_made_once_and_what_takes_too_long_can_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
