@@ -284,7 +284,7 @@ def test_the_first_lesson_names_the_largest_weight_of_the_words_that_it_says(
     row = trace.weights(int(facts["layer"]), int(facts["head"]))[word]
     words = range(1, len(row) - 1)  # between [CLS] and [SEP]
     pools = {
-        "the words beyond its neighbours": [key for key in words if abs(key - word) > 1],
+        "the words that aren’t next to it": [key for key in words if abs(key - word) > 1],
         "the other words": [key for key in words if key != word],
         "the words": [word],
     }
