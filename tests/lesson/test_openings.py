@@ -152,8 +152,8 @@ def test_the_arrows_score_is_the_models_at_its_angle(run: RunText) -> None:
     assert isinstance(opening, TurnedQuery)
     query, key = opening.lengths
     assert query * key * torch.tensor(opening.angle).deg2rad().cos() == pytest.approx(max(ask.values), rel=1e-4)
-    assert [reply(ask, (at,)).mark for at in (0, 5, 355, 6, 340, 26, 180)] == [
-        *("right", "right", "right", "near", "near", "wrong", "wrong"),
+    assert [reply(ask, (at,)).mark for at in (60, 65, 300, 55, 50, 72, 45, 0, 90)] == [
+        *("right", "right", "right", "right", "near", "near", "wrong", "wrong", "wrong"),
     ]
 
 
