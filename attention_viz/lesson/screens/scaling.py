@@ -76,8 +76,8 @@ def _show_scaling(scene: Scene) -> Shown:
     }
     drawn = [trace for traces in widths.values() for trace in traces]
     says = translate(
-        "With four times the products, scores spread about twice as far. At d_k = {d_k}, the largest weight of a row "
-        "is {bare} without the scale and {scaled} with it; the gradient is {bare_gradient} and {scaled_gradient}.",
+        "With four times the products, scores spread about twice as far. At a width of {d_k}, the largest weight of a "
+        "row is {bare} without the scale and {scaled} with it; the gradient is {bare_gradient} and {scaled_gradient}.",
         **{name: facts[name] for name in ("d_k", "bare", "scaled", "bare_gradient", "scaled_gradient")},
     )
     return Shown(facts, saturation(*drawn, chosen=d_k, theme=scene.theme), says, drawn=True)

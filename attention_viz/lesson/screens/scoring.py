@@ -237,8 +237,8 @@ def _slid_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
         Reply(
             "right",
             translate(
-                "Right. Many settings are: only the differences between scores count. The model has {high} for {first} and "
-                "{low} for {second}.",
+                "Right. Many settings are: only the differences between scores count. The model has {high} for "
+                "{first} and {low} for {second}.",
                 **facts,
             ),
         ),

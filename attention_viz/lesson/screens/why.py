@@ -133,8 +133,8 @@ def _show_plain(scene: Scene) -> Shown:
         **texts(itself=int((call.weights[0, words].argmax(dim=-1) == torch.tensor(words)).sum())),
         **quoted(labels, word=query, other=best),
         **weight_texts(own=row[query], weight=row[best], total=row.sum(), learned=own[words].mean()),
-        **signs(2, product=scores[query, best], square=scores[query, query], before=x[query, 0]),
-        **signs(2, after=call.output[0, query, 0]),
+        **signs(2, product=scores[query, best], square=scores[query, query]),
+        **signs(2, alike=functional.cosine_similarity(x[query], call.output[0, query], dim=-1)),
         "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),
     }
     says = translate(

@@ -23,7 +23,7 @@ def _head(scene: Scene, run: RunText) -> tuple[int, int]:
 
 
 def _contrast(trace: Trace, layer: int, head: int) -> str:
-    """Of the pairs of words with keys at an angle up to 60°, the one whose values have the least cosine by comparison."""
+    """Of the pairs of words with keys at most 60° apart, the one whose values are furthest apart by comparison."""
     key = by_hand.array(trace.attention(layer).key)[head]
     value, names = by_hand.values(trace, layer, head), by_hand.numbered(list(trace.query_tokens().texts))
     pairs = list[tuple[float, float, int, int]]()

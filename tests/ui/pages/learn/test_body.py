@@ -68,7 +68,9 @@ def test_a_lesson_is_told_in_the_numbers_of_the_run(screen: Screen, minilm: Atte
 def test_a_head_and_a_word_from_another_page_are_the_lessons(screen: Screen, minilm: AttentionModel) -> None:
     lesson(screen, "lesson=why&guess=shown&layer=5&head=6&query=2&key=7")
     weight = float(minilm.trace(TEXT).weights(5, 6)[2, 7])
-    assert f"5, head 6, of the words that aren’t next to it “bank” looks most at “flooded”: {weight:.2f}" in said(screen)
+    assert f"5, head 6, of the words that aren’t next to it “bank” looks most at “flooded”: {weight:.2f}" in said(
+        screen
+    )
     assert "the app’s other pages show, too" in said(screen)
     lesson(screen, "lesson=softmax&guess=shown&layer=5&head=6&query=7&key=2&word=1")
     assert (screen.address["layer"], screen.address["head"], screen.address["query"]) == ("5", "6", "2")
