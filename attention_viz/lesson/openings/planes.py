@@ -115,4 +115,4 @@ class TurnedQuery:
 
     def after(self) -> Mapping[str, object]:
         """Return the model's own angle."""
-        return {"angle": self.angle, "own": translate("in the model: {angle}°", angle=f"{self.angle:.0f}")}
+        return {"angle": self.angle, "own": translate("in the model: {angle}°", angle=f"{self.angle:.1f}")}

@@ -65,7 +65,7 @@ def _ask_scores(scene: Scene) -> Ask:
     link, labels = scene_link(scene, query), trace.query_tokens().names
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     key, length, other_length, angle = _pair(trace, link, query)
-    facts = {"word": short(labels[query]), "other": short(labels[key]), "angle": f"{angle:.0f}"}
+    facts = {"word": short(labels[query]), "other": short(labels[key]), "angle": f"{angle:.1f}"}
     facts |= {"score": signed(scores[key], 2), "most": signed(length * other_length, 2)}
     facts |= {"half": signed(length * other_length / 2, 2), "goal": str(TurnedQuery.goal)}
     return Ask(
@@ -214,7 +214,7 @@ def _sliders(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> ScoreSlide
         names.append(
             in_words(labels[others[0]])
             if len(others) == 1
-            else translate("the other {count}, as if one word", count=len(others))
+            else translate("the other {count} as one", count=len(others))
         )
         found.append((float(row[others].sum()), float(scores[others].logsumexp(dim=-1))))
     wanted, own = tuple(share for share, _ in found), tuple(score for _, score in found)

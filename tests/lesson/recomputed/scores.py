@@ -66,4 +66,4 @@ def numbers(scene: Scene, run: RunText) -> set[str]:
     row = values(scene, run)
     best = row.index(max(row))
     most = float(np.linalg.norm(query[at]) * np.linalg.norm(key[best]))
-    return {_number(most), str(_angle_of_half()), f"{_angle(query[at], key[best]):.0f}"}
+    return {_number(most), str(_angle_of_half())}

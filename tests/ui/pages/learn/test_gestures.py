@@ -87,7 +87,7 @@ def test_a_query_is_turned_and_its_score_is_kept_back(stay: OpenPage) -> None:
     expect(handle).to_have_attribute("aria-valuetext", "60° from the key")
     expect(score).to_have_count(0)
     assert answer(page, box, "^✓ Right: the cosine of 60° is a half")["guess"] == "60"
-    expect(page.get_by_role("heading", level=1)).to_contain_text("in the model the angle is 60°: 28.56")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("in the model the angle is 60.3°: 28.56")
     expect(score).to_have_text("28.56")
     page, box = ask(stay, "scores")
     field = box.locator(".av-field").bounding_box()
