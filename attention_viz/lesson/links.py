@@ -19,7 +19,7 @@ from attention_viz.trace.trace import Trace
 _FIXED = 0.5
 _FIXED_PLACES = ("previous", "next", "self", "first")
 _NEAR = 2
-_AMONG = ("the words beyond its neighbours", "the other words", "the words")
+_AMONG = ("the words that aren’t next to it", "the other words", "the words")
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,8 @@ _WORDS = (
     "last norm → unembedding → logits ÷ T → softmax",
     "first number of a value",
     "second number",
+    "first direction of the values",
+    "second direction",
     "what<br>enters",
     "exp(entry<br>− largest)",
     "÷ sum =<br>weight",

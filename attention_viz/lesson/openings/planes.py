@@ -64,7 +64,7 @@ class WordMap:
 
 @dataclass(frozen=True)
 class TurnedQuery:
-    """A query that turns against a key in their plane; a guess is the angle between them, in degrees from 0 to 359.
+    """A query to turn until its score is half of the largest; a guess is its angle from the key, from 0 to 359 degrees.
 
     Attributes:
         lengths: the query's and the key's.
@@ -74,8 +74,9 @@ class TurnedQuery:
 
     kind: ClassVar[str] = "turn"
     bars: ClassVar[bool] = True
+    goal: ClassVar[int] = 60
     right: ClassVar[int] = 5
-    near: ClassVar[int] = 25
+    near: ClassVar[int] = 12
     word: str
     other: str
     lengths: tuple[float, float]
@@ -85,23 +86,24 @@ class TurnedQuery:
     @property
     def how(self) -> str:
         """The instruction."""
-        return translate("Turn the orange arrow: drag it, or use the arrow keys. The score follows.")
+        return translate("Turn the orange arrow: drag it, or use the arrow keys.")
 
     def accepts(self, numbers: tuple[int, ...]) -> bool:
         """Return whether the number is an angle."""
         return len(numbers) == 1 and numbers[0] < _TURN
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
-        """Return 0, 1 or 2: as large as can be, nearly, or not."""
-        off = min(numbers[0], _TURN - numbers[0])
+        """Return 0, 1 or 2: half of the largest score, nearly, or not."""
+        off = abs(min(numbers[0], _TURN - numbers[0]) - self.goal)
         return 0 if off <= self.right else 1 if off <= self.near else 2
 
     def before(self) -> Mapping[str, object]:
-        """Return the lengths; which angle is best shows in the score."""
+        """Return the lengths and the angle that the browser compares a guess with."""
         return {
             "word": self.word,
             "other": self.other,
             "lengths": list(self.lengths),
+            "goal": self.goal,
             "steps": [self.right, self.near],
             "label": translate("Query and key as arrows"),
             "handle": translate("Direction of the query"),
@@ -113,4 +115,4 @@ class TurnedQuery:
 
     def after(self) -> Mapping[str, object]:
         """Return the model's own angle."""
-        return {"angle": self.angle, "own": translate("in the model: {angle}°", angle=f"{self.angle:.0f}")}
+        return {"angle": self.angle, "own": translate("in the model: {angle}°", angle=f"{self.angle:.1f}")}

@@ -65,4 +65,7 @@ class ScoreSliders:
 
     def after(self) -> Mapping[str, object]:
         """Return the model's own scores."""
-        return {"scores": list(self.scores), "own": translate("bold: the model’s scores")}
+        return {
+            "scores": list(self.scores),
+            "own": translate("bold: the model’s scores; the others as if they were one word"),
+        }

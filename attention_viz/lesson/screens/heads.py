@@ -133,7 +133,10 @@ def _show_mixture(scene: Scene) -> Shown:
         **{name: facts[name] for name in ("word", "output", "best", "weight")},
         mixed=_sum(*_parts(scene)),
     )
-    return Shown(facts, hull(flat, 0, 0, query, theme=scene.theme), says)
+    figure = hull(flat, 0, 0, query, theme=scene.theme)
+    # The plane's directions, which mix all numbers of a value.
+    figure.update_layout(xaxis_title_text="first direction of the values", yaxis_title_text="second direction")
+    return Shown(facts, figure, says)
 
 
 _CONTROL_MIXTURE = Control("Query word", positioned_words, opening_word, words=True)
@@ -151,7 +154,7 @@ def _ask_heads(scene: Scene) -> Ask:
     return Ask(
         translate("How many of the {count} numbers does each head read?", count=_D_MODEL),
         translate("Each head reads all {count} numbers", count=read),
-        translate("our own module ({heads}): inputs that change a head’s query", heads=counted(heads, "head")),
+        translate("heads of our own ({heads}): numbers that change a head’s query", heads=counted(heads, "head")),
         tuple(counted(option, "number") for option in options),
         tuple(float(option == read) for option in options),
         shown=("",) * len(options),
@@ -223,7 +226,7 @@ LESSONS = {
         deeper=("steps",),
         idea=(
             "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers; "
-            "here each is one number, its place along a line."
+            "here each is one number, its place along the direction in which they differ most."
         ),
     ),
     "heads": Lesson(

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from torch.nn.functional import normalize
+
 from attention_viz.lesson.figures.panels import Panel, panels
 from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Shown, asking_words, row_spots, short
 from attention_viz.lesson.links import asking_position, scene_link, trained_words, word_positions
@@ -29,6 +31,8 @@ _ROLES = {
     "wide": _Role("value", "V", 6),
 }
 _NAMES = {"query": "query", "key": "key", "value": "value"}
+# The least cosine of two keys that are alike, and how far that of their values is below.
+_ALIKE, _APART = 0.5, 0.1
 # The places of the panels in the figure: all vectors, the matrix, and their product.
 _MATRIX = "2"
 
@@ -73,6 +77,25 @@ def _place(scene: Scene) -> dict[str, object]:
     return {"model": scene.called, "layer": link.layer, "head": link.head}
 
 
+def _contrast(scene: Scene) -> str:
+    """Name two words with keys alike and values unlike in the lesson's head; "" if there are none."""
+    trace, link = scene.trained(), scene_link(scene, asking_position(scene))
+    call, words = trace.attention(link.layer).head(link.head), list(word_positions(trace))
+    keys, values = (normalize(vectors[words].detach().double().cpu(), dim=-1) for vectors in (call.key, call.value))
+    found, passed = keys @ keys.mT, values @ values.mT
+    apart = (found - passed).masked_fill(found < _ALIKE, 0).triu(1)
+    one, other = divmod(int(apart.argmax()), len(words))
+    if float(apart[one, other]) < _APART:
+        return ""
+    names = quoted(trace.query_tokens().names, one=words[one], two=words[other])
+    return translate(
+        "In this head, the keys of “{one}” and “{two}” are alike: their cosine is {keys}. So who finds one finds the "
+        "other. Yet their values have only {values}: each passes on something else.",
+        **names,
+        **signs(2, keys=found[one, other], values=passed[one, other]),
+    )
+
+
 def _show_roles(scene: Scene) -> Shown:
     trace, link = scene.trained(), scene_link(scene, asking_position(scene))
     query, key, forth, back = _both_ways(scene)
@@ -82,11 +105,12 @@ def _show_roles(scene: Scene) -> Shown:
     weights = trace.weights(link.layer, link.head)
     role = _ROLES[_CONTROL_ROLES.value(scene)]
     facts = {
-        **texts(**_place(scene), wide=trace.attention(link.layer).query.shape[-1], vector=x.shape[-1]),
+        **texts(**_place(scene)),
         **texts(d_model=D_MODEL, d_k=D_K, width=role.width, role=translate(_NAMES[role.name])),
         **quoted(trace.query_tokens().names, word=query, other=key),
         **signs(2, forth=forth, back=back),
         **weight_texts(plain=plain, own=weights.diagonal()[words].mean()),
+        "contrast": _contrast(scene),
         "here": in_words(scene.names[own_place(scene)]),
         "formula.role": _formula(role, scene.notation),
     }

@@ -20,13 +20,12 @@ from attention_viz.views import saturation
 _WIDTHS = (4, 16, 64)
 # Several sets of weights: one set's luck would hide the rule in a short sentence.
 _RUNS = 10
-_HEADS = 2
 
 
 @lru_cache(maxsize=24)
-def _traces(text: str, seed: int, d_k: int, heads: int = 1) -> tuple[Trace, ...]:
+def _traces(text: str, seed: int, d_k: int) -> tuple[Trace, ...]:
     seeds = range(_RUNS * seed, _RUNS * (seed + 1))
-    return tuple(Scratch(heads * d_k, heads, one, positions="none").trace(text) for one in seeds)
+    return tuple(Scratch(d_k, 1, one, positions="none").trace(text) for one in seeds)
 
 
 def _statistics(traces: Sequence[Trace], scale: str) -> tuple[float, float]:
@@ -67,19 +66,18 @@ def _show_scaling(scene: Scene) -> Shown:
     d_k = int(_CONTROL_SCALING.value(scene))
     widths = {width: _traces(scene.text, scene.seed, width) for width in _WIDTHS}
     bare, scaled = _statistics(widths[d_k], "none"), _statistics(widths[d_k], "d_k")
-    several, spread = _traces(scene.text, scene.seed, d_k, _HEADS), _spread(widths[d_k])
+    spread = _spread(widths[d_k])
     facts = {
-        **texts(d_k=d_k, runs=_RUNS, heads=_HEADS, d_model=_HEADS * d_k, root=math.isqrt(d_k)),
+        **texts(d_k=d_k, runs=_RUNS, root=math.isqrt(d_k)),
         **signs(2, spread=spread, scaled_spread=spread / math.sqrt(d_k)),
         **weight_texts(bare=bare[0], scaled=scaled[0]),
         **signs(bare_gradient=bare[1], scaled_gradient=scaled[1]),
-        **weight_texts(by_d_k=_statistics(several, "d_k")[0], by_d_model=_statistics(several, "d_model")[0]),
         **_trained(scene),
     }
     drawn = [trace for traces in widths.values() for trace in traces]
     says = translate(
-        "With four times the products, scores spread about twice as far. At d_k = {d_k}, the largest weight of a row "
-        "is {bare} without the scale and {scaled} with it; the gradient is {bare_gradient} and {scaled_gradient}.",
+        "With four times the products, scores spread about twice as far. At a width of {d_k}, the largest weight of a "
+        "row is {bare} without the scale and {scaled} with it; the gradient is {bare_gradient} and {scaled_gradient}.",
         **{name: facts[name] for name in ("d_k", "bare", "scaled", "bare_gradient", "scaled_gradient")},
     )
     return Shown(facts, saturation(*drawn, chosen=d_k, theme=scene.theme), says, drawn=True)

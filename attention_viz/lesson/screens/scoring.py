@@ -65,11 +65,12 @@ def _ask_scores(scene: Scene) -> Ask:
     link, labels = scene_link(scene, query), trace.query_tokens().names
     scores = trace.attention(link.layer).scores[link.head, query].tolist()
     key, length, other_length, angle = _pair(trace, link, query)
-    facts = {"word": short(labels[query]), "other": short(labels[key]), "angle": f"{angle:.0f}"}
+    facts = {"word": short(labels[query]), "other": short(labels[key]), "angle": f"{angle:.1f}"}
     facts |= {"score": signed(scores[key], 2), "most": signed(length * other_length, 2)}
+    facts |= {"half": signed(length * other_length / 2, 2), "goal": str(TurnedQuery.goal)}
     return Ask(
-        translate("Turn the query of {word} until its score with the key of {other} is largest", **facts),
-        translate("The largest score would be {most}; in the model the angle is {angle}°: {score}", **facts),
+        translate("Turn the query of {word} until its score is half of the largest", **facts),
+        translate("At {goal}° the score is half; in the model the angle is {angle}°: {score}", **facts),
         _source(scene, link),
         labels,
         tuple(scores),
@@ -77,6 +78,9 @@ def _ask_scores(scene: Scene) -> Ask:
         pressed=pressed_positions(trace),
         query=query,
         place=CatalogueHead.of(trace, link.layer, link.head, (query, key)),
+        premise=translate(
+            "If the query of {word} points the same way as the key of {other}, their score is largest: {most}.", **facts
+        ),
         opening=TurnedQuery(
             in_words(labels[query]), in_words(labels[key]), (length, other_length), angle, _turned_replies(facts)
         ),
@@ -88,24 +92,23 @@ def _turned_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
         Reply(
             "right",
             translate(
-                "Right: both point the same way, so the score is the product of their lengths, {most}. The model’s "
-                "angle of {angle}° leaves {score}.",
+                "Right: the cosine of {goal}° is a half, so the score is {half}. The model’s angle of {angle}° gives "
+                "{score}.",
                 **facts,
             ),
         ),
         Reply(
             "near",
             translate(
-                "Nearly: a few degrees more, and both point the same way. Then the score is {most}; the model’s angle "
-                "of {angle}° leaves {score}.",
+                "Nearly: it is half at {goal}°, whose cosine is a half. The model’s angle of {angle}° gives {score}.",
                 **facts,
             ),
         ),
         Reply(
             "wrong",
             translate(
-                "Not quite: the score grows until both point the same way, up to {most}. The model’s angle of {angle}° "
-                "leaves {score}.",
+                "Not quite: the score follows the cosine of the angle. It falls slowly at first, is half ({half}) at "
+                "{goal}°, and zero at a right angle. The model’s angle of {angle}° gives {score}.",
                 **facts,
             ),
         ),
@@ -121,7 +124,7 @@ def _show_scores(scene: Scene) -> Shown:
     key, length, other_length, angle = _pair(trace, link, query)
     cell = open_cell(open_head(trace, layer, head), "scores", query, key)
     facts = {
-        **texts(layer=layer, head=head, d_k=len(cell.terms), model=scene.called, angle=f"{angle:.0f}"),
+        **texts(layer=layer, head=head, d_k=len(cell.terms), model=scene.called, angle=f"{angle:.1f}"),
         **quoted(labels, word=query, other=key),
         **signs(2, score=cell.total, lowest=row.min(), length=length, other_length=other_length),
         **texts(sum=_written(cell), tokens=len(row), cells=scores.numel()),
@@ -167,10 +170,10 @@ def _ask_softmax(scene: Scene) -> Ask:
     row = opened.weights[link.query].double()
     sliders = _sliders(labels, row, opened.attention.scaled[link.query].double())
     facts = {"word": short(labels[link.query]), "shares": _shares(sliders.names, sliders.wanted)}
-    facts |= {"scores": ", ".join(signed(one, 2) for one in sliders.scores)}
+    facts |= _gap(labels, row, opened.attention.scaled[link.query])
     return Ask(
         translate("Set the scores of {word} so that the softmax makes these shares: {shares}", **facts),
-        translate("Only the differences count: the model’s scores are {scores}", **facts),
+        translate("Only differences count: the score of {first} is {gap} above that of {second}", **facts),
         source if temperature == 1 else f"{source}, T = {temperature:g}",
         labels,
         tuple(row.tolist()),
@@ -180,6 +183,20 @@ def _ask_softmax(scene: Scene) -> Ask:
         query=link.query,
         place=CatalogueHead.of(trace, link.layer, link.head, (link.query, int(row.argmax()))),
         opening=sliders,
+        premise=_divided(scene, link) if temperature == 1 else "",
+    )
+
+
+def _divided(scene: Scene, link: HeadLink) -> str:
+    """Say how the lesson's largest score enters the softmax."""
+    trace = scene.trained()
+    call, labels = trace.attention(link.layer).head(link.head), trace.query_tokens().names
+    best = int(call.scores[link.query].argmax())
+    return translate(
+        "Scores are divided by √{width} first; the next lesson says why. With {other}, {word} has {score} ÷ √{width} = "
+        "{entry}.",
+        **{"width": call.query.shape[-1], "word": short(labels[link.query]), "other": short(labels[best])},
+        **signs(2, score=call.scores[link.query, best], entry=call.scaled[link.query, best]),
     )
 
 
@@ -188,7 +205,7 @@ def _shares(names: tuple[str, ...], wanted: tuple[float, ...]) -> str:
 
 
 def _sliders(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> ScoreSliders:
-    """Take the two largest shares, and all others as one: their exponentials, added up, are those of one score."""
+    """Take the two largest shares, and all others as one word: its exponential is the sum of theirs."""
     first, *_ = ranked = [int(at) for at in row.argsort(descending=True, stable=True) if row[at] > 0]
     named, others = ranked[:_NAMED_SCORES], ranked[_NAMED_SCORES:]
     names = [in_words(labels[at]) for at in named]
@@ -197,15 +214,22 @@ def _sliders(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> ScoreSlide
         names.append(
             in_words(labels[others[0]])
             if len(others) == 1
-            else translate("the other {count} together", count=len(others))
+            else translate("the other {count} as one", count=len(others))
         )
         found.append((float(row[others].sum()), float(scores[others].logsumexp(dim=-1))))
     wanted, own = tuple(share for share, _ in found), tuple(score for _, score in found)
-    second = named[-1]
-    facts = {"first": short(labels[first]), "second": short(labels[second])}
-    facts |= {"gap": signed(float(scores[first] - scores[second]), 2)}
-    facts |= {"times": f"{float(row[first] / row[second]):.1f}", "scores": ", ".join(signed(one, 2) for one in own)}
+    facts = {"times": f"{float(row[first] / row[named[-1]]):.1f}", **_gap(labels, row, scores)}
     return ScoreSliders(tuple(names), wanted, own, _slid_replies(facts))
+
+
+def _gap(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> dict[str, str]:
+    """Name the two largest shares, their scores and the difference."""
+    first, *others = (int(at) for at in row.argsort(descending=True, stable=True) if row[at] > 0)
+    second = others[0] if others else first
+    return {
+        **{"first": short(labels[first]), "second": short(labels[second])},
+        **signs(2, gap=scores[first] - scores[second], high=scores[first], low=scores[second]),
+    }
 
 
 def _slid_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
@@ -213,7 +237,8 @@ def _slid_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
         Reply(
             "right",
             translate(
-                "Right. Many settings are: the model has {scores}, and only the differences between scores count.",
+                "Right. Many settings are: only the differences between scores count. The model has {high} for "
+                "{first} and {low} for {second}.",
                 **facts,
             ),
         ),
@@ -221,7 +246,7 @@ def _slid_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
             "near",
             translate(
                 "Nearly. {first} has {times} times the share of {second}, so its score must be {gap} larger, wherever "
-                "both are. The model has {scores}.",
+                "both are. The model has {high} and {low}.",
                 **facts,
             ),
         ),
@@ -229,7 +254,7 @@ def _slid_replies(facts: dict[str, str]) -> tuple[Reply, Reply, Reply]:
             "wrong",
             translate(
                 "Not quite. {first} is to have {times} times the share of {second}, so its score must be {gap} larger: "
-                "e to the power of {gap} is {times}. The model has {scores}.",
+                "e to the power of {gap} is {times}. The model has {high} and {low}.",
                 **facts,
             ),
         ),

@@ -30,7 +30,7 @@ def _ask_why(scene: Scene) -> Ask:
     labels = trace.query_tokens().names
     place = {"model": scene.called, "layer": link.layer, "head": link.head}
     if scene.head == (link.layer, link.head):
-        source = translate("{model}, layer {layer}, head {head}: the head that the other pages show", **place)
+        source = translate("{model}, layer {layer}, head {head}: as on the app’s other pages", **place)
     else:
         word = short(labels[opening_position(trace, scene.query)])
         source = translate("{model}, layer {layer}, head {head}: the head chosen for {word}", word=word, **place)
@@ -47,7 +47,7 @@ def _show_why(scene: Scene) -> Shown:
         **texts(layer=link.layer, head=link.head, layers=trace.layer_count(), model=scene.called),
         **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers()), among=link.among),
         **quoted(labels, word=query, other=link.key),
-        "which": translate("that the other pages show, too")
+        "which": translate("that the app’s other pages show, too")
         if scene.head == (link.layer, link.head)
         else translate("that lets “{word}” look most at a word far from it", word=opening),
         "weight": weight_text(link.weight),
@@ -133,8 +133,8 @@ def _show_plain(scene: Scene) -> Shown:
         **texts(itself=int((call.weights[0, words].argmax(dim=-1) == torch.tensor(words)).sum())),
         **quoted(labels, word=query, other=best),
         **weight_texts(own=row[query], weight=row[best], total=row.sum(), learned=own[words].mean()),
-        **signs(2, product=scores[query, best], square=scores[query, query], before=x[query, 0]),
-        **signs(2, after=call.output[0, query, 0]),
+        **signs(2, product=scores[query, best], square=scores[query, query]),
+        **signs(2, alike=functional.cosine_similarity(x[query], call.output[0, query], dim=-1)),
         "formula.plain": _FORMULAS.get(scene.notation, _FORMULAS["rows"]),
     }
     says = translate(

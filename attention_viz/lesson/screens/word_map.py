@@ -27,22 +27,22 @@ def _vectors(trace: Trace) -> Tensor:
     return x.detach().double().cpu()
 
 
-def plane(others: Tensor, word: Tensor) -> tuple[Tensor, float, float]:
-    """Project unit vectors to the two main directions of the others.
+def plane(x: Tensor, word: int) -> tuple[Tensor, float, float]:
+    """Project unit vectors to their two main directions.
 
-    Returns the points (the word's last), and the share of the spread that the plane keeps: the others', the word's.
+    Returns the points, and the share of the spread that the plane keeps: of all words, of one.
     """
-    others, word = (torch.nn.functional.normalize(one, dim=-1) for one in (others, word))
-    mean = others.mean(dim=0)
-    _, sizes, directions = torch.linalg.svd(others - mean, full_matrices=False)
+    x = torch.nn.functional.normalize(x, dim=-1)
+    centred = x - x.mean(dim=0)
+    _, sizes, directions = torch.linalg.svd(centred, full_matrices=False)
     known = directions[:2]
     # A direction's sign is arbitrary: its largest number points up.
     known = known * known.gather(1, known.abs().argmax(dim=1, keepdim=True)).sign()
-    points = torch.zeros(len(others) + 1, 2, dtype=torch.float64)
-    points[:, : len(known)] = torch.cat([others - mean, (word - mean)[None]]) @ known.mT
-    spread, own = sizes.square(), (word - mean).square().sum()
+    points = torch.zeros(len(x), 2, dtype=torch.float64)
+    points[:, : len(known)] = centred @ known.mT
+    spread, own = sizes.square(), centred[word].square().sum()
     kept = float(spread[:2].sum() / spread.sum()) if float(spread.sum()) else 1.0
-    return points, kept, float(points[-1].square().sum() / own) if float(own) else 1.0
+    return points, kept, float(points[word].square().sum() / own) if float(own) else 1.0
 
 
 def _on_the_map(points: Tensor) -> tuple[tuple[float, float], ...]:
@@ -59,7 +59,7 @@ def _ask(scene: Scene) -> Ask:
     others = [at for at in word_positions(trace) if at != query] or [query]
     alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
     labels = tuple(offered([names[at] for at in others]).values())
-    points, kept, own = plane(x[others], x[query])
+    points, kept, own = plane(x[[*others, query]], len(others))
     *others_at, word_at = _on_the_map(points)
     word = short(names[query])
     best = max(range(len(alike)), key=alike.__getitem__)
@@ -72,8 +72,8 @@ def _ask(scene: Scene) -> Ask:
             cosine=signed(alike[best], 2),
         ),
         translate(
-            "{model}: vectors that enter its first layer. The map keeps {kept} of the spread of the other words, and "
-            "{own} of {word}.",
+            "{model}: vectors that enter its first layer. The map keeps {kept} of the words’ differences, and {own} of "
+            "those of {word}.",
             model=scene.called,
             kept=share_text(kept),
             own=share_text(own),
@@ -125,8 +125,7 @@ def _show(scene: Scene) -> Shown:
     cosines = products / lengths.outer(lengths)
     best = max((one for one in range(len(x)) if one != at), key=lambda one: float(cosines[at, one]), default=at)
     shown = cosines if measure == "cosine" else products
-    others = [one for one in range(len(x)) if one != at] or [at]
-    _, kept, _ = plane(x[others], x[at])
+    _, kept, _ = plane(x, at)
     facts = {
         **texts(model=scene.called, d_model=x.shape[-1]),
         "word": in_words(labels[at]),

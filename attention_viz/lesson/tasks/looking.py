@@ -9,7 +9,14 @@ from attention_viz.edits.effects import moved_output
 from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.lesson.exercise import Exercise, OptionAnswer, Slip, Table, written
 from attention_viz.lesson.language import Twice
-from attention_viz.lesson.links import HeadLink, opening_position, strongest_link, telling_positions, word_positions
+from attention_viz.lesson.links import (
+    HeadLink,
+    opening_position,
+    scene_link,
+    strongest_link,
+    telling_positions,
+    word_positions,
+)
 from attention_viz.lesson.scene import REAL_MODEL, Scene
 from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
 from attention_viz.lesson.translation import translate
@@ -60,14 +67,14 @@ def _place(layer: int, head: int) -> str:
 
 
 def strongest(scene: Scene, seed: int) -> Exercise:
-    """Ask for a word's strongest key in a head with a distant link."""
+    """Ask for a word's strongest key in the lesson's head."""
     draw = Draw("strongest", seed, scene.text)
     trace, note = _reading(scene, 3)
     places, names = word_positions(trace), _names(trace)
     # Not the lesson's first word, whose row is on the page already.
     telling = telling_positions(trace, places)
     query = draw.pick([at for at in telling if note or at != opening_position(trace)] or telling)
-    link = strongest_link(trace, query)
+    link = strongest_link(trace, query) if note else scene_link(scene, query)
     others = draw.order([at for at in places if at not in (query, link.key)])[: _CANDIDATES - 1]
     options = sorted([link.key, *others])
     weights = trace.weights(link.layer, link.head)

@@ -1,5 +1,7 @@
 """Attention without parameters: dot products of a real model's vectors, in numpy."""
 
+import math
+
 import numpy as np
 
 from attention_viz.lesson import Scene
@@ -19,6 +21,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
     x, words, query = _vectors(scene, run)
     products = np.einsum("ik,jk->ij", x, x)
     shares = by_hand.softmax(products)
+    mixed = np.einsum("j,jk->k", shares[query], x)
     key = max((at for at in range(len(x)) if at != query), key=lambda at: products[query, at])
     return {
         "wide": str(x.shape[1]),
@@ -31,8 +34,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "learned": by_hand.share(by_hand.total(shares[at, at] for at in words) / len(words)),
         "product": by_hand.number(products[query, key]),
         "square": by_hand.number(np.linalg.norm(x[query]) ** 2),
-        "before": by_hand.number(x[query, 0]),
-        "after": by_hand.number(by_hand.total(shares[query] * x[:, 0])),
+        "alike": by_hand.number(float(x[query] @ mixed / math.hypot(*x[query]) / math.hypot(*mixed))),
     }
 
 

@@ -1,7 +1,11 @@
 """Queries, keys and values: a real head's scores both ways."""
 
+import itertools
+import math
+
 from attention_viz.lesson import Scene
 from attention_viz.lesson.scene import RunText
+from attention_viz.trace.trace import Trace
 from tests.lesson.recomputed import by_hand
 
 
@@ -18,6 +22,22 @@ def _head(scene: Scene, run: RunText) -> tuple[int, int]:
     return by_hand.chosen_head(trace, opening)
 
 
+def _contrast(trace: Trace, layer: int, head: int) -> str:
+    """Of the pairs of words with keys at most 60° apart, the one whose values are furthest apart by comparison."""
+    key = by_hand.array(trace.attention(layer).key)[head]
+    value, names = by_hand.values(trace, layer, head), by_hand.numbered(list(trace.query_tokens().texts))
+    pairs = list[tuple[float, float, int, int]]()
+    for one, other in itertools.combinations(by_hand.words(trace), 2):
+        keys, values = (
+            float(vectors[one] @ vectors[other] / math.hypot(*vectors[one]) / math.hypot(*vectors[other]))
+            for vectors in (key, value)
+        )
+        if keys >= 0.5:
+            pairs.append((keys, values, one, other))
+    keys, values, one, other = max(pairs, key=lambda pair: pair[0] - pair[1])
+    return f"{names[one]} and {names[other]}: {by_hand.number(keys)}, {by_hand.number(values)}"
+
+
 def facts(scene: Scene, run: RunText) -> dict[str, str]:
     trace, _ = by_hand.asked(scene, run)
     layer, head = _head(scene, run)
@@ -27,8 +47,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
     return {
         "layer": str(layer),
         "head": str(head),
-        "wide": str(trace.attention(layer).key.shape[-1]),
-        "vector": str(x.shape[1]),
+        "contrast": _contrast(trace, layer, head),
         "d_model": "8",
         "d_k": "4",
         "width": {"value": "3", "wide": "6"}.get(scene.choice, "4"),

@@ -14,11 +14,11 @@ from tests.lesson.recomputed import by_hand
 WIDTHS, SETS = (4, 16, 64), 10
 
 
-def _scores(scene: Scene, d_k: int, heads: int = 1) -> list[by_hand.Array]:
+def _scores(scene: Scene, d_k: int) -> list[by_hand.Array]:
     found = []
     for seed in range(SETS * scene.seed, SETS * scene.seed + SETS):
-        x = by_hand.array(word_vectors(split_words(scene.text), heads * d_k, seed))
-        known = Scratch(heads * d_k, heads, seed, "none").projections()
+        x = by_hand.array(word_vectors(split_words(scene.text), d_k, seed))
+        known = Scratch(d_k, 1, seed, "none").projections()
         w_q, w_k = (by_hand.array(known[name].weight)[:, :d_k] for name in ("query", "key"))
         found.append((x @ w_q) @ (x @ w_k).T)
     return found
@@ -38,7 +38,7 @@ def _spread(scores: list[by_hand.Array]) -> float:
 
 def facts(scene: Scene, run: RunText) -> dict[str, str]:
     d_k = int(scene.choice or 64)
-    single, several = _scores(scene, d_k), _scores(scene, d_k, 2)
+    single = _scores(scene, d_k)
     bare, scaled = _largest_and_slope(single, 1), _largest_and_slope(single, math.sqrt(d_k))
     trace, query = by_hand.asked(scene, run)
     layer, head = by_hand.chosen_head(trace, query)
@@ -47,8 +47,6 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
     return {
         "d_k": str(d_k),
         "runs": str(SETS),
-        "heads": "2",
-        "d_model": str(2 * d_k),
         "root": f"{d_k**0.5:g}",
         "spread": by_hand.number(_spread(single)),
         "scaled_spread": by_hand.number(_spread([one / math.sqrt(d_k) for one in single])),
@@ -56,8 +54,6 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "scaled": by_hand.share(scaled[0]),
         "bare_gradient": by_hand.number(bare[1], 3),
         "scaled_gradient": by_hand.number(scaled[1], 3),
-        "by_d_k": by_hand.share(_largest_and_slope(several, math.sqrt(d_k))[0]),
-        "by_d_model": by_hand.share(_largest_and_slope(several, math.sqrt(2 * d_k))[0]),
         "layer": str(layer),
         "head": str(head),
         "wide": str(wide),

@@ -28,6 +28,11 @@ def _angle(one: np.ndarray, other: np.ndarray) -> float:
     return math.degrees(math.acos((a * a + b * b - c * c) / (2 * a * b)))
 
 
+def _angle_of_half() -> int:
+    """The whole degree at which a unit vector's part along another is nearest to a half, from the circle itself."""
+    return min(range(91), key=lambda at: abs(1 - math.sin(math.radians(at)) ** 2 - 0.25))
+
+
 def facts(scene: Scene, run: RunText) -> dict[str, str]:
     query, key, at = pair(scene, run)
     row = values(scene, run)
@@ -40,7 +45,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "layer": str(LAYER),
         "head": str(HEAD),
         "d_k": str(query.shape[1]),
-        "angle": f"{_angle(query[at], key[best]):.0f}",
+        "angle": f"{_angle(query[at], key[best]):.1f}",
         "score": _number(max(row)),
         "lowest": _number(min(row)),
         "length": _number(math.sqrt(sum(float(one) ** 2 for one in query[at]))),
@@ -60,4 +65,5 @@ def numbers(scene: Scene, run: RunText) -> set[str]:
     query, key, at = pair(scene, run)
     row = values(scene, run)
     best = row.index(max(row))
-    return {_number(float(np.linalg.norm(query[at]) * np.linalg.norm(key[best]))), "0"}
+    most = float(np.linalg.norm(query[at]) * np.linalg.norm(key[best]))
+    return {_number(most), str(_angle_of_half())}

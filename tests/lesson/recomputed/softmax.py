@@ -55,11 +55,10 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
     shares, powers = sorted(values(scene, run), reverse=True), sorted(_powers(_entries(scene, run)), reverse=True)
-    rest = sum(powers[2:], Decimal(0))
-    own = [float(one.ln()) for one in (*powers[:2], rest)]
+    first, second = (float(one.ln()) for one in powers[:2])
     return (
         {_share(one) for one in (*shares[:2], sum(shares[2:]))}
-        | {_number(one) for one in own}
+        | {_number(first), _number(second), _number(first - second)}
         | {
             *("0", "4", str(len(shares) - 2)),
             scene.choice or "1",

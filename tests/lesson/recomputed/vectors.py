@@ -25,11 +25,11 @@ def _cosine(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _kept(x: np.ndarray) -> tuple[float, float]:
-    """The share of the spread in the two directions with the largest eigenvalues: of the others, and of the word."""
-    others = np.stack([x[at] / np.sqrt((x[at] ** 2).sum()) for at in WORDS if at != BANK])
-    centred = others - others.mean(axis=0)
+    """The share of the spread in the two directions with the largest eigenvalues: of all words, and of one."""
+    words = np.stack([x[at] / np.sqrt((x[at] ** 2).sum()) for at in WORDS])
+    centred = words - words.mean(axis=0)
     sizes, directions = np.linalg.eigh(centred.T @ centred)
-    own = x[BANK] / np.sqrt((x[BANK] ** 2).sum()) - others.mean(axis=0)
+    own = centred[list(WORDS).index(BANK)]
     flat = directions[:, -2:].T @ own
     return float(sizes[-2:].sum() / sizes.sum()), float((flat**2).sum() / (own**2).sum())
 

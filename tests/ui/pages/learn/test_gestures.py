@@ -75,18 +75,19 @@ def test_a_word_is_moved_by_keys_and_the_link_brings_the_guess_back(stay: OpenPa
     assert parameters(page)["guess"] == "shown"
 
 
-def test_a_query_is_turned_and_its_score_follows(stay: OpenPage) -> None:
+def test_a_query_is_turned_and_its_score_is_kept_back(stay: OpenPage) -> None:
     page, box = ask(stay, "scores")
     handle = box.get_by_role("slider", name="Direction of the query")
     score = box.locator(".av-sum b")
-    expect(score).to_have_text("−37.10")
+    expect(box.locator(".av-sum")).to_have_text("130° from the key")
     handle.focus()
-    for _ in range(26):
+    for _ in range(14):
         handle.press("ArrowRight")
-    expect(score).to_have_text("57.72")
-    expect(handle).to_have_attribute("aria-valuetext", "0° from the key, score 57.72")
-    assert answer(page, box, "^✓ Right: both point the same way")["guess"] == "0"
-    expect(page.get_by_role("heading", level=1)).to_contain_text("in the model the angle is 60°: 28.56")
+    expect(box.locator(".av-sum")).to_have_text("60° from the key")
+    expect(handle).to_have_attribute("aria-valuetext", "60° from the key")
+    expect(score).to_have_count(0)
+    assert answer(page, box, "^✓ Right: the cosine of 60° is a half")["guess"] == "60"
+    expect(page.get_by_role("heading", level=1)).to_contain_text("in the model the angle is 60.3°: 28.56")
     expect(score).to_have_text("28.56")
     page, box = ask(stay, "scores")
     field = box.locator(".av-field").bounding_box()
@@ -95,7 +96,7 @@ def test_a_query_is_turned_and_its_score_follows(stay: OpenPage) -> None:
     drag(page, centre(box.get_by_role("slider")), (middle[0], middle[1] + 90))
     # Straight down is 115° from a key that points 25° upwards.
     expect(box.get_by_role("slider")).to_have_attribute("aria-valuetext", re.compile(r"^11[45]° from the key"))
-    answer(page, box, "^Not quite: the score grows")
+    answer(page, box, "^Not quite: the score follows")
     expect(box.locator("line.av-was")).to_have_count(1)
 
 

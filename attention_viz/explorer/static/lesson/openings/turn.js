@@ -1,11 +1,11 @@
-// A query that turns against a key in their plane, with its score live.
+// A query that turns against a key in their plane: its angle live, the score after the answer.
 
 import {arrowStep, element, svg} from "../../parts/element.js";
 
 /** @import {Prediction, Question} from "../predict.js" */
 
-/** @typedef {{word: string, other: string, lengths: [number, number], steps: [number, number], label: string,
- *   handle: string, degrees: string, score: string, query: string, key: string}} Turn */
+/** @typedef {{word: string, other: string, lengths: [number, number], goal: number, steps: [number, number],
+ *   label: string, handle: string, degrees: string, score: string, query: string, key: string}} Turn */
 
 // The drawing in dots, its longest arrow, and where the key points, in degrees: off the axes, so that two products count.
 const [TURN_WIDE, TURN_HIGH, LONGEST, KEY_AT] = [340, 300, 120, 25];
@@ -16,9 +16,15 @@ const [BEGINS_AT, TURNED] = [130, 5];
 
 /** @param {Question} question @param {number[]} guess */
 export function turnOutcome({opening}, [angle = 0]) {
-  const [right, near] = /** @type {Turn} */ (opening).steps;
-  const off = Math.min(angle, 360 - angle);
+  const {goal, steps} = /** @type {Turn} */ (opening);
+  const [right, near] = steps;
+  const off = Math.abs(fromKey(angle) - goal);
   return off <= right ? 0 : off <= near ? 1 : 2;
+}
+
+/** The angle between both arrows, whichever way the query turned. @param {number} angle */
+function fromKey(angle) {
+  return Math.min(angle, 360 - angle);
 }
 
 /** A direction's two numbers. @param {number} length @param {number} degrees @returns {[number, number]} */
@@ -67,12 +73,14 @@ export function drawTurn(prediction) {
   /** @param {number} angle */
   const show = (angle) => {
     moving.replaceChildren(arrow(turn.lengths[0], KEY_AT + angle, "av-query"));
+    if (!truth) {
+      sum.textContent = turn.degrees.replace("{angle}", String(fromKey(angle)));
+      return;
+    }
     const [a, b] = turned(turn.lengths[0], KEY_AT + angle);
     const [c, d] = turned(turn.lengths[1], KEY_AT);
-    const score = twoDigits(a * c + b * d);
     const products = `${factor(a)} · ${factor(c)} + ${factor(b)} · ${factor(d)} = `;
-    sum.replaceChildren(`${turn.score} = ${products}`, element("b", {}, score));
-    return score;
+    sum.replaceChildren(`${turn.score} = ${products}`, element("b", {}, twoDigits(a * c + b * d)));
   };
   if (truth) show(truth.opening.angle);
   else addTurning(prediction, field, show, turn, scale);
@@ -87,7 +95,7 @@ function legend(turn, own) {
   ];
 }
 
-/** @param {Prediction} prediction @param {SVGElement} field @param {(angle: number) => string} show @param {Turn} turn
+/** @param {Prediction} prediction @param {SVGElement} field @param {(angle: number) => void} show @param {Turn} turn
  * @param {number} scale */
 function addTurning(prediction, field, show, turn, scale) {
   const handle = svg("circle", {class: "av-handle", r: 13, role: "slider", tabindex: 0, "aria-label": turn.handle});
@@ -98,10 +106,9 @@ function addTurning(prediction, field, show, turn, scale) {
     const [x, y] = turned(turn.lengths[0] * scale, KEY_AT + angle);
     handle.setAttribute("cx", String(TURN_WIDE / 2 + x));
     handle.setAttribute("cy", String(TURN_HIGH / 2 - y));
-    const score = show(angle);
+    show(angle);
     handle.setAttribute("aria-valuenow", String(angle));
-    const off = Math.min(angle, 360 - angle);
-    handle.setAttribute("aria-valuetext", `${turn.degrees.replace("{angle}", String(off))}, ${turn.score} ${score}`);
+    handle.setAttribute("aria-valuetext", turn.degrees.replace("{angle}", String(fromKey(angle))));
   };
   /** @param {number} degrees */
   const turnTo = (degrees) => {
