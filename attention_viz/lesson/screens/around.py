@@ -80,9 +80,7 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         translate("What is left of the first vector of {word} at the end?", word=word),
         translate("All of it: each output is added to the vector"),
-        translate(
-            "{model}: the last vector’s length, if outputs replaced it, were averaged with it, or added", model=model
-        ),
+        translate("{model}: the last vector’s length if it were replaced, averaged, or added to", model=model),
         (
             translate("nothing: it is replaced"),
             translate("little: it is averaged"),
@@ -164,8 +162,8 @@ LESSONS = {
         "residual",
         deeper=("steps", "why"),
         words=_words,
-        idea="A layer computes two outputs for each word. Attention’s output comes from the words that it looks at. The "
-        "MLP works on each word alone: it compares the word’s vector with many learned patterns, and outputs what it "
-        "learned for those that match.",
+        idea="A layer computes two outputs for each word. Attention’s output comes from the words that it looks at. "
+        "The MLP works on each word alone: it compares the word’s vector with many learned patterns, and outputs what "
+        "it learned for those that match.",
     )
 }
