@@ -38,7 +38,7 @@ TERMS: dict[str, str] = {
     "logit": "The number that a model gives to each possible next token; a softmax makes probabilities of them all.",
     "mask": "A table that says which tokens each token may look at.",
     "mixed precision": "Computing with two-byte numbers where they are exact enough, and with four bytes elsewhere.",
-    "MLP": "The part of a layer that adds what it learned for patterns in a token's vector (multi-layer perceptron).",
+    "MLP": "The part of a layer that adds a learned vector for each pattern in a token (multi-layer perceptron).",
     "output": "The result of attention for a token: the values of all tokens, mixed by its weights.",
     "padding": "Tokens that fill up the shorter sentences of a batch to the length of the longest.",
     "position": "A token's place in the text, counted from 0.",
@@ -56,7 +56,7 @@ TERMS: dict[str, str] = {
     "temperature": "A number that divides the inputs of the softmax: below 1 shares get sharper, above 1 more even.",
     "token": "A piece of text that a model reads as one unit: a word, part of a word, or a sign.",
     "transformer": "A model made of layers of attention and MLPs; nearly all language models today are transformers.",
-    "unembedding": "The last matrix of a language model; a token's logit is its row's dot product with the last vector.",
+    "unembedding": "A language model's last matrix: the dot product of its row and the last vector is a token's logit.",
     "value": "The vector that a token passes on to the tokens that look at it.",
     "vector": "A list of numbers.",
 }

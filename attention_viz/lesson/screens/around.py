@@ -68,7 +68,7 @@ _CONTROL = Control("Layers", _options, lambda scene: next(reversed(_options(scen
 
 
 def _ask(scene: Scene) -> Ask:
-    """Ask what is left of the first vector; the last one's length excludes the wrong answers."""
+    """Ask for the first vector's part of the last one, whose length excludes the wrong answers."""
     found, model = _flow(scene), Twice(scene).model
     word, layers = short(_name(scene)), len(found.layers)
     outputs = [one for pair in zip(found.attention, found.mlp, strict=True) for one in pair]
@@ -163,7 +163,7 @@ LESSONS = {
         deeper=("steps", "why"),
         words=_words,
         idea="A layer computes two outputs for each word. Attention’s output comes from the words that it looks at. "
-        "The MLP works on each word alone: it compares the word’s vector with many learned patterns, and outputs what "
-        "it learned for those that match.",
+        "The MLP works on each word alone: it compares the word’s vector with many learned patterns, and outputs a "
+        "learned vector for each match.",
     )
 }
