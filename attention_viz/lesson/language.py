@@ -157,7 +157,7 @@ class Twice:
         roles = _scanned(path).roles.loc[(layer, head)]
         could, holds = (int(roles[f"role {role}{ending}"]) for ending in (TEXTS, HOLDS))
         return translate(
-            "In passages of Jane Austen’s novels, it does this job in {holds} of the {could} that can show it.",
+            "In {could} passages of Jane Austen’s novels this job is possible; the head does it in {holds} of them.",
             **{"holds": holds, "could": could},
         )
 

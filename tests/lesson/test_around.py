@@ -66,22 +66,25 @@ def test_a_model_that_stops_early_is_one_whose_later_layers_were_taken_out(scene
     assert flow.chances(stop)[0] == pytest.approx(float(theirs.softmax(dim=-1).max()), abs=1e-5)
 
 
-def test_the_parts_of_the_last_vector_sum_to_one_and_the_largest_is_right(scene: Scene, plain: Passed) -> None:
+def test_only_a_sum_is_as_long_as_the_last_vector(scene: Scene, plain: Passed) -> None:
     ask = LESSONS["around"].ask(scene)
-    end = plain.normed_input.double()
-    sums = plain.embedding, sum(plain.attention), sum(plain.mlp)
-    theirs = [float(one.double() @ end / (end @ end)) for one in sums]
-    assert ask.values == pytest.approx(theirs, abs=1e-4) and sum(ask.values) == pytest.approx(1, abs=1e-4)
-    assert ask.right == {2} and "MLPs" in ask.finding and f"{theirs[2]:.2f}" in ask.finding
+    end = float(plain.normed_input.double().norm())
+    longest = max(float(one.norm()) for one in (*plain.attention, *plain.mlp))
+    # Neither one output nor a mean can be longer than the longest: the premise excludes both.
+    assert longest < end and f"{longest:.2f} long" in ask.premise and f"{end:.2f} long" in ask.premise
     assert f"{float(plain.embedding.norm()):.2f} long" in ask.premise
-    assert f"{float(end.norm()):.2f} long" in ask.premise
+    assert ask.right == {2} and ask.values[2] == 1 and ask.shown[2] == f"{end:.2f} long"
+    assert ask.shown[0] == f"{float(plain.mlp[-1].norm()):.2f} long"
+    lengths = [float(one.split()[0]) for one in ask.shown]
+    assert max(lengths[:2]) <= longest + 0.01 and ask.values == pytest.approx([one / end for one in lengths], abs=1e-4)
 
 
 def test_another_word_has_another_answer(scene: Scene) -> None:
     options, asking = LESSONS["around"].words(scene)  # pyright: ignore[reportOptionalCall] -- it has words
     assert options[asking] == "flooded" and asking == "6"
-    other = LESSONS["around"].ask(replace(scene, word=2))
-    assert "“of”" in other.question and other.right == {1} and "Attention" in other.finding
+    other, of = LESSONS["around"].ask(replace(scene, word=2)), passed(TEXT, 2)
+    assert "“of”" in other.question and other.right == {2}
+    assert other.shown[2] == f"{float(of.normed_input.double().norm()):.2f} long"
 
 
 def test_fewer_layers_change_what_would_come_next(scene: Scene) -> None:

@@ -113,8 +113,16 @@ def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_th
     assert max(found.added, key=found.added.__getitem__) == TOY_WORDS[2]
     assert found.likely[TOY_WORDS[2]] > 0.8 > 0.3 > found.likely_without[TOY_WORDS[2]]
     ask = LESSONS["writes"].ask(scene)
-    assert ask.finding.startswith("It raises “frog” most")
-    assert "hardly raises" in LESSONS["writes"].ask(replace(scene, choice="0·2")).finding
+    assert ask.premise.startswith(
+        f"At “cheese₂”, layer 1, head 1 adds {found.added['frog']:.2f} to the logit of “frog”"
+    )
+    # The head that writes the reader's keys is needed, though another of them adds more and looks at the word, too.
+    writer, decoy = found.pair.writer, WrittenBy(scene, 1, (1, 0))
+    (right,) = ask.right
+    assert ask.pressed[right] == "·".join(map(str, writer)) and ask.finding.startswith("Without head 0·0,")
+    assert decoy.added["frog"] > WrittenBy(scene, 1, writer).added["frog"] and int(decoy.row.argmax()) == found.pair.key
+    assert ask.values[ask.pressed.index("1·0")] < 0.05 < 0.9 < ask.values[right]
+    assert LESSONS["writes"].ask(replace(scene, choice="0·2")).values == ask.values
     pressed = LESSONS["writes"].ask(replace(scene, word=0))
     assert pressed.premise.startswith("At “moon₂”") and "“cheese”" in pressed.finding
 

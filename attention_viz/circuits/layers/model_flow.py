@@ -51,16 +51,6 @@ class ModelFlow:
         """Return the addition of each layer's MLP."""
         return self.streams[1:] - self.streams[:-1] - self.attention
 
-    def parts(self, stop: int) -> tuple[float, float, float]:
-        """Return how much of the vector at a stop is the embedding, all attention and all MLPs; they sum to 1.
-
-        A part is its dot product with the vector, divided by the vector's squared length.
-        """
-        end = self.streams[stop].double()
-        sums = self.streams[0], self.attention[:stop].sum(dim=0), self.mlp[:stop].sum(dim=0)
-        own, attention, mlp = (float(one.double() @ end / end.square().sum()) for one in sums)
-        return own, attention, mlp
-
     def chances(self, stop: int, temperature: float = 1.0) -> list[float]:
         """Return the probabilities of `likeliest` at a temperature of `TEMPERATURES`."""
         return (self.logits[stop].double() / temperature - self.sums[temperature][stop]).exp().tolist()

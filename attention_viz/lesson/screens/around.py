@@ -68,33 +68,35 @@ _CONTROL = Control("Layers", _options, lambda scene: next(reversed(_options(scen
 
 
 def _ask(scene: Scene) -> Ask:
+    """Ask for the first vector's part of the last one, whose length excludes the wrong answers."""
     found, model = _flow(scene), Twice(scene).model
     word, layers = short(_name(scene)), len(found.layers)
-    own, attention, mlp = parts = found.parts(layers)
-    if attention == max(parts):
-        finding = translate("Attention makes up most of it: {share}", share=signed(attention, 2))
-    elif mlp == max(parts):
-        finding = translate("The MLPs make up most of it: {share}", share=signed(mlp, 2))
-    else:
-        finding = translate("The word itself makes up most of it: {share}", share=signed(own, 2))
+    outputs = [one for pair in zip(found.attention, found.mlp, strict=True) for one in pair]
+    averaged = found.streams[0]
+    for one in outputs:
+        averaged = (averaged + one) / 2
+    end = float(found.streams[layers].norm())
+    lengths = [float(outputs[-1].norm()), float(averaged.norm()), end]
     return Ask(
-        translate("What makes up most of the last vector of {word}?", word=word),
-        finding,
-        translate("{model}: each sum along the last vector; the three add up to 1", model=model),
+        translate("What is left of the first vector of {word} at the end?", word=word),
+        translate("All of it: each output is added to the vector"),
+        translate("{model}: the last vector’s length if it were replaced, averaged, or added to", model=model),
         (
-            translate("the embedding"),
-            translate("all attention"),
-            translate("all MLPs"),
+            translate("nothing: it is replaced"),
+            translate("little: it is averaged"),
+            translate("all: outputs are added"),
         ),
-        parts,
-        shown=tuple(signed(one, 2) for one in parts),
+        tuple(min(one, end) / max(one, end) for one in lengths),
+        shown=tuple(translate("{length} long", length=signed(one, 2)) for one in lengths),
         whole=1.0,
         premise=translate(
-            "{word} enters {model} as a vector {start} long. After {layers} layers it is {end} long.",
+            "{word} enters {model} as a vector {start} long. Then {layers} layers compute two outputs each for it; the "
+            "longest is {longest} long. The last vector is {end} long.",
             word=word,
             model=model,
             layers=layers,
             start=_length(found, 0),
+            longest=signed(max(float(one.norm()) for one in outputs), 2),
             end=_length(found, layers),
         ),
     )
@@ -103,21 +105,17 @@ def _ask(scene: Scene) -> Ask:
 def _show(scene: Scene) -> Shown:
     found, twice, stop = _flow(scene), Twice(scene), int(_CONTROL.value(scene))
     layers = len(found.layers)
-    own, attention, mlp = found.parts(layers)
-    best = _next(found, layers)
-    cold, usual, hot = (found.chances(layers, temperature)[0] for temperature in TEMPERATURES)
+    _, usual, hot = (found.chances(layers, temperature)[0] for temperature in TEMPERATURES)
     facts = {
-        **weight_texts(likely=usual, sharp=cold, even=hot),
+        **weight_texts(likely=usual, even=hot),
         "model": twice.model,
         "note": twice.note,
         "word": in_words(_name(scene)),
         "layers": translate("{count} layers", count=layers),
-        "own": signed(own, 2),
-        "attention": signed(attention, 2),
-        "mlp": signed(mlp, 2),
+        "start": _length(found, 0),
+        "end": _length(found, layers),
         "vocabulary": f"{found.vocabulary:,}",
-        "best": best,
-        "cold": f"{TEMPERATURES[0]:g}",
+        "best": _next(found, layers),
         "hot": f"{TEMPERATURES[-1]:g}",
         "stopped": _stopped(found, stop),
         "formula.attention": _ATTENTION,
@@ -164,7 +162,8 @@ LESSONS = {
         "residual",
         deeper=("steps", "why"),
         words=_words,
-        idea="Each layer adds to a word's vector twice: attention brings news from other words; an MLP, a small "
-        "network, works on each word alone. The last vector chooses the next word.",
+        idea="A layer computes two outputs for each word. Attention’s output comes from the words that it looks at. "
+        "The MLP works on each word alone: it compares the word’s vector with many learned patterns, and outputs a "
+        "learned vector for each match.",
     )
 }

@@ -27,7 +27,7 @@ _D_MODEL, _HEADS = 8, 2
 _NOTHING = 1e-4
 _OPTIONS = {
     "none": "without positions",
-    "causal": "without positions, causal mask",
+    "causal": "only a causal mask",
     "sinusoidal": "with positions",
     "trained": "a trained model",
 }

@@ -6,6 +6,7 @@ from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Sho
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import in_words, signed, signs, texts, weight_texts
+from attention_viz.trace.spelling import weight_text
 from attention_viz.views import composition, looks
 
 # The word that the lesson opens on, by its place.
@@ -33,7 +34,8 @@ def _ask_together(scene: Scene) -> Ask:
         if numbers[best] > _MOST * score > 0
         else translate("No word led it there: a score of {score}", **parts),
         translate(
-            "the toy {model}, {step} steps, layer {layer}, head {head}: the score by word, {rest} from none",
+            "the toy {model}, {step} steps, layer {layer}, head {head}: parts of the score; {rest} comes from "
+            "no single word, and <s> is the text’s start",
             **{"model": TOY, "step": pair.step, "layer": layer, "head": head},
             rest=signed(score - sum(numbers.values()), 2),
         ),
@@ -54,14 +56,14 @@ def _show_together(scene: Scene) -> Shown:
     names = [in_words(name) for name in pair.trace.key_tokens().names]
     (layer, head), (before_layer, before_head) = pair.reader, pair.writer
     before, weight = pair.looks
-    written = pair.parts["head", before_layer, before_head]
     best = max(pair.by_word, key=pair.by_word.__getitem__)
     facts = {
         **texts(step=pair.step, layer=layer, head=head, before_layer=before_layer, before_head=before_head),
         **weight_texts(before=before, weight=weight, without=pair.without_writer),
-        **signs(2, score=pair.opened.total, written=written, by_word=pair.by_word[best]),
+        **signs(2, score=pair.opened.total, by_word=pair.by_word[best]),
         "text": in_words(pair.text, 80),
         "word": names[pair.query],
+        "plain": pair.words[pair.at],
         "found": names[pair.key],
         "source": names[pair.key - 1],
         "best_word": names[best],
@@ -91,8 +93,6 @@ _CONTROL_TOGETHER = Control(
 
 # The word that the lesson opens on, by its place.
 _OPENING_WRITES = 1
-# A head that adds less than this to every logit raises none by itself.
-_LEAST = 0.5
 
 
 def _written(scene: Scene) -> WrittenBy:
@@ -102,34 +102,45 @@ def _written(scene: Scene) -> WrittenBy:
 
 
 def _ask_writes(scene: Scene) -> Ask:
-    found = _written(scene)
-    layer, head = found.place
-    names, last = found.trace.key_tokens().names, len(TOY_WORDS) - 1
-    seen = short(names[int(found.row.argmax())])
-    best = max(found.added, key=found.added.__getitem__)
-    number = signed(found.added[best], 2)
+    """Ask which head the next word needs beside the one that raises it most; the others' additions mislead."""
+    at = _written(scene).at
+    reader, following = WrittenBy(scene, at), TOY_WORDS[at + 1]
+    heads = {name: _head(scene, at, name) for name in _heads(scene) if _head(scene, at, name).place != reader.place}
+    before = reader.likely[following]
+    left = {name: one.likely_without[following] for name, one in heads.items()}
+    needed = min(left, key=left.__getitem__)
+    layer, head = reader.place
+    names = {"layer": layer, "head": head, "word": short(following)}
     return Ask(
-        translate("Which word gets likelier by that?"),
-        translate("It raises {word} most: its logit by {number}", word=short(best), number=number)
-        if found.added[best] > _LEAST
-        else translate(
-            "It hardly raises any word by itself: at most {word}, by {number}", word=short(best), number=number
-        ),
+        translate("Which other head does {word} need as much?", **names),
         translate(
-            "the toy {model}, layer {layer}, head {head}: the head’s addition to each word’s number, its logit",
-            **{"model": TOY, "layer": layer, "head": head},
+            "Without head {other}, the probability of {word} falls to {left}",
+            other=needed,
+            left=weight_text(left[needed]),
+            **names,
         ),
-        tuple(in_words(word) for word in found.added),
-        tuple(found.added.values()),
-        shown=tuple(signed(one, 2) for one in found.added.values()),
-        pressed=tuple(str(at) if at < last else "" for at in range(len(TOY_WORDS))),
-        word=True,
-        place=CatalogueHead.of(found.trace, layer, head),
+        translate("the toy {model}: loss of the probability of {word} without each head", model=TOY, **names),
+        tuple(f"{name}: {signed(one.added[following], 2)}" for name, one in heads.items()),
+        tuple(max(0.0, before - one) for one in left.values()),
+        shown=tuple(translate("{chance} left", chance=weight_text(one)) for one in left.values()),
+        pressed=tuple(heads),
+        whole=before,
+        place=CatalogueHead.of(reader.trace, *_written(scene).place),
         premise=translate(
-            "At {word}, layer {layer}, head {head} looks at {seen}.",
-            **{"word": short(names[found.query]), "layer": layer, "head": head, "seen": seen},
+            "At {query}, layer {layer}, head {head} adds {added} to the logit of {word}. The toy gives {word} "
+            "{likely}; without this head, {without}. Each option is another head (layer·head) with its own addition.",
+            query=short(reader.trace.key_tokens().names[reader.query]),
+            added=signed(reader.added[following], 2),
+            likely=weight_text(before),
+            without=weight_text(reader.likely_without[following]),
+            **names,
         ),
     )
+
+
+def _head(scene: Scene, at: int, name: str) -> WrittenBy:
+    layer, head = map(int, name.split("·"))
+    return WrittenBy(scene, at, (layer, head))
 
 
 def _show_writes(scene: Scene) -> Shown:
@@ -139,10 +150,15 @@ def _show_writes(scene: Scene) -> Shown:
     seen, weight = names[int(found.row.argmax())], float(found.row.max())
     best = max(found.added, key=found.added.__getitem__)
     worst = min(found.added, key=found.added.__getitem__)
+    following, writer = TOY_WORDS[found.at + 1], found.pair.writer
+    early = WrittenBy(scene, found.at, writer)
     facts = {
         **texts(layer=layer, head=head, worst=worst, best=best, seen=seen),
-        **weight_texts(weight=weight, likely=found.likely[best], without=found.likely_without[best]),
-        **signs(2, added=found.added[best], taken=found.added[worst]),
+        **texts(early_layer=writer[0], early=writer[1], next=following),
+        **texts(later_layer=found.pair.reader[0], later=found.pair.reader[1]),
+        **weight_texts(weight=weight, likely=found.likely[following], without=found.likely_without[following]),
+        **signs(2, added=found.added[best], taken=found.added[worst], small=early.added[following]),
+        "left": weight_text(early.likely_without[following]),
         "text": in_words(found.pair.text, 80),
         "word": names[found.query],
     }
@@ -191,8 +207,9 @@ LESSONS = {
         "added",
         deeper=("why", "heads"),
         idea=(
-            "At its end, a model gives every word that it knows a number: the larger, the likelier it comes next. A "
-            "head’s output raises some of these numbers and lowers others."
+            "At its end, a model gives every word that it knows a number, its logit: the larger, the likelier it "
+            "comes next. A head’s output raises some logits and lowers others. Before that, heads of later layers "
+            "read it, too."
         ),
     ),
 }

@@ -362,8 +362,8 @@ def job(scene: Scene, seed: int) -> Exercise:
         "job",
         twice.note
         + translate(
-            "{model} reads “{text}” twice. In layer {layer}, head {head}, its strongest induction head, "
-            "which of these does “{word}” look at most?",
+            "{model} reads “{text}” twice. An induction head looks at the token that followed the same token last "
+            "time. The strongest one is layer {layer}, head {head}. Which of these does “{word}” look at most there?",
             model=twice.model,
             text=twice.quoted,
             layer=layer,

@@ -49,7 +49,7 @@ def part(scene: Scene, seed: int) -> Exercise:
             table(
                 translate("Parts of the score"),
                 [*rows],
-                (translate("contributed"),),
+                (translate("part"),),
                 [[number] for number in rows.values()],
             ),
         ),

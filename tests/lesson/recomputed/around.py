@@ -59,31 +59,62 @@ def passed(text: str, position: int, layers: int | None = None) -> Passed:
     return Passed(embedding[0, position], found["attention"], found["mlp"], normed[0, position], logits, following)
 
 
+def _at_stop(scene: Scene) -> tuple[int, Passed]:
+    chosen = int(scene.choice or len(_plain()[0].model.layers))
+    return chosen, passed(scene.text, -1, layers=chosen)
+
+
 def facts(scene: Scene, run: RunText) -> dict[str, str]:
     """Return the lesson's numbers for the last token, and for the layers that the scene chose."""
     del run
-    whole, chosen = passed(scene.text, -1), int(scene.choice or len(_plain()[0].model.layers))
-    end = whole.normed_input.double()
-    sums = {"own": whole.embedding, "attention": sum(whole.attention), "mlp": sum(whole.mlp)}
-    parts = {name: float(torch.as_tensor(one).double() @ end / (end @ end)) for name, one in sums.items()}
-    chances = {t: float((whole.logits.double() / t).softmax(dim=-1).max()) for t in (0.5, 1.0, 2.0)}
-    count, short = len(whole.attention), passed(scene.text, -1, layers=chosen)
+    whole, (chosen, short) = passed(scene.text, -1), _at_stop(scene)
+    chances = {t: float((whole.logits.double() / t).softmax(dim=-1).max()) for t in (1.0, 2.0)}
+    count = len(whole.attention)
     stopped = ""
     if chosen < count:
         likely = float(short.logits.double().softmax(dim=-1).max())
         stopped = f"If only {chosen} layers ran, “{short.following}” would be likeliest: {_share(likely)}."
     return {
-        **{name: f"{part:.2f}".replace("-0.00", "0.00") for name, part in parts.items()},
+        "start": _length(whole.embedding),
+        "end": _length(whole.normed_input),
         "likely": _share(chances[1.0]),
-        "sharp": _share(chances[0.5]),
         "even": _share(chances[2.0]),
-        "cold": "0.5",
         "hot": "2",
         "model": LANGUAGE_MODEL,
         "layers": f"{count} layers",
         "vocabulary": f"{len(whole.logits):,}",
         "stopped": stopped,
     }
+
+
+def _lengths(whole: Passed) -> list[float]:
+    """The last vector's length if outputs replaced it, were averaged with it, or added."""
+    outputs = [one.double() for pair in zip(whole.attention, whole.mlp, strict=True) for one in pair]
+    count = len(outputs)
+    averaged = whole.embedding.double() / 2**count + sum(one / 2 ** (count - at) for at, one in enumerate(outputs))
+    added = whole.embedding.double() + sum(outputs)
+    return [float(outputs[-1].norm()), float(torch.as_tensor(averaged).norm()), float(torch.as_tensor(added).norm())]
+
+
+def values(scene: Scene, run: RunText) -> list[float]:
+    """The lengths, compared with that of the vector that enters the last norm."""
+    del run
+    whole = passed(scene.text, -1)
+    end = float(whole.normed_input.double().norm())
+    return [min(one, end) / max(one, end) for one in _lengths(whole)]
+
+
+def numbers(scene: Scene, run: RunText) -> set[str]:
+    """The lengths of the question and of the stop, and the chance there."""
+    del run
+    whole, (chosen, short) = passed(scene.text, -1), _at_stop(scene)
+    longest = max((*whole.attention, *whole.mlp), key=lambda one: float(one.norm()))
+    chance = _share(float(short.logits.double().softmax(dim=-1).max()))
+    return {str(chosen), _length(longest), _length(short.normed_input), chance}
+
+
+def _length(vector: Tensor) -> str:
+    return f"{float(vector.double().norm()):.2f}"
 
 
 def _share(number: float) -> str:

@@ -46,7 +46,6 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "weight": by_hand.share(by_hand.weights(toy.trace(step), layer, head, causal=True)[query, key]),
         "without": by_hand.share(by_hand.weights(silent, layer, head, causal=True)[query, key]),
         "score": by_hand.number(by_hand.scores(toy.trace(step), layer, head)[query, key] / math.sqrt(width)),
-        "written": by_hand.number(toy.score_of(step, query, key, toy.wrote(step, early_layer, early, key))),
         "by_word": by_hand.number(max(_by_word(step))),
     }
 
