@@ -284,8 +284,8 @@ LESSONS = {
         _CONTROL_RECURRENT,
         "path",
         idea=(
-            "A recurrent network carries a vector along the text, its state. At each word, it computes a new state from "
-            "the old one and the word. In a round, processors compute everything that needn't wait."
+            "A recurrent network carries a vector along the text, its state. At each word, it computes a new state "
+            "from the old one and the word. In a round, processors compute everything that needn't wait."
         ),
     ),
 }

@@ -51,9 +51,11 @@ def _ask_cache(scene: Scene) -> Ask:
 
 
 def _show_cache(scene: Scene) -> Shown:
-    found, chosen = Cached(scene), _CONTROL_CACHE.value(scene)    stores, tokens, width = found.stores, len(found.trace.key_tokens()), found.first.key.shape[-1]
+    found, chosen = Cached(scene), _CONTROL_CACHE.value(scene)
+    stores, tokens, width = found.stores, len(found.trace.key_tokens()), found.first.key.shape[-1]
     facts = {
-        **texts(model=found.model, note=Twice(scene).note, layers=found.layers, heads=found.first.shape[0]),        **texts(own=found.own, tokens=f"{tokens:,}", bytes=_BYTES),
+        **texts(model=found.model, note=Twice(scene).note, layers=found.layers, heads=found.first.shape[0]),
+        **texts(own=found.own, tokens=f"{tokens:,}", bytes=_BYTES),
         **texts(vector=LATENT * width, rotary=int(ROTARY * width)),
         "long": f"{_LONG:,}",
         "name": stores[chosen].label[:1].upper() + stores[chosen].label[1:],
