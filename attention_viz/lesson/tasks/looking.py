@@ -233,12 +233,14 @@ def matters(scene: Scene, seed: int) -> Exercise:
     draw = Draw("matters", seed, scene.text)
     trace = scene.trained()
     largest = _largest(trace)
-    effects = _leading({one: _moved(scene, trace, *one) for one in draw.order([*largest])[:_TRIED]})
+    tried = draw.order([*largest])[:_TRIED]
+    lengths = {one: _added(trace, *one) for one in tried}
+    effects = _leading({one: _moved(scene, trace, *one) for one in tried}, lengths)
     heads = sorted(effects)
     moved = [round(effects[one], _DIGITS) for one in heads]
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
-    places, added = [_place(*one) for one in heads], [round(_added(trace, *one), 2) for one in heads]
+    places, added = [_place(*one) for one in heads], [round(lengths[one], 2) for one in heads]
     listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
@@ -251,7 +253,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
         (
             table(
                 translate(
-                    "On average over words: the weight on the strongest key, and the length of what the head adds"
+                    "On average over words: the weight on the strongest key, and the length of the sum of values"
                 ),
                 places,
                 (translate("weight"), translate("length")),
@@ -303,9 +305,10 @@ def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip,
     )
 
 
-def _leading(effects: Mapping[_Place, float]) -> dict[_Place, float]:
+def _leading(effects: Mapping[_Place, float], lengths: Mapping[_Place, float]) -> dict[_Place, float]:
     best, *others = sorted(effects, key=lambda one: -effects[one])
     far = [one for one in others if effects[best] >= _LEAD * effects[one]]
+    far.sort(key=lambda one: lengths[one] >= lengths[best])
     few = _CANDIDATES - 1
     return {one: effects[one] for one in (best, *(far if len(far) >= few else others[-few:])[:few])}
 
