@@ -299,7 +299,7 @@ def solve_memory(exercise: Exercise) -> float:
     count, block, _ = _integers(exercise)
     if "How many such blocks" in exercise.question:
         return (count / block) ** 2
-    return count**2 if "whole matrix" in exercise.question else block**2
+    return block**2
 
 
 def solve_stored(exercise: Exercise) -> float:

@@ -64,7 +64,7 @@ def _ask(scene: Scene) -> Ask:
             weight=weight_text(values[most]),
         ),
         translate(
-            "the toy {model}, layer {layer}, head {head}: the weights of “{word}”, added up over nine places",
+            "the toy “{model}”, layer {layer}, head {head}: the weights of “{word}”, added up over nine places",
             model=SHAPES_MODEL,
             layer=layer,
             head=head,
@@ -155,8 +155,7 @@ LESSONS = {
         sample=lambda scene: _SAMPLE,
         idea=(
             "This model reads an image, cut into patches, and then a question. Patches and words are one row of "
-            "tokens: each word can look at all patches and at the words up to itself. The model predicts its answer "
-            "from the last token."
+            "tokens: each word can look at all patches and at the words up to itself."
         ),
     ),
 }

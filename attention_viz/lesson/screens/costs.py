@@ -26,7 +26,7 @@ def _ask_cost(_: Scene) -> Ask:
     return Ask(
         translate("A novel has about {n} tokens. How much memory do all weights of one head need?", n=n),
         translate("{n} tokens: {room} for the weights of one head", n=n, room=_room(found)),
-        translate("counted: tokens × tokens × {bytes} bytes", bytes=_BYTES),
+        translate("counted, not measured"),
         tuple(map(_room, sizes)),
         tuple(float(one == found) for one in sizes),
         shown=tuple(sizes.values()),
@@ -82,7 +82,7 @@ _OPTIONS = {
 }
 _WHAT = {
     "fused": "One matrix makes queries, keys and values together, and the result is split in three.",
-    "blockwise": "Weights are computed block by block and never all stored; each row has a running sum.",
+    "blockwise": "Weights are computed block by block and never all stored.",
     "checkpointing": "Numbers that training needs on the way back aren't stored but computed a second time.",
     "mixed precision": "Numbers take two bytes instead of four, so they are rounded to two or three digits.",
 }
@@ -186,7 +186,7 @@ LESSONS = {
         _CONTROL_COST,
         "cost",
         idea=(
-            "Each token has a weight for each token, in every head. Memory is counted in bytes: a million are a "
+            "A simple program stores all weights of a head at once. Memory is counted in bytes: a million are a "
             "megabyte, a thousand megabytes a gigabyte."
         ),
     ),
@@ -199,7 +199,7 @@ LESSONS = {
         "memory",
         idea=(
             "Attention is a formula, and there are several ways to compute it. They differ in time and memory. Do they "
-            "differ in the result? Numbers of four bytes are rounded to about seven digits, whichever way you take."
+            "differ in the result? All round their numbers, so the last digit can always differ."
         ),
     ),
 }

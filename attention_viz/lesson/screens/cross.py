@@ -74,6 +74,10 @@ def _ask(scene: Scene) -> Ask:
         pressed=tuple(written),
         whole=1.0,
         opening=WordLines(names, read, strongest, values, _replies(names, read, strongest, values)),
+        premise=translate(
+            "In French, most adjectives come after their noun, and “him”, “her” and “it” before the verb. The sign "
+            "</s> ends a text."
+        ),
     )
 
 
@@ -154,8 +158,8 @@ LESSONS = {
         "shape",
         deeper=("cross",),
         idea=(
-            "A translator reads one text, the source, and writes another. Each word that it writes has a query; the "
-            "words of the source have the keys."
+            "A translator reads one text, the source, and writes another. Each step that writes a word has a query; "
+            "the words of the source have the keys."
         ),
     ),
 }

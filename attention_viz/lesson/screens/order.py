@@ -220,7 +220,7 @@ def _ask_recurrent(scene: Scene) -> Ask:
             word=in_words(scene.names[count - 1]),
         ),
         translate("{rounds} for a recurrent network, one per word; 1 for attention", rounds=_rounds(count)),
-        translate("counted: each state waits for the one before it"),
+        translate("counted, up to word {count}", count=count),
         tuple(map(_rounds, rounds)),
         tuple(float(one == count) for one in rounds),
         shown=tuple(named.get(one, "") for one in rounds),
@@ -284,8 +284,8 @@ LESSONS = {
         _CONTROL_RECURRENT,
         "path",
         idea=(
-            "A recurrent network carries a vector along the text, its state. It computes each state from the state "
-            "before and the next word. In a round, processors compute everything that needn't wait."
+            "A recurrent network carries a vector along the text, its state. At each word, it computes a new state "
+            "from the old one and the word. In a round, processors compute everything that needn't wait."
         ),
     ),
 }

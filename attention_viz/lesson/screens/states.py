@@ -221,7 +221,7 @@ def _ask_delta(scene: Scene) -> Ask:
         if right == len(sizes)
         else translate("The question reads mostly {colour}: {weights}", colour=found.own[right], weights=shown),
         translate(
-            "the toy {model}, layer {layer}, head {head}: weight of each colour for “?”",
+            "the toy “{model}”, layer {layer}, head {head}: weight of each colour for “?”",
             model=MODEL,
             layer=layer,
             head=head,
@@ -287,7 +287,7 @@ def _names(scene: Scene) -> tuple[Mapping[str, str], str]:
 
 
 _CONTROL_DELTA = Control(
-    "Rule", lambda scene: {name: translate(one.label) for name, one in RULES.items()}, lambda scene: "adds"
+    "Rule", lambda scene: {name: translate(one.label) for name, one in RULES.items()}, lambda scene: "half"
 )
 
 LESSONS = {
@@ -315,7 +315,8 @@ LESSONS = {
         _names,
         idea=(
             "A state stores values by their keys. If a key comes again, a layer can add the new value to the old one. "
-            "Or it erases a part of the old one first (the delta rule). That part is β: 0 erases nothing, 1 everything."
+            "Or it replaces a part, β (the delta rule): it takes away β times the old value and adds β times the new. "
+            "Here β varies by word."
         ),
     ),
 }

@@ -35,7 +35,7 @@ def asked(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "asked",
         translate(
-            "The toy {model} reads an image with {shapes}. The table has the weights of some words of the "
+            "The toy “{model}” reads an image with {shapes}. The table has the weights of some words of the "
             "question in layer {layer}, head {head}. Which question was asked?",
             model=SHAPES_MODEL,
             shapes=listed([*map(_described, shapes)]),

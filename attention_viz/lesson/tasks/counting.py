@@ -17,7 +17,6 @@ _HEADS = (2, 4, 8, 12)
 _EACH = "Each word has a weight for each word: with n words a head has n·n weights."
 _ASKED = {
     "once": "How many weights does the work in blocks hold at once?",
-    "whole": "How many weights would the whole matrix hold?",
     "times": "How many such blocks fill the whole matrix?",
 }
 
@@ -164,7 +163,7 @@ def memory(scene: Scene, seed: int) -> Exercise:
     whole = _call(count, count)
     tile = whole.tile(0, slice(0, block), slice(0, block)).numel()
     everything = math.prod(whole.shape)
-    right = {"once": tile, "whole": everything, "times": everything // tile}[asked]
+    right = {"once": tile, "times": everything // tile}[asked]
     return Exercise(
         "memory",
         translate(
@@ -193,7 +192,6 @@ def memory(scene: Scene, seed: int) -> Exercise:
         ),
         {
             "once": translate("One block: {block}·{block} = {product}.", block=block, product=tile),
-            "whole": translate("The whole matrix: {count}·{count} = {product}.", count=count, product=everything),
             "times": translate(
                 "One block: {block}·{block}. The whole matrix: {count}·{count}. In blocks: ({count} / "
                 "{block})·({count} / {block}) = {times}·{times} = {product}.",
@@ -215,11 +213,6 @@ def _memory_slips(asked: str, block: int, count: int) -> tuple[Slip, ...]:
             Slip(count * count, translate("that is the whole matrix, which is never held.")),
             Slip(2 * block, added),
             Slip(block, translate("that is one side of the block.")),
-        ),
-        "whole": (
-            Slip(block * block, translate("that is one block.")),
-            Slip(count * block, translate("that is a strip; the matrix has as many columns as rows.")),
-            Slip(2 * count, added),
         ),
         "times": (
             Slip(times, translate("that many blocks fit side by side, and as many below each other.")),

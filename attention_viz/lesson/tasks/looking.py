@@ -240,12 +240,14 @@ def matters(scene: Scene, seed: int) -> Exercise:
     draw = Draw("matters", seed, scene.text)
     trace = scene.trained()
     largest = _largest(trace)
-    effects = _leading({one: _moved(scene, trace, *one) for one in draw.order([*largest])[:_TRIED]})
+    tried = draw.order([*largest])[:_TRIED]
+    lengths = {one: _added(trace, *one) for one in tried}
+    effects = _leading({one: _moved(scene, trace, *one) for one in tried}, lengths)
     heads = sorted(effects)
     moved = [round(effects[one], _DIGITS) for one in heads]
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
-    places = [_place(*one) for one in heads]
+    places, added = [_place(*one) for one in heads], [round(lengths[one], 2) for one in heads]
     listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
@@ -257,15 +259,20 @@ def matters(scene: Scene, seed: int) -> Exercise:
         ),
         (
             table(
-                translate("Weight of each word on its strongest key, on average"),
-                [_place(*one) for one in heads],
-                (translate("weight"),),
-                [[one] for one in looks],
+                translate(
+                    "On average over words: the weight on the strongest key, and the length of the sum of values"
+                ),
+                places,
+                (translate("weight"), translate("length")),
+                [*zip(looks, added, strict=True)],
             ),
         ),
         OptionAnswer.written(lambda: tuple(_place(*one) for one in heads), right),
         (
-            translate("The weights say where a head looks. They don't say how much its output matters."),
+            translate(
+                "The weights say where a head looks. A longer vector moves the output more, unless later layers make "
+                "little of it."
+            ),
             translate(
                 "Ablating {place} moves the output by {effect} of its length.",
                 place=places[least],
@@ -305,9 +312,10 @@ def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip,
     )
 
 
-def _leading(effects: Mapping[_Place, float]) -> dict[_Place, float]:
+def _leading(effects: Mapping[_Place, float], lengths: Mapping[_Place, float]) -> dict[_Place, float]:
     best, *others = sorted(effects, key=lambda one: -effects[one])
     far = [one for one in others if effects[best] >= _LEAD * effects[one]]
+    far.sort(key=lambda one: lengths[one] >= lengths[best])
     few = _CANDIDATES - 1
     return {one: effects[one] for one in (best, *(far if len(far) >= few else others[-few:])[:few])}
 
@@ -319,6 +327,12 @@ def _largest(trace: Trace) -> dict[tuple[int, int], float]:
         for layer in trace.layer_numbers()
         for one, mean in enumerate(trace.attention(layer).weights[:, counted].amax(dim=-1).mean(dim=-1))
     }
+
+
+def _added(trace: Trace, layer: int, one: int) -> float:
+    """Return the mean length of a head's weighted sums of values."""
+    call = trace.attention(layer).head(one)
+    return float((call.weights.double() @ call.value.double()).norm(dim=-1).mean())
 
 
 def _moved(scene: Scene, before: Trace, layer: int, one: int) -> float:

@@ -98,15 +98,15 @@ def region(scene: Scene, seed: int) -> Exercise:
     return Exercise(
         "region",
         translate(
-            "{model} reads an image of {picture}. In layer {layer}, head {head}, how much weight does the "
-            "class token put on these boxes together: {boxes}?",
+            "{model} reads an image of {picture}. In layer {layer}, head {head}, how much weight does [CLS] put on "
+            "these boxes together: {boxes}?",
             model=PICTURE_MODEL,
             picture=translate(PICTURES[looked.sample]),
             layer=layer,
             head=head,
             boxes=phrase,
         ),
-        (table(translate("The class token’s weights, added up over boxes of 4 × 4 patches"), names, columns, numbers),),
+        (table(translate("Weights of [CLS], added up over boxes of 4 × 4 patches"), names, columns, numbers),),
         NumberAnswer(right, ROUNDED),
         (
             translate("The weights of a row are shares of 1. Shares of places that don’t overlap add up."),
@@ -117,7 +117,7 @@ def region(scene: Scene, seed: int) -> Exercise:
         (
             Slip(
                 round(count / _BOXES**2, _DIGITS_SEEING),
-                translate("that is their part of the image; the class token doesn’t look evenly."),
+                translate("that is their part of the image; [CLS] doesn’t look evenly."),
             ),
             Slip(round(right / count, _DIGITS_SEEING), translate("that is the mean of the boxes; add them up.")),
         ),

@@ -99,6 +99,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
     stored = {"grouped": _stored(ids), "each": _stored(ids) // own * heads, "one": _stored(ids) // own}
     stored["latent"] = 9 * width // 2  # DeepSeek-V2's table 1: 9/2 of a head's width
     told = {"layers": str(layers), "heads": str(heads), "own": str(own), "bytes": "2"}
+    told |= {"vector": str(4 * width), "rotary": str(width // 2)}
     lengths = {"tokens": ids.numel(), "long": LONG}
     told |= {name: f"{count:,}" for name, count in lengths.items()}
     for name, numbers in stored.items():

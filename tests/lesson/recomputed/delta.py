@@ -55,7 +55,7 @@ def _cosine(run: RunText, one: str, other: str, place: tuple[int, int]) -> float
 
 
 def facts(scene: Scene, run: RunText) -> dict[str, str]:
-    place, rule = _place(run), scene.choice or "adds"
+    place, rule = _place(run), scene.choice or "half"
     found = {
         "layer": str(place[0]),
         "head": str(place[1]),
@@ -70,11 +70,11 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
 
 
 def values(scene: Scene, run: RunText) -> list[float]:
-    got = _read(run, "ben", scene.choice or "adds", _place(run))
+    got = _read(run, "ben", scene.choice or "half", _place(run))
     old, new = abs(got["blue"]), abs(got["green"])
     alike = min(old, new) > 0.75 * max(old, new)
     return [float(old > new and not alike), float(new > old and not alike), float(alike)]
 
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
-    return {_plain(one) for one in _read(run, "ben", scene.choice or "adds", _place(run)).values()}
+    return {_plain(one) for one in _read(run, "ben", scene.choice or "half", _place(run)).values()}

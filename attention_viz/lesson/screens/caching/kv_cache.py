@@ -52,10 +52,11 @@ def _ask_cache(scene: Scene) -> Ask:
 
 def _show_cache(scene: Scene) -> Shown:
     found, chosen = Cached(scene), _CONTROL_CACHE.value(scene)
-    stores, tokens = found.stores, len(found.trace.key_tokens())
+    stores, tokens, width = found.stores, len(found.trace.key_tokens()), found.first.key.shape[-1]
     facts = {
         **texts(model=found.model, note=Twice(scene).note, layers=found.layers, heads=found.first.shape[0]),
         **texts(own=found.own, tokens=f"{tokens:,}", bytes=_BYTES),
+        **texts(vector=LATENT * width, rotary=int(ROTARY * width)),
         "long": f"{_LONG:,}",
         "name": stores[chosen].label[:1].upper() + stores[chosen].label[1:],
         "what": _what(found, chosen),
@@ -232,8 +233,8 @@ LESSONS = {
         deeper=("", "heads"),
         words=_words,
         idea=(
-            "A language model writes one token after the other. The newest token's query is compared with the keys of "
-            "all tokens so far, and their values are mixed by the weights that come of it."
+            "A language model writes one token after the other. For each, it could compute everything again from the "
+            "start. That takes long, so it keeps what later tokens still need."
         ),
     ),
 }

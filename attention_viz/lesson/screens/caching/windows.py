@@ -279,8 +279,8 @@ LESSONS = {
         "window",
         deeper=("masks", "heads"),
         idea=(
-            "To predict the next token, a language model lets each token look at itself and all tokens before it. In a "
-            "long text that costs much. Many models therefore allow a few tokens only."
+            "In a long text, looking at all tokens before it costs a token much, so many models allow a few only. "
+            "Remember two things: each row of weights adds up to one, and some heads put most of it on the first token."
         ),
     ),
 }
