@@ -49,7 +49,7 @@ def _lesson() -> dict[str, str]:
         "queryWord": translate("Query word"),
         "predict": translate("Predict"),
         "answer": translate("See the answer"),
-        "pressWord": translate("Click a word to make it the query."),
+        "pressWord": translate("Click a word to choose it."),
         "glossary": translate("Glossary"),
     }
 

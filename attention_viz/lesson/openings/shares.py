@@ -67,5 +67,5 @@ class ScoreSliders:
         """Return the model's own scores."""
         return {
             "scores": list(self.scores),
-            "own": translate("bold: the model’s scores; the others as if they were one word"),
+            "own": translate("bold: the model’s scores (the rest as one)"),
         }

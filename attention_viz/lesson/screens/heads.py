@@ -226,7 +226,7 @@ LESSONS = {
         deeper=("steps",),
         idea=(
             "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers; "
-            "here each is one number, its place along the direction in which they differ most."
+            "here each is one number, its place along the direction of their largest differences."
         ),
     ),
     "heads": Lesson(

@@ -100,7 +100,9 @@ function makeFoot(prediction, show) {
   const {question} = prediction;
   const foot = element("div", {class: "av-foot"});
   if (question.truth) {
-    if (question.guess) foot.append(element("s", {"aria-hidden": "true"}), element("span", {}, question.words.guess));
+    // Sliders write the guess beside the model's score.
+    const dashed = question.guess && question.kind !== "sliders";
+    if (dashed) foot.append(element("s", {"aria-hidden": "true"}), element("span", {}, question.words.guess));
     return foot;
   }
   show.addEventListener("click", () => prediction.setTriggerValue("guess", prediction.guess ?? "shown"));

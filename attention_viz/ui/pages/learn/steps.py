@@ -146,7 +146,7 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[int, ...] | None, shown
         else:
             answer = None if guess is None else reply(ask, guess)
             said = "" if answer is None else f"{'**✓** ' if answer.right else ''}{plain(answer.words)}\n\n"
-            click = f" *{translate('Click a word to make it the query.')}*" if ask.word else ""
+            click = f" *{translate('Click a word to choose it.')}*" if ask.word else ""
             st.markdown(f"{said}**2** {plain(shown.says)}{click}")
     if shown is None:
         with st.container(border=True, key="learn-step-see"):
