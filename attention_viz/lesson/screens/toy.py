@@ -119,13 +119,17 @@ def _ask_writes(scene: Scene) -> Ask:
             left=weight_text(left[needed]),
             **names,
         ),
-        translate("the toy {model}: loss of the probability of {word} without each head", model=TOY, **names),
+        translate(
+            "the toy {model}, each head but layer {layer}, head {head}: loss of the probability of {word} without it",
+            model=TOY,
+            **names,
+        ),
         tuple(f"{name}: {signed(one.added[following], 2)}" for name, one in heads.items()),
         tuple(max(0.0, before - one) for one in left.values()),
         shown=tuple(translate("{chance} left", chance=weight_text(one)) for one in left.values()),
         pressed=tuple(heads),
         whole=before,
-        place=CatalogueHead.of(reader.trace, *_written(scene).place),
+        place=CatalogueHead.of(reader.trace, layer, head),
         premise=translate(
             "At {query}, layer {layer}, head {head} adds {added} to the logit of {word}. The toy gives {word} "
             "{likely}; without this head, {without}. Each option is another head (layer·head) with its own addition.",
