@@ -279,7 +279,7 @@ LESSONS = {
         "window",
         deeper=("masks", "heads"),
         idea=(
-            "In a long text, looking at all tokens before it costs a token much, so many models allow a few only. "
+            "In a long text, looking at all tokens before it costs a token much, and many models allow a few only. "
             "Remember two things: each row of weights adds up to one, and some heads put most of it on the first token."
         ),
     ),
