@@ -1,5 +1,6 @@
 """Plot a layer's heads by weight and effect."""
 
+import math
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -14,6 +15,10 @@ __all__ = ["weight_and_effect"]
 _HEIGHT = 380
 # Of the line of words: letters that fit beside each other on a phone, the longest word, and pixels a line.
 _LETTERS, _LONGEST, _LINE = 44, 12, 20
+# Pixels of the points' field on a phone, from a point to its number (right, up), and enough room around a number.
+_FIELD = (260, 260)
+_SIDES = {"top center": (0, 14), "middle right": (13, 0), "bottom center": (0, -14), "middle left": (-13, 0)}
+_ENOUGH = 13.0
 
 
 def weight_and_effect(
@@ -49,7 +54,7 @@ def weight_and_effect(
         mode="markers+text",
         marker={"size": 12, "color": colours.accent, "line": {"color": colours.ink, "width": 0.5}},
         text=[str(head) for head in range(len(weights))],
-        textposition="top center",
+        textposition=_free_sides(weights, moved),
         textfont={"size": 11, "color": colours.ink},
         hovertext=[f"layer {layer}, head {head}" for head in range(len(weights))],
         hovertemplate="%{hovertext}: weight %{x:.3f}, the output moves by %{y:.2%}<extra></extra>",
@@ -66,6 +71,20 @@ def weight_and_effect(
     if words:
         _add_words(figure, readable(words), pair, colours)
     return figure
+
+
+def _free_sides(weights: Sequence[float], moved: Sequence[float]) -> list[str]:
+    """Return each number's side: the first with room, else the one farthest from points and earlier numbers."""
+    wide, high = (size / (max(line) or 1) for size, line in zip(_FIELD, (weights, moved), strict=True))
+    points = [(wide * weight, high * move) for weight, move in zip(weights, moved, strict=True)]
+    sides, numbers = list[str](), list[tuple[float, float]]()
+    for at, (x, y) in enumerate(points):
+        others = [*points[:at], *points[at + 1 :], *numbers]
+        spots = {side: (x + across, y + up) for side, (across, up) in _SIDES.items()}
+        room = {side: min((math.dist(spot, one) for one in others), default=_ENOUGH) for side, spot in spots.items()}
+        sides.append(max(room, key=lambda side: min(_ENOUGH, room[side])))
+        numbers.append(spots[sides[-1]])
+    return sides
 
 
 def _add_words(figure: go.Figure, names: Sequence[str], pair: tuple[int, int] | None, colours: Palette) -> None:

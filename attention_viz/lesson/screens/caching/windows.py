@@ -279,7 +279,7 @@ LESSONS = {
         "window",
         deeper=("masks", "heads"),
         idea=(
-            "In a long text, looking at all earlier tokens costs a token much. Many models therefore allow a few only. "
+            "In a long text, looking at all tokens before it costs a token much, and many models allow a few only. "
             "Remember two things: each row of weights adds up to one, and some heads put most of it on the first token."
         ),
     ),
