@@ -326,7 +326,7 @@ LESSONS = {
         deeper=("", "heads"),
         idea=(
             "This model writes from left to right, so a token sees only itself and the tokens before it. Here it reads "
-            "a text twice. Many of its heads have a simple rule; find it from two examples."
+            "a text twice. A few of its heads have a simple rule; find it from two examples."
         ),
     ),
     "limits": Lesson(
