@@ -35,8 +35,7 @@ from attention_viz.lesson.tasks.around import residual
 from attention_viz.lesson.tasks.caching import stored, window
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
-from attention_viz.lesson.tasks.jobs import job
-from attention_viz.lesson.tasks.looking import head, matters, strongest
+from attention_viz.lesson.tasks.looking import head, job, matters, strongest
 from attention_viz.lesson.tasks.mixing import additive, output, plain, temperature
 from attention_viz.lesson.tasks.order import mask, path, permute
 from attention_viz.lesson.tasks.seen import region, stretch
