@@ -75,9 +75,9 @@ def show_progress() -> None:
     if not files:
         return
     students, left = _checked(joined(files))
-    heading.markdown(f"# {_finding(students)}")
+    heading.markdown(f"# {_finding(students, left)}")
     if left:
-        st.info(f"{left} exercises aren’t checked yet.")
+        st.info(f"{counted(left, 'exercise')} {'isn’t' if left == 1 else 'aren’t'} checked yet.")
         st.button("Check the rest", key="class-rest", type="primary")
     show_stuck(stuck(students))
     show_students(students)
@@ -138,11 +138,18 @@ def _checked(files: Sequence[tuple[str, Progress]]) -> tuple[list[Student], int]
     return students, left
 
 
-def _finding(students: Sequence[Student]) -> str:
+def _finding(students: Sequence[Student], left: int) -> str:
+    """Say who is stuck, or else how many students have right answers to all their exercises."""
     first = next(iter(stuck(students)), None)
-    if first is None:
-        return f"{counted(len(students), 'student')}, no exercise tried yet"
-    if not first.unsolved:
-        return f"All {len(students)} students solved all their exercises"
-    title = plain(LESSONS[first.lesson].title)
-    return f"Most stuck: {title}. {first.unsolved} of {first.students} haven’t solved it"
+    if first is not None and first.unsolved:
+        title = plain(LESSONS[first.lesson].title)
+        return f"Most stuck{' so far' if left else ''}: {title}. {first.unsolved} of {first.students} haven’t solved it"
+    if left:
+        return "Not all exercises are checked yet"
+    count = counted(len(students), "student")
+    if not any(one.begun for one in students):
+        return f"{count}, no exercise tried yet"
+    done = sum(one.complete for one in students)
+    if done < len(students):
+        return f"All exercises solved and checked: {done} of {count}"
+    return f"All {count} solved all their exercises" if done > 1 else "The student solved all exercises"

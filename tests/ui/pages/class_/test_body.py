@@ -106,6 +106,23 @@ def test_a_class_is_summed_up_with_the_hardest_exercise_first() -> None:
     assert "a file of version 1.0, which has no answers" in screen.words
 
 
+def test_the_heading_calls_solved_only_what_was_checked() -> None:
+    solved = tried("scaling", right("scaled"))
+    one = [file("Ann", 1, solved)]
+    assert "# The student solved all exercises" in opened_class(one).words
+    two = [*one, file("Bo", 2, solved)]
+    assert "# All 2 students solved all their exercises" in opened_class(two).words
+    more = [
+        *two,
+        file("Cy", 3, tried("scaling", solved=True)),
+        file("Di", 4),
+        file("Eve", 5, tried("scaling", "no idea", solved=True)),
+        file("Fay", 6, solved, tried("magic", "1")),
+    ]
+    screen = opened_class(more)
+    assert "# All exercises solved and checked: 2 of 6 students" in screen.words
+
+
 def test_bad_files_are_named_and_the_others_shown() -> None:
     screen = opened_class(
         [
@@ -178,6 +195,7 @@ def test_an_exercise_is_made_once_and_what_takes_too_long_can_go_on(monkeypatch:
     monkeypatch.setattr(opened, "PATIENCE", -1.0)
     files = [file(f"s{one}", one, tried("scores", "1"), tried("scaling", "2", seed=5)) for one in range(20)]
     screen = opened_class(files)
+    assert "# Not all exercises are checked yet" in screen.words
     assert "40 exercises aren’t checked yet." in " ".join(screen.alerts) and not made
     monkeypatch.setattr(opened, "PATIENCE", 60.0)
     screen.press("Check the rest")
