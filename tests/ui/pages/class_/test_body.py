@@ -74,6 +74,13 @@ def test_it_opens_for_the_teachers_key_only(monkeypatch: pytest.MonkeyPatch) -> 
     assert "no teacher’s key" in " ".join(screen.alerts) and not screen.all("text_input", "code")
 
 
+@pytest.mark.parametrize("key", [KEY, "12345678"])
+def test_a_key_in_the_url_opens_nothing_and_isnt_repeated(key: str) -> None:
+    screen = Screen().open(f"/class?key={quote_plus(key)}")
+    assert "The URL asks for a key that isn’t here." in screen.words and screen.picker("Teacher’s key")
+    assert key not in "".join([*screen.written, *screen.alerts, *screen.address.values()])
+
+
 def test_a_class_is_summed_up_with_the_hardest_exercise_first() -> None:
     slip = next(one for one in EXERCISES["scaled"].make(Scene(TEXT, run_lesson), 0).slips)
     missed, solved = repr(slip.answer), right("scaled")
