@@ -33,6 +33,12 @@ class Student:
         solved = {one.tried.lesson for one in self.checked}
         return bool(self.checked) and all(one.solved for one in self.checked) and solved.issuperset(self.progress.done)
 
+    @property
+    def unknown_lessons(self) -> tuple[str, ...]:
+        """The lessons that the course doesn't have."""
+        named = (*self.progress.done, *(one.tried.lesson for one in self.checked))
+        return tuple(name for name in dict.fromkeys(named) if name not in LESSONS)
+
     def of(self, lesson: str) -> tuple[Checked, ...]:
         """Return a lesson's exercises."""
         return tuple(one for one in self.checked if one.tried.lesson == lesson)

@@ -1,5 +1,6 @@
 """The students' files, checked, and the class's results."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from attention_viz.views.style.wording import one_line
 
 _MOST_FILES = 100
 _LABEL = 60
+# All but tab and line ends, which quotes protect.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _PREFIX = "attention-progress-"
 # The seconds of checking in one go, and the exercises kept for the next.
 PATIENCE, _KEPT = 60.0, 5_000
@@ -95,9 +98,15 @@ def _show_test(records: Sequence[Progress]) -> None:
 
 def _offer(label: str, name: str, rows: Callable[[], Sequence[Mapping[str, str | int]]]) -> None:
     def make() -> bytes:
-        return to_csv(pandas.DataFrame(rows())).encode()
+        written = [{name: _writable(value) for name, value in row.items()} for row in rows()]
+        return to_csv(pandas.DataFrame(written)).encode()
 
     st.download_button(label, make, f"{name}.csv", "text/csv", key=f"class-{name}-csv", on_click="ignore")
+
+
+def _writable(value: str | int) -> str | int:
+    """Replace control characters, at which readers of CSV stop, by "�"."""
+    return _CONTROLS.sub("�", value) if isinstance(value, str) else value
 
 
 def _read(uploaded: Sequence[UploadedFile]) -> tuple[list[tuple[str, Progress]], list[str]]:
