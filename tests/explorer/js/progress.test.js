@@ -90,14 +90,14 @@ test("an opened file joins what the browser has, and neither loses a solved exer
 
 test("a friend's file changes neither one's own id, number and course nor one's own test", () => {
   const course = {lessons: ["scores"], student: 7};
-  const test = {before: ["#1"], after: []};
-  const own = {...after({answer: "1"}), course, test};
+  const before = {before: ["#1"], after: []};
+  const own = {...after({answer: "1"}), course, test: before};
   const theirs = {before: ["#2"], after: ["#3"]};
   const friend = {...after({answer: "3.5", right: true}), course: {lessons: [], student: 8}, test: theirs};
   const joined = joinProgress(own, friend);
   assert.deepEqual([joined.id, joined.course, joined.test], [own.id, course, {before: ["#1"], after: ["#3"]}]);
   assert.deepEqual(joinProgress({...newProgress(), course}, friend), friend);
-  assert.equal(joinProgress({...newProgress(), test}, friend).id === friend.id, false);
+  assert.equal(joinProgress({...newProgress(), test: before}, friend).id === friend.id, false);
 });
 
 test("a seed that no exercise has is neither kept nor read", () => {

@@ -105,7 +105,7 @@ def _offer(label: str, name: str, rows: Callable[[], Sequence[Mapping[str, str |
 
 
 def _writable(value: str | int) -> str | int:
-    """Replace control characters, at which readers of CSV stop, by "�"."""
+    """Replace control characters by "�", since readers of CSV stop at them."""
     return _CONTROLS.sub("�", value) if isinstance(value, str) else value
 
 
