@@ -105,7 +105,7 @@ def read_progress(content: bytes) -> Progress:
 
 def _has_no_seed(one: Any) -> bool:
     """Return whether an exercise's seed is a number that no exercise has; the browser leaves it out, too."""
-    seed = one.get("seed") if isinstance(one, dict) else 0
+    seed: Any = one.get("seed") if isinstance(one, dict) else None
     return type(seed) in (int, float) and not 0 <= seed < SEEDS.stop
 
 
