@@ -76,6 +76,8 @@ def check(tried: Tried, make: MakeExercise) -> Checked:
         if exercise.answer.accepts(parsed):
             return Checked(tried, exercise.question, solved=True, wrong=tuple(wrong))
         wrong.append(WrongAnswer(_shown(exercise, parsed), exercise.slip(parsed)))
+    if not wrong:
+        return Checked(tried, problem="no answer that the exercise can read")
     return Checked(tried, exercise.question, wrong=tuple(wrong))
 
 

@@ -71,7 +71,10 @@ def first_seed(student: int) -> int:
 
 
 def read_progress(content: bytes) -> Progress:
-    """Read a file; raise `AttentionVizError` that names the first part that isn't as it should be."""
+    """Read a file; raise `AttentionVizError` that names the first part that isn't as it should be.
+
+    Exercises with seeds that no exercise has are left out.
+    """
     if len(content) > MOST_BYTES:
         raise AttentionVizError(f"a progress file may have at most {MOST_BYTES:,} bytes; this one has {len(content):,}")
     try:
@@ -89,15 +92,21 @@ def read_progress(content: bytes) -> Progress:
     if not isinstance(name, str) or not re.fullmatch(r"[0-9a-f]{16}", name):
         raise AttentionVizError(f"“id” must have 16 digits from 0 to f; got {_short(name)}; {_OPEN}")
     course, test = _record(record, "course"), _record(record, "test")
-    exercises = _list(record.get("exercises"), "exercises", _MOST_EXERCISES)
+    exercises = enumerate(_list(record.get("exercises"), "exercises", _MOST_EXERCISES))
     return Progress(
         name,
         _texts(course.get("lessons", []), "course.lessons", _NAME, _MOST_EXERCISES),
         _number(course.get("student", 0), "course.student", range(STUDENTS.stop)),
-        tuple(_tried(one, f"exercises[{at}]") for at, one in enumerate(exercises)),
+        tuple(_tried(one, f"exercises[{at}]") for at, one in exercises if not _has_no_seed(one)),
         _texts(test.get("before", []), "test.before"),
         _texts(test.get("after", []), "test.after"),
     )
+
+
+def _has_no_seed(one: Any) -> bool:
+    """Return whether an exercise's seed is a number that no exercise has; the browser leaves it out, too."""
+    seed: Any = one.get("seed") if isinstance(one, dict) else None
+    return type(seed) in (int, float) and not 0 <= seed < SEEDS.stop
 
 
 def _tried(one: Any, where: str) -> Tried:

@@ -22,6 +22,23 @@ class Student:
     progress: Progress
     checked: tuple[Checked, ...] = ()
 
+    @property
+    def begun(self) -> bool:
+        """Whether the file has or claims anything of an exercise."""
+        return bool(self.checked or self.progress.done)
+
+    @property
+    def complete(self) -> bool:
+        """Whether each exercise of the file has a right answer, and it claims nothing else."""
+        solved = {one.tried.lesson for one in self.checked}
+        return bool(self.checked) and all(one.solved for one in self.checked) and solved.issuperset(self.progress.done)
+
+    @property
+    def unknown_lessons(self) -> tuple[str, ...]:
+        """The lessons that the course doesn't have."""
+        named = (*self.progress.done, *(one.tried.lesson for one in self.checked))
+        return tuple(name for name in dict.fromkeys(named) if name not in LESSONS)
+
     def of(self, lesson: str) -> tuple[Checked, ...]:
         """Return a lesson's exercises."""
         return tuple(one for one in self.checked if one.tried.lesson == lesson)
@@ -55,12 +72,12 @@ class Stuck:
 
 
 def joined(files: Iterable[tuple[str, Progress]]) -> list[tuple[str, Progress]]:
-    """Join the files of one browser, by their random id, in the order of their labels."""
+    """Join the files of one browser, by their random id, in the order of their labels; each has an exercise once."""
     found = dict[str, tuple[str, Progress]]()
     for at, (label, progress) in enumerate(sorted(files, key=lambda one: _by_number(one[0]))):
         key = progress.id or f"file {at}"
         if key not in found:
-            found[key] = label, progress
+            found[key] = label, replace(progress, exercises=_joined_exercises(progress.exercises))
             continue
         first, before = found[key]
         label = first if label == first else f"{first}, {label}"
@@ -77,7 +94,7 @@ def _by_number(label: str) -> list[tuple[int, str]]:
 
 
 def _joined_exercises(every: Iterable[Tried]) -> tuple[Tried, ...]:
-    """Keep each exercise once: of an earlier and a later file, the one with more answers."""
+    """Keep each exercise once: of several, the first of those with most answers."""
     found = dict[tuple[str, str, int], Tried]()
     for one in every:
         key = one.lesson, one.text, one.seed

@@ -83,9 +83,31 @@ test("an opened file joins what the browser has, and neither loses a solved exer
   const home = after({answer: "1"}, {answer: "3.5", right: true});
   const school = addNote(after({answer: "2"}), {...scores, seed: 701, answer: "5"});
   const joined = joinProgress(home, school);
-  assert.equal(joined.id, school.id);
+  assert.equal(joined.id, home.id);
   assert.deepEqual(joined.exercises, [only(home), ...school.exercises.slice(1)]);
   assert.deepEqual(joinProgress(school, home).exercises, [only(home), ...school.exercises.slice(1)]);
+});
+
+test("a friend's file changes neither one's own id, number and course nor one's own test", () => {
+  const course = {lessons: ["scores"], student: 7};
+  const before = {before: ["#1"], after: []};
+  const own = {...after({answer: "1"}), course, test: before};
+  const theirs = {before: ["#2"], after: ["#3"]};
+  const friend = {...after({answer: "3.5", right: true}), course: {lessons: [], student: 8}, test: theirs};
+  const joined = joinProgress(own, friend);
+  assert.deepEqual([joined.id, joined.course, joined.test], [own.id, course, {before: ["#1"], after: ["#3"]}]);
+  assert.deepEqual(joinProgress({...newProgress(), course}, friend), friend);
+  assert.equal(joinProgress({...newProgress(), test: before}, friend).id === friend.id, false);
+});
+
+test("a seed that no exercise has is neither kept nor read", () => {
+  const progress = after({answer: "1"}, {seed: 9999, answer: "1"}, {seed: 10_000, answer: "1"});
+  assert.deepEqual(
+    progress.exercises.map((one) => one.seed),
+    [700, 9999],
+  );
+  const more = {...progress, exercises: [...progress.exercises, {...only(progress), seed: 10_000}]};
+  assert.deepEqual(readProgress(JSON.stringify(more)), progress);
 });
 
 test("a browser that keeps nothing has the record as long as the page is open", () => {

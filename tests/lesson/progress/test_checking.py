@@ -66,6 +66,8 @@ def test_what_cant_be_checked_says_why(monkeypatch: pytest.MonkeyPatch, make: Ma
         == "its text has 200 words; the course reads 2 to 24"
     )
     assert "0 words" in check(Tried("scores", "", 0, ("1",)), make).problem
+    found = check(Tried("scaling", TEXT, 0, ("no idea", ""), solved=True), make)
+    assert (found.problem, found.solved, found.count) == ("no answer that the exercise can read", False, 0)
     kind = EXERCISES["region"]
     monkeypatch.setattr(type(kind), "available", property(lambda one: not one.needs))
     found = check(Tried("picture", TEXT, 0, ("1",), solved=True), make)

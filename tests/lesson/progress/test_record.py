@@ -61,9 +61,9 @@ def test_a_file_of_before_has_lessons_and_no_exercises() -> None:
         (record(exercises={}), "“exercises” must be a list; got dict"),
         (record(exercises=[ONE] * 301), "“exercises” may have at most 300 entries; got 301"),
         (record(exercises=[ONE, 3]), r"“exercises\[1\]” must be an exercise; got 3"),
-        (record(exercises=[ONE | {"seed": 10_000}]), r"“exercises\[0\].seed” must be a whole number from 0 to 9999"),
+        (record(exercises=[ONE | {"seed": "1"}]), r"“exercises\[0\].seed” must be a whole number from 0 to 9999"),
         (record(exercises=[ONE | {"seed": True}]), "whole number from 0 to 9999; got True"),
-        (record(exercises=[ONE | {"seed": 1e300}]), r"whole number from 0 to 9999; got 1e\+300"),
+        (record(exercises=[ONE | {"seed": 1.5}]), r"whole number from 0 to 9999; got 1\.5"),
         (record(exercises=[ONE | {"text": "x" * 2_001}]), "at most 2,000 characters; got 2,001"),
         (record(exercises=[ONE | {"tries": ["x" * 201]}]), r"tries\[0\]” may have at most 200 characters"),
         (record(exercises=[ONE | {"tries": ["1"] * 21}]), "at most 20 entries; got 21"),
@@ -74,6 +74,12 @@ def test_a_file_of_before_has_lessons_and_no_exercises() -> None:
 def test_what_is_no_progress_is_refused_by_its_part(content: bytes, why: str) -> None:
     with pytest.raises(AttentionVizError, match=why):
         read_progress(content)
+
+
+def test_an_exercise_with_a_seed_that_none_has_is_left_out() -> None:
+    others = [ONE | {"seed": seed} for seed in (10_000, -1, 1e300, float("nan"), 10**50)]
+    whole = read_progress(record(exercises=[*others, ONE, ONE | {"seed": 9_999}]))
+    assert [one.seed for one in whole.exercises] == [700, 9_999]
 
 
 def test_a_half_letter_is_replaced_because_nothing_can_write_it() -> None:

@@ -51,6 +51,21 @@ def test_files_of_one_browser_are_one_student_with_the_longer_record_of_each_exe
     assert found[0][1] == Progress("e", exercises=(late, other), before=("y",), after=("x",))
 
 
+def test_an_exercise_that_a_file_repeats_counts_once() -> None:
+    one = Tried("why", "a b", 0, ("1",))
+    (found,) = joined([("Fay", Progress("f", exercises=(*[one] * 299, Tried("why", "a b", 0, ("1", "2")))))])
+    assert found[1].exercises == (Tried("why", "a b", 0, ("1", "2")),)
+
+
+def test_a_student_is_done_with_right_answers_to_everything_only() -> None:
+    assert [one.complete for one in CLASS] == [False, True, False, False]
+    assert not Student("Eve", Progress("e")).begun and CLASS[3].begun
+    claimed = Student(
+        "Fay", Progress("f"), (checked("why", solved=True), Checked(Tried("masks", "a b", 0, solved=True)))
+    )
+    assert not claimed.complete
+
+
 def test_students_are_in_the_order_of_their_numbers() -> None:
     labels = ["10-f", "2-a", "Zoë", "ada 3", "Ada 12", "", "²"]
     found = [label for label, _ in joined([(label, Progress(done=("why",))) for label in labels])]

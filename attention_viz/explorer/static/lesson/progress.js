@@ -17,8 +17,8 @@ const KEPT_PROGRESS = "attention_viz-progress";
 /** The event of the page after each change. */
 export const PROGRESS_KEPT = "attention_viz-progress-kept";
 const ON_PAGE = Symbol.for(KEPT_PROGRESS);
-/** The most of each: bytes of a file, exercises, tries or answers of a list, and letters. */
-const MOST_PROGRESS = {bytes: 200_000, exercises: 300, tries: 20, answer: 200, text: 2000, name: 40};
+/** The most of each: bytes of a file, exercises, tries or answers of a list, and letters; the largest seed. */
+const MOST_PROGRESS = {bytes: 200_000, exercises: 300, seed: 9999, tries: 20, answer: 200, text: 2000, name: 40};
 const pageMemory = /** @type {Record<symbol, string | undefined>} */ (/** @type {unknown} */ (globalThis));
 
 /** @returns {Progress} */
@@ -87,7 +87,8 @@ export function addNote(progress, note) {
   return {...progress, exercises};
 }
 
-/** Add an opened file's exercises and tests to those in the browser, which goes on under the file's id.
+/** Add an opened file's exercises and tests to those in the browser. It goes on under the file's id, number and course
+ * only if it had none of its own: the file may be a friend's.
  * @param {Progress} progress @param {Progress} file @returns {Progress} */
 export function joinProgress(progress, file) {
   const exercises = file.exercises.map((one) => {
@@ -96,9 +97,9 @@ export function joinProgress(progress, file) {
   });
   const others = progress.exercises.filter((one) => !file.exercises.some((other) => isSame(one, other)));
   const test = {...progress.test};
-  for (const part of /** @type {const} */ (["before", "after"]))
-    if (file.test[part].length) test[part] = file.test[part];
-  return {...file, exercises: [...exercises, ...others], test};
+  for (const part of /** @type {const} */ (["before", "after"])) if (!test[part].length) test[part] = file.test[part];
+  const isOwn = [progress.exercises, progress.test.before, progress.test.after].some((one) => one.length);
+  return {...(isOwn ? progress : file), exercises: [...exercises, ...others], test};
 }
 
 /** The lessons whose exercise a record calls solved. @param {Progress} progress */
@@ -156,7 +157,8 @@ function readTried({lesson, text, seed, tries, hints, solution, solved}) {
 function isPosed(one) {
   const {lesson, text, seed} = one ?? {};
   const named = typeof lesson === "string" && lesson.length <= MOST_PROGRESS.name;
-  return named && typeof text === "string" && text.length <= MOST_PROGRESS.text && Number.isInteger(seed) && seed >= 0;
+  const seeded = Number.isInteger(seed) && seed >= 0 && seed <= MOST_PROGRESS.seed;
+  return named && seeded && typeof text === "string" && text.length <= MOST_PROGRESS.text;
 }
 
 /** @param {Posed} one @param {Posed} other */

@@ -1,5 +1,6 @@
 """The students' files, checked, and the class's results."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,8 @@ from attention_viz.views.style.wording import one_line
 
 _MOST_FILES = 100
 _LABEL = 60
+# All but tab and line ends, which quotes protect.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _PREFIX = "attention-progress-"
 # The seconds of checking in one go, and the exercises kept for the next.
 PATIENCE, _KEPT = 60.0, 5_000
@@ -75,9 +78,9 @@ def show_progress() -> None:
     if not files:
         return
     students, left = _checked(joined(files))
-    heading.markdown(f"# {_finding(students)}")
+    heading.markdown(f"# {_finding(students, left)}")
     if left:
-        st.info(f"{left} exercises aren’t checked yet.")
+        st.info(f"{counted(left, 'exercise')} {'isn’t' if left == 1 else 'aren’t'} checked yet.")
         st.button("Check the rest", key="class-rest", type="primary")
     show_stuck(stuck(students))
     show_students(students)
@@ -95,9 +98,15 @@ def _show_test(records: Sequence[Progress]) -> None:
 
 def _offer(label: str, name: str, rows: Callable[[], Sequence[Mapping[str, str | int]]]) -> None:
     def make() -> bytes:
-        return to_csv(pandas.DataFrame(rows())).encode()
+        written = [{name: _writable(value) for name, value in row.items()} for row in rows()]
+        return to_csv(pandas.DataFrame(written)).encode()
 
     st.download_button(label, make, f"{name}.csv", "text/csv", key=f"class-{name}-csv", on_click="ignore")
+
+
+def _writable(value: str | int) -> str | int:
+    """Replace control characters by "�", since readers of CSV stop at them."""
+    return _CONTROLS.sub("�", value) if isinstance(value, str) else value
 
 
 def _read(uploaded: Sequence[UploadedFile]) -> tuple[list[tuple[str, Progress]], list[str]]:
@@ -138,11 +147,18 @@ def _checked(files: Sequence[tuple[str, Progress]]) -> tuple[list[Student], int]
     return students, left
 
 
-def _finding(students: Sequence[Student]) -> str:
+def _finding(students: Sequence[Student], left: int) -> str:
+    """Say who is stuck, or else how many students have right answers to all their exercises."""
     first = next(iter(stuck(students)), None)
-    if first is None:
-        return f"{counted(len(students), 'student')}, no exercise tried yet"
-    if not first.unsolved:
-        return f"All {len(students)} students solved all their exercises"
-    title = plain(LESSONS[first.lesson].title)
-    return f"Most stuck: {title}. {first.unsolved} of {first.students} haven’t solved it"
+    if first is not None and first.unsolved:
+        title = plain(LESSONS[first.lesson].title)
+        return f"Most stuck{' so far' if left else ''}: {title}. {first.unsolved} of {first.students} haven’t solved it"
+    if left:
+        return "Not all exercises are checked yet"
+    count = counted(len(students), "student")
+    if not any(one.begun for one in students):
+        return f"{count}, no exercise tried yet"
+    done = sum(one.complete for one in students)
+    if done < len(students):
+        return f"All exercises solved and checked: {done} of {count}"
+    return f"All {count} solved all their exercises" if done > 1 else "The student solved all exercises"

@@ -13,6 +13,7 @@ from attention_viz.lesson.words import counted
 from attention_viz.ui.parts.markdown import plain
 
 _ROW = 'th scope="row"'
+_MOST_NAMES = 3
 
 
 def show_stuck(found: Sequence[Stuck]) -> None:
@@ -57,7 +58,7 @@ def show_students(students: Sequence[Student]) -> None:
         "✓ 2: solved in two tries. ✗ 3: three tries, not solved. h1: one hint. s: saw the solution first. "
         "?: the file calls it solved, but has no right answer. !: couldn’t be checked; point at it for the reason."
     )
-    notes = [f"**{plain(one.label)}**: {_notes(one)}" for one in students if _notes(one)]
+    notes = [f"**{plain(one.label)}**: {plain(_notes(one))}" for one in students if _notes(one)]
     if notes:
         st.markdown("  \n".join(notes))
 
@@ -87,7 +88,12 @@ def _mean(one: Learned) -> str:
 def _notes(student: Student) -> str:
     if not student.progress.id:
         return "a file of version 1.0, which has no answers"
-    return "has exercises with seeds of another student" if student.progress.other_seeds else ""
+    notes = ["has exercises with seeds of another student"] * student.progress.other_seeds
+    unknown = [name or "without a name" for name in student.unknown_lessons]
+    if unknown:
+        more = f" and {len(unknown) - _MOST_NAMES} more" * (len(unknown) > _MOST_NAMES)
+        notes.append(f"has exercises of unknown lessons: {', '.join(unknown[:_MOST_NAMES])}{more}")
+    return "; ".join(notes)
 
 
 def _solved(student: Student, lesson: str) -> bool:
@@ -115,7 +121,11 @@ def _spoken(student: Student, lesson: str) -> str:
     if not mine:
         return f"{lesson}: {'claimed without an answer' if student.claims(lesson) else 'not tried'}"
     tries, hints = sum(one.count for one in mine), sum(one.tried.hints for one in mine)
-    said = [f"solved at try {tries}" if _solved(student, lesson) else f"not solved, {tries} tries"]
+    said = [
+        f"solved at try {tries}"
+        if _solved(student, lesson)
+        else f"not solved, {tries} {'try' if tries == 1 else 'tries'}"
+    ]
     said += [counted(hints, "hint")] * bool(hints) + ["saw the solution"] * any(one.tried.solution for one in mine)
     said += [f"seeds {', '.join(str(one.tried.seed) for one in mine)}"]
     return f"{lesson}: {'; '.join(said)}"

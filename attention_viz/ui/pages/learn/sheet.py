@@ -55,7 +55,11 @@ def show_answers(choice: LearnChoice, scene: Scene, seed: int) -> None:
                 show_tables(solved.given)
                 solution = plain(translate("Answer: {answer}", answer=solved.solution))
                 st.markdown(f"**{solution}** &nbsp; {plain(solved.working)}")
-        slot.caption(translate("All {count} answers are here.", count=len(names)))
+        one = len(names) == 1
+        all_here = (
+            translate("The answer is here.") if one else translate("All {count} answers are here.", count=len(names))
+        )
+        slot.caption(all_here)
 
 
 def _note(sample: str) -> str:

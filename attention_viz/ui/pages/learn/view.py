@@ -179,7 +179,7 @@ def view(course: Course, selection: Selection) -> Parts:
     """Return the chosen lesson's parts."""
     choice = selection.of(LEARN_CHOICES)
     scene, code = _scene(course, selection), course_language(choice.lang)
-    lesson = show_number if choice.student == ASK else show_answers if opens_sheet(choice) else _show_lesson
+    lesson = show_answers if opens_sheet(choice) else show_number if choice.student == ASK else _show_lesson
     parts = [
         Part("notes", functools.partial(_show_notes, course, choice)),
         Part("fold", lambda: show_fold(translate("Sentence and lesson"), _called(choice.lesson, choice))),

@@ -74,6 +74,13 @@ def test_it_opens_for_the_teachers_key_only(monkeypatch: pytest.MonkeyPatch) -> 
     assert "no teacher’s key" in " ".join(screen.alerts) and not screen.all("text_input", "code")
 
 
+@pytest.mark.parametrize("key", [KEY, "12345678"])
+def test_a_key_in_the_url_opens_nothing_and_isnt_repeated(key: str) -> None:
+    screen = Screen().open(f"/class?key={quote_plus(key)}")
+    assert "The URL asks for a key that isn’t here." in screen.words and screen.picker("Teacher’s key")
+    assert key not in "".join([*screen.written, *screen.alerts, *screen.address.values()])
+
+
 def test_a_class_is_summed_up_with_the_hardest_exercise_first() -> None:
     slip = next(one for one in EXERCISES["scaled"].make(Scene(TEXT, run_lesson), 0).slips)
     missed, solved = repr(slip.answer), right("scaled")
@@ -106,12 +113,30 @@ def test_a_class_is_summed_up_with_the_hardest_exercise_first() -> None:
     assert "a file of version 1.0, which has no answers" in screen.words
 
 
+def test_the_heading_calls_solved_only_what_was_checked() -> None:
+    solved = tried("scaling", right("scaled"))
+    one = [file("Ann", 1, solved)]
+    assert "# The student solved all exercises" in opened_class(one).words
+    two = [*one, file("Bo", 2, solved)]
+    assert "# All 2 students solved all their exercises" in opened_class(two).words
+    more = [
+        *two,
+        file("Cy", 3, tried("scaling", solved=True)),
+        file("Di", 4),
+        file("Eve", 5, tried("scaling", "no idea", solved=True)),
+        file("Fay", 6, solved, tried("magic", "1")),
+    ]
+    screen = opened_class(more)
+    assert "# All exercises solved and checked: 2 of 6 students" in screen.words
+
+
 def test_bad_files_are_named_and_the_others_shown() -> None:
     screen = opened_class(
         [
             ("broken.json", b"{", "application/json"),
             ("large.json", b" " * 200_001, "application/json"),
-            file("Bo", 1, tried("magic", "1"), tried("scores", "1", seed=700), number=3),
+            file("Bo", 1, tried("magic <b>*", "1"), tried("scores", "1", seed=700), number=3),
+            file("Di", 3, tried("scores", "no idea"), *[tried(f"magic{at}") for at in range(5)]),
             file("Cy", 2, tried("scores", "1") | {"text": "word " * 100}),
         ]
     )
@@ -120,9 +145,16 @@ def test_bad_files_are_named_and_the_others_shown() -> None:
     assert (
         "broken: The file isn't valid JSON" in told and "large: A progress file may have at most 200,000 bytes" in told
     )
-    assert table(screen, "class-students")[1:] == [["Bo", "✗ 1", "0 of 1"], ["Cy", "!", "0 of 1"]]
+    assert table(screen, "class-students")[1:] == [
+        ["Bo", "✗ 1", "0 of 1"],
+        ["Cy", "!", "0 of 1"],
+        ["Di", "!", "0 of 1"],
+    ]
     assert "its text has 100 words" in screen.part("class-students")
-    assert "has exercises with seeds of another student" in screen.words
+    assert "no answer that the exercise can read" in screen.part("class-students")
+    assert "has exercises with seeds of another student; has exercises of unknown lessons: magic" in screen.words
+    assert "unknown lessons: magic0, magic1, magic2 and 2 more" in screen.words
+    assert "magic <b>" not in "".join(screen.written)
 
 
 def test_the_table_has_a_row_per_exercise_and_no_formulas() -> None:
@@ -132,6 +164,15 @@ def test_the_table_has_a_row_per_exercise_and_no_formulas() -> None:
         ("'=HYPERLINK(1)", "scores", "yes", "2", "1")
     ]
     assert rows[0]["wrong_answers"] == "999" and rows[0]["text"] == TEXT
+
+
+def test_control_characters_dont_reach_the_table() -> None:
+    text = f"{TEXT}\x00\x1b\x85\x7f"
+    screen = opened_class([file("Ann", 1, tried("scores", "999") | {"text": text}, tried("a\x00b", "1"))])
+    content = screen.download("Class (CSV)").decode()
+    rows = list(csv.DictReader(io.StringIO(content)))
+    assert [one["lesson"] for one in rows] == ["scores", "a�b"] and rows[0]["text"] == f"{TEXT}����"
+    assert not re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", content)
 
 
 def test_the_test_of_learning_is_summed_up_and_saved_without_names() -> None:
@@ -178,6 +219,7 @@ def test_an_exercise_is_made_once_and_what_takes_too_long_can_go_on(monkeypatch:
     monkeypatch.setattr(opened, "PATIENCE", -1.0)
     files = [file(f"s{one}", one, tried("scores", "1"), tried("scaling", "2", seed=5)) for one in range(20)]
     screen = opened_class(files)
+    assert "# Not all exercises are checked yet" in screen.words
     assert "40 exercises aren’t checked yet." in " ".join(screen.alerts) and not made
     monkeypatch.setattr(opened, "PATIENCE", 60.0)
     screen.press("Check the rest")
@@ -205,6 +247,10 @@ def test_links_open_what_they_say() -> None:
     assert "Answer sheet" in answers and "All 2 answers are here." in answers
     assert EXERCISES["score"].make(Scene("The cat sat", run_lesson), 300).solution in answers
     assert LESSONS["masks"].title not in answers
+    # The sheet asks nobody for a number.
+    sheet_of_one = f"/learn?lessons=scores&student=0&answers={teacher.answers_key()}"
+    assert "Answer sheet" in (words := Screen().open(sheet_of_one).words) and "The answer is here." in words
+    assert "Which number" in Screen().open("/learn?lessons=scores&student=0&answers=wrong").words
 
 
 def test_the_shortest_link_for_the_board_is_of_the_example() -> None:
