@@ -132,18 +132,22 @@ class Ask:
 
     def said(self, guess: int) -> str:
         """Return the feedback to a guess, an option's place."""
-        name, number = short(self.options[guess]), self.written[guess]
         if guess in self.right:
-            return translate("Right: {name}, {number}.", name=name, number=number).replace(", .", ".")
-        best = min(self.right)
-        answer = f"{short(self.options[best])}: {self.written[best]}".removesuffix(": ")
+            return translate("Right. {answer}", answer=self._answer(guess))
+        name, answer = short(self.options[guess]), self._answer(min(self.right))
         if not self.values[guess]:
-            return translate("Not quite: it isn’t {name}. {answer}.", name=name, answer=answer)
+            return translate("Not quite: you chose {name}. {answer}", name=name, answer=answer)
         place, count = 1 + sum(value > self.values[guess] for value in self.values), len(self.values)
         return translate(
-            "Not quite: {name}, {number}, ranks {place} of {count}. {answer}.",
-            **{"name": name, "number": number, "place": place, "count": count, "answer": answer},
+            "Not quite: {name}, {number}, ranks {place} of {count}. {answer}",
+            **{"name": name, "number": self.written[guess], "place": place, "count": count, "answer": answer},
         )
+
+    def _answer(self, at: int) -> str:
+        name, number = short(self.options[at]), self.written[at]
+        if number:
+            return translate("The answer is {name}: {number}.", name=name, number=number)
+        return translate("The answer is {name}.", name=name)
 
 
 def short(label: str) -> str:

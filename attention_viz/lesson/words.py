@@ -12,7 +12,7 @@ from attention_viz.views.style.wording import one_line, with_minus
 # Other signs that people type for a minus.
 _MINUS = str.maketrans(dict.fromkeys("−–—﹣－", "-"))
 _PLAIN = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE)
-_GROUPED = re.compile(r"[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:([ .,'’])\d{3})(?:\1\d{3})*")
 # Shorter words are mostly articles and prepositions.
 _LONG_ENOUGH = 4
 _LONGEST = 24

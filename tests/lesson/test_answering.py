@@ -176,7 +176,8 @@ def test_exercises_differ_by_seed(run: RunText) -> None:
 
 def test_its_slides_show_the_image_with_the_places(run: RunText) -> None:
     scene = Scene("", run)
-    question, exercise = lesson_slides("", "", LESSON.ask(scene), EXERCISES["asked"].make(scene, 0))
+    asked = EXERCISES["asked"].make(scene, 0)
+    question, *_, exercise = lesson_slides("where", LESSON.title, "", LESSON.ask(scene), LESSON.show(scene), asked)
     assert question.shown is not None and len(question.shown.boxes) == 9
     assert exercise.shown is None and exercise.picture is not None and len(exercise.given) == 1
     blocked = LESSON.ask(replace(scene, choice="4")).seen

@@ -249,6 +249,13 @@ def test_a_cosine_stands_on_a_track_from_0_to_1(scene: Scene) -> None:
     assert ask.lengths == tuple(map(abs, ask.values))
 
 
+def test_a_word_alone_is_not_compared_with_itself(run: RunText) -> None:
+    ask = LESSONS["vectors"].ask(Scene("bank", run))
+    assert ask.finding == "“bank” is the only word: there is nothing to compare it to"
+    assert (ask.opening, ask.options, ask.written) == (None, ("none: there is no other",), ("",))
+    assert LESSONS["vectors"].ask(Scene("river bank", run)).options == ("bank",)
+
+
 def test_a_title_calls_equal_words_as_the_bars_do(run: RunText) -> None:
     for name in ("why", "vectors", "plain"):
         ask = LESSONS[name].ask(Scene("the bank of the river was by the old bank", run, seed=3))

@@ -102,7 +102,9 @@ def test_the_word_that_adds_most_has_the_longest_product(scene: Scene, run: RunT
     names = trace.query_tokens().names
     added = {name: float(weight) * length for name, weight, length in zip(names, weights, lengths, strict=True)}
     best = max(added, key=added.__getitem__)
-    assert f"“{best}” adds most" in ask.finding and int(weights.argmax()) == ask.place.key
+    longest = names.index(best)
+    product = f"weight {weights[longest]:.3f} × length {lengths[longest]:.3f} = {added[best]:.3f}"
+    assert ask.finding == f"“{best}” adds most: {product}" and int(weights.argmax()) == ask.place.key
     for option, value in zip(ask.options, ask.values, strict=True):
         numbers, _, name = option.partition(": ")
         weight, length = map(float, numbers.split(" × "))

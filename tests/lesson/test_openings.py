@@ -18,6 +18,7 @@ from attention_viz.lesson.openings.planes import TurnedQuery, WordMap
 from attention_viz.lesson.openings.shares import ScoreSliders
 from attention_viz.lesson.question import question_data, read_guess, reply
 from attention_viz.lesson.scene import RunText
+from attention_viz.lesson.screens.scoring import _sliders  # pyright: ignore[reportPrivateUsage] -- replies to any scores
 from attention_viz.lesson.screens.word_map import plane
 from attention_viz.lesson.translation import in_language
 from scripts.javascript import run_node
@@ -211,3 +212,12 @@ def test_another_language_has_the_same_numbers(name: str, run: RunText) -> None:
     assert german.question != english.question and german.values == english.values
     assert len(other.replies) == len(opening.replies)
     assert [one.mark for one in other.replies] == [one.mark for one in opening.replies]
+
+
+def test_scores_far_apart_are_explained_without_their_quotient() -> None:
+    for gap, quotient in ((2.0, True), (30.0, False)):
+        scores = torch.tensor([gap, 0.0, -1.0], dtype=torch.float64)
+        _, near, wrong = _sliders(("a", "b", "c"), scores.softmax(-1), scores).replies
+        for one in (near, wrong):
+            assert ("times the share" in one.words) == quotient and f"{gap:.2f}" in one.words
+            assert quotient or len(one.words) < 120

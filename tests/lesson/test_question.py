@@ -6,6 +6,7 @@ import pytest
 
 from attention_viz.lesson.lesson import Ask
 from attention_viz.lesson.question import question_data, read_guess, reply
+from attention_viz.lesson.translation import in_language
 
 SHARES = Ask("Which?", "It is b: 0.75", "a model", ("a", "b"), (0.25, 0.75), shares=True)
 NAMED = Ask("Which?", "It is a", "a model", ("a", "b", "c"), (3.5, 1.25, -2.0))
@@ -46,3 +47,14 @@ def test_a_reply_is_about_the_option_that_was_given_most() -> None:
     assert not reply(SHARES, (60, 40)).right
     assert "“a”, 0.25, ranks 2 of 2" in reply(SHARES, (60, 40)).words
     assert reply(NAMED, (0,)).right
+
+
+def test_a_reply_is_whole_sentences() -> None:
+    ask = Ask("How many?", "All 8", "a model", ("1 number", "8 numbers"), (0.0, 1.0), shown=("", ""))
+    assert ask.said(0) == "Not quite: you chose “1 number”. The answer is “8 numbers”."
+    assert ask.said(1) == "Right. The answer is “8 numbers”."
+    assert SHARES.said(0) == "Not quite: “a”, 0.25, ranks 2 of 2. The answer is “b”: 0.75."
+    with in_language("de"):
+        assert ask.said(0) == "Nicht ganz: Du hast „1 number“ gewählt. Die Antwort ist „8 numbers“."
+        assert SHARES.said(0) == "Nicht ganz: „a“ steht mit 0.25 auf Platz 2 von 2. Die Antwort ist „b“: 0.75."
+        assert SHARES.said(1) == "Richtig. Die Antwort ist „b“: 0.75."

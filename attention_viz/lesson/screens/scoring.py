@@ -151,6 +151,8 @@ _TEMPERATURES = {
 }
 # The scores to set have names; what is left has one score.
 _NAMED_SCORES = 2
+# Above this difference, the quotient of two shares is too large to tell anything.
+_FAR = 10
 
 
 def _steady(scene: Scene) -> HeadLink:
@@ -219,7 +221,19 @@ def _sliders(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> ScoreSlide
         found.append((float(row[others].sum()), float(scores[others].logsumexp(dim=-1))))
     wanted, own = tuple(share for share, _ in found), tuple(score for _, score in found)
     facts = {"times": f"{float(row[first] / row[named[-1]]):.1f}", **_gap(labels, row, scores)}
-    return ScoreSliders(tuple(names), wanted, own, _slid_replies(facts))
+    replies = _slid_replies(facts)
+    if own[0] - own[len(named) - 1] > _FAR:
+        far = translate(
+            "The share of {second} is almost 0, so the score of {first} must be far larger. The model has {high} and "
+            "{low}.",
+            **facts,
+        )
+        replies = (
+            replies[0],
+            Reply("near", translate("Nearly. {why}", why=far)),
+            Reply("wrong", translate("Not quite. {why}", why=far)),
+        )
+    return ScoreSliders(tuple(names), wanted, own, replies)
 
 
 def _gap(labels: tuple[str, ...], row: Tensor, scores: Tensor) -> dict[str, str]:

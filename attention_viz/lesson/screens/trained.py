@@ -256,10 +256,11 @@ def _ask_about_effect(scene: Scene) -> Ask:
     return Ask(
         translate("Head {head} adds up values for “{word}”. Which word adds most?", head=light.head, word=word),
         translate(
-            "“{best}” adds most: weight {weight}, length {length}",
+            "“{best}” adds most: weight {weight} × length {length} = {product}",
             best=best,
             weight=signed(row[most]),
-            length=signed(max(products)),
+            length=signed(lengths[most]),
+            product=signed(row[most] * lengths[most]),
         ),
         translate(
             "{model}, layer {layer}, head {head}: length of weight × value",

@@ -56,12 +56,14 @@ def _on_the_map(points: Tensor) -> tuple[tuple[float, float], ...]:
 def _ask(scene: Scene) -> Ask:
     trace, query = scene.trained(), asking_position(scene)
     x, names = _vectors(trace), trace.query_tokens().names
-    others = [at for at in word_positions(trace) if at != query] or [query]
+    others = [at for at in word_positions(trace) if at != query]
+    word = short(names[query])
+    if not others:
+        return _alone(scene, word)
     alike = torch.nn.functional.cosine_similarity(x[query][None], x[others], dim=-1).tolist()
     labels = tuple(offered([names[at] for at in others]).values())
     points, kept, own = plane(x[[*others, query]], len(others))
     *others_at, word_at = _on_the_map(points)
-    word = short(names[query])
     best = max(range(len(alike)), key=alike.__getitem__)
     return Ask(
         translate("Where on this map of the words does {word} belong?", word=word),
@@ -86,6 +88,18 @@ def _ask(scene: Scene) -> Ask:
         word=True,
         whole=1.0,
         opening=WordMap(in_words(names[query]), labels, tuple(others_at), word_at, _replies(word, labels, alike)),
+    )
+
+
+def _alone(scene: Scene, word: str) -> Ask:
+    """Ask of a sentence of one word, which has no map."""
+    return Ask(
+        translate("Which other word is {word} most like?", word=word),
+        translate("{word} is the only word: there is nothing to compare it to", word=word),
+        translate("{model}: vectors that enter its first layer.", model=scene.called),
+        (translate("none: there is no other"),),
+        (0.0,),
+        shown=("",),
     )
 
 

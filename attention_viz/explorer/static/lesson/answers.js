@@ -23,7 +23,7 @@ const DUST = 1e-9;
 const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/g; // eslint-disable-line no-control-regex
 const MINUSES = /[−–—﹣－]/g;
 const PLAIN = /^[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?$/i;
-const GROUPED = /^[+-]?\d{1,3}(?:([ .,'’])\d{3})(?:\1\d{3})*$/;
+const GROUPED = /^[+-]?[1-9]\d{0,2}(?:([ .,'’])\d{3})(?:\1\d{3})*$/;
 
 /** Check what was typed. @param {NumberKey} key @param {string} text @returns {Verdict} */
 export function checkNumber(key, text) {

@@ -134,7 +134,7 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
     assert question["guess"] == "0.0.10.0.0.20.0.70.0"
     assert question["truth"]["written"] == [*ask.written] and question["truth"]["right"] == [5]
     assert ask.finding in said(screen)
-    assert "Not quite: “flooded”, 0.16, ranks 2 of 9. “river”: 0.58." in said(screen)
+    assert "Not quite: “flooded”, 0.16, ranks 2 of 9. The answer is “river”: 0.58." in said(screen)
     # Another word, another row: nothing was guessed of it.
     screen.pick("Query word", "7")
     assert screen.address["guess"] == "shown" and asked(screen)["guess"] is None
@@ -142,13 +142,13 @@ def test_a_guess_stays_beside_what_is_true_until_something_else_is_asked(screen:
         lesson(screen, f"lesson=why&guess={quote_plus(wrong)}")
         assert asked(screen)["truth"] is None
     lesson(screen, "lesson=heads&guess=3")
-    assert "Right: “8 numbers”" in said(screen)
+    assert "Right. The answer is “8 numbers”." in said(screen)
     # Of another sentence nothing was guessed.
     screen.picker("Sentence").set_value("The cat sat because it was tired.")
     screen.run()
     assert asked(screen)["truth"] is None and "guess" not in screen.address
     # Back leads to the sentence and the guess about it.
-    assert "Right: “8 numbers”" in said(lesson(screen, "lesson=heads&guess=3"))
+    assert "Right. The answer is “8 numbers”." in said(lesson(screen, "lesson=heads&guess=3"))
 
 
 def test_an_exercise_is_checked_explained_hinted_and_kept_in_the_address(screen: Screen) -> None:

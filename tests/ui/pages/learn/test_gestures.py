@@ -123,6 +123,21 @@ def test_scores_are_set_until_the_shares_are_right(stay: OpenPage) -> None:
     answer(page, box, "^Not quite. “river” is to have 3.5 times")
 
 
+def test_skipped_sliders_stand_at_the_scores_of_the_model(stay: OpenPage) -> None:
+    _, box = ask(stay, "softmax")
+    box.get_by_role("button", name="Skip guess").click()
+    expect(box).to_have_attribute("data-shown", "true")
+    expect(box.locator(".av-slid b")).to_have_count(3)
+    lowest = 5
+    for row in box.locator(".av-slid").all():
+        score, share = row.locator(".av-number").all_inner_texts()
+        slider = row.get_by_role("slider")
+        expect(slider).to_have_attribute("aria-valuetext", f"{score}, share {share}")
+        stands, most = float(slider.input_value()), float(slider.get_attribute("max") or "")
+        assert stands / 10 - lowest == pytest.approx(float(score.replace("−", "-")), abs=0.006)
+        assert stands <= most
+
+
 def test_a_mask_is_painted_by_strokes_and_by_keys(stay: OpenPage) -> None:
     page, box = ask(stay, "masks")
     cells = [[box.locator(f'[data-row="{row}"][data-column="{column}"]') for column in range(9)] for row in range(9)]

@@ -66,21 +66,28 @@ export function drawSliders(prediction) {
   show();
   const box = element("div", {class: "av-gesture av-sliders", role: "group", "aria-label": sliders.label});
   box.append(...rows.map(({node}) => node));
-  if (truth) addModel(box, rows, truth.opening, guess !== null);
+  if (truth) addModel(box, rows, sliders, truth.opening, guess !== null);
   return box;
 }
 
-/** The model's scores beside the reader's. @param {HTMLElement} box @param {ReturnType<typeof makeSlider>[]} rows
- * @param {{scores: number[], own: string}} own @param {boolean} guessed */
-function addModel(box, rows, {scores, own}, guessed) {
-  rows.forEach((row, at) => {
+/** The model's scores beside the reader's, or in their place if there was no guess. @param {HTMLElement} box
+ * @param {ReturnType<typeof makeSlider>[]} rows @param {Sliders} sliders @param {{scores: number[], own: string}} own
+ * @param {boolean} guessed */
+function addModel(box, rows, sliders, {scores, own}, guessed) {
+  const stands = scores.map((score) => 10 * score - sliders.lowest);
+  rows.forEach(({input, number, bar, share, node}, at) => {
     const model = element("b", {}, written(scores[at] ?? 0, 2));
-    row.number.replaceChildren(...(guessed ? [`${row.number.textContent} `] : []), model);
+    number.replaceChildren(...(guessed ? [`${number.textContent} `] : []), model);
     if (guessed) return;
-    const share = softmaxOf(scores)[at] ?? 0;
-    row.bar.style.width = `${100 * share}%`;
-    row.share.textContent = share.toFixed(2);
-    row.node.dataset["hit"] = "true";
+    const part = softmaxOf(scores)[at] ?? 0;
+    bar.style.width = `${100 * part}%`;
+    share.textContent = part.toFixed(2);
+    input.step = "any";
+    input.min = String(Math.min(0, ...stands));
+    input.max = String(Math.max(sliders.steps, ...stands));
+    input.value = String(stands[at]);
+    input.setAttribute("aria-valuetext", `${number.textContent}, ${sliders.share} ${share.textContent}`);
+    node.dataset["hit"] = "true";
   });
   box.append(element("p", {class: "av-sum"}, own));
 }
