@@ -25,7 +25,7 @@ from attention_viz.lesson.answering import ANSWERS
 from attention_viz.lesson.exercise import Cells, OptionAnswer
 from attention_viz.lesson.render import template
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.translation import LANGUAGES, TEXTS, current_language, in_language, translate
+from attention_viz.lesson.translation import LANGUAGES, TEXTS, current_language, grouped, in_language, translate
 from attention_viz.lesson.words import counted, listed
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.trace import Trace
@@ -331,3 +331,16 @@ def test_no_word_of_a_lesson_is_forgotten(name: str, run: RunText, marked: None)
 def test_a_forgotten_word_would_be_found() -> None:
     assert forgotten(["⟦layer ⟦“bank”⟧⟧ 3 bank", "0.58 s"], {"bank"}) == {}
     assert forgotten(["⟦layer⟧ head"], {"bank"}) == {"⟦layer⟧ head": {"head"}}
+
+
+def test_thousands_are_parted_by_a_narrow_space_in_german() -> None:
+    assert (grouped(100_000), grouped(1234.5, ",.2f")) == ("100,000", "1,234.50")
+    with in_language("de"):
+        assert (grouped(100_000), grouped(1234.5, ",.2f")) == ("100\u202f000", "1\u202f234.50")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_no_german_lesson_parts_thousands_with_a_comma(name: str, run: RunText) -> None:
+    with in_language("de"):
+        texts = lesson_texts(name, Scene(TEXT, run))
+    assert not [text for text in texts if re.search(r"\d,\d{3}(?!\d)", text)]
