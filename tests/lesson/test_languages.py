@@ -344,3 +344,14 @@ def test_no_german_lesson_parts_thousands_with_a_comma(name: str, run: RunText) 
     with in_language("de"):
         texts = lesson_texts(name, Scene(TEXT, run))
     assert not [text for text in texts if re.search(r"\d,\d{3}(?!\d)", text)]
+
+
+def test_german_places_stand_in_whole_sentences(run: RunText) -> None:
+    with in_language("de"):
+        ask, shown = LESSONS["where"].ask(Scene("", run)), LESSONS["where"].show(Scene("", run))
+        picture = LESSONS["picture"].ask(Scene("", run))
+    assert (
+        f"schaut am stärksten auf die Stelle {ask.options[max(range(9), key=ask.values.__getitem__)]}:" in ask.finding
+    )
+    assert shown.facts["place"] in ask.options and "in der Mitte" in ask.options[4]
+    assert picture.question.startswith("Klicke auf die Stelle des Bildes (ein")
