@@ -91,7 +91,7 @@ def held_elsewhere() -> set[str]:
     """Texts of other rooms that the course names."""
     shapes = [shape for shapes in DRAWN.values() for shape in shapes]
     found = {sample.shows for sample in SAMPLES.values()} | {one.words for one in shapes}
-    return found | {one.place for one in shapes}
+    return found | {one.place for one in shapes} | {"not a number"}  # what `block_row` tells of an empty row
 
 
 @pytest.mark.parametrize("code", OTHERS)
@@ -355,3 +355,18 @@ def test_german_places_stand_in_whole_sentences(run: RunText) -> None:
     )
     assert shown.facts["place"] in ask.options and "in der Mitte" in ask.options[4]
     assert picture.question.startswith("Klicke auf die Stelle des Bildes (ein")
+
+
+def test_german_figures_and_masks_have_no_english_left(run: RunText) -> None:
+    with in_language("de"):
+        legend = [part.name for part in LESSONS["mixture"].show(Scene(TEXT, run)).figure.data]
+        shown = LESSONS["masks"].show(Scene(TEXT, run))
+    assert [name for name in legend if name and name.startswith("Ausgabe von ")]
+    assert not [name for name in legend if name and "output" in name]
+    assert shown.facts["plain"] == "keine Zahl (NaN)"
+
+
+def test_german_has_one_word_for_a_thing() -> None:
+    texts = [*table("de").values(), *(path.read_text("utf-8") for path in (TEXTS / "de").glob("*.md"))]
+    uneven = r"Punktwert|\b([Dd]ie|[Ee]iner?)\s+\[?Softmax\b|[\d}]%"
+    assert not [text for text in texts if re.search(uneven, text)]

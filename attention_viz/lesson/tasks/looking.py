@@ -248,7 +248,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
     places, added = [_place(*one) for one in heads], [round(lengths[one], 2) for one in heads]
-    listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
+    listing = "; ".join(f"{place}: {_percent(by)}" for place, by in zip(places, moved, strict=True))
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
@@ -276,12 +276,12 @@ def matters(scene: Scene, seed: int) -> Exercise:
             translate(
                 "Ablating {place} moves the output by {effect} of its length.",
                 place=places[least],
-                effect=f"{moved[least]:.1%}",
+                effect=_percent(moved[least]),
             ),
             translate(
                 "It isn't {place} either: ablating that moves the output by {effect}.",
                 place=places[second],
-                effect=f"{moved[second]:.1%}",
+                effect=_percent(moved[second]),
             ),
         ),
         translate(
@@ -292,9 +292,13 @@ def matters(scene: Scene, seed: int) -> Exercise:
     )
 
 
+def _percent(part: float) -> str:
+    return f"{100 * part:.1f} %"
+
+
 def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip, ...]:
     boldest = max(range(len(looks)), key=looks.__getitem__)
-    largest = f"{max(moved):.1%}"
+    largest = _percent(max(moved))
     return (
         Slip(boldest, translate("its weights are the largest, but weights don't show a head's effect on the output.")),
         *(
@@ -302,7 +306,7 @@ def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip,
                 at,
                 translate(
                     "ablating it moves the output by {effect}; another moves it by {largest}.",
-                    effect=f"{one:.1%}",
+                    effect=_percent(one),
                     largest=largest,
                 ),
             )
