@@ -9,11 +9,14 @@ from pathlib import Path
 
 from attention_viz.errors import AttentionVizError
 
-__all__ = ["LANGUAGES", "TEXTS", "current_language", "in_language", "sentences", "translate"]
+__all__ = ["LANGUAGES", "TEXTS", "current_language", "grouped", "in_language", "regrouped", "sentences", "translate"]
 
 # By code, as in a URL; the first one is what the sentences are written in.
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 TEXTS = Path(__file__).parent / "text"
+
+# Other languages part thousands with a narrow space: a comma means decimals there.
+_THIN = "\N{NARROW NO-BREAK SPACE}"
 
 _language: ContextVar[str] = ContextVar("course language", default="en")
 
@@ -38,6 +41,16 @@ def in_language(code: str) -> Generator[None]:
 def translate(english: str, /, **values: object) -> str:
     """Return a sentence in the current language with its {values} filled in; in English if its table lacks it."""
     return sentences(current_language()).get(english, english).format_map(values)
+
+
+def grouped(number: float, form: str = ",") -> str:
+    """Write a number with its thousands parted as the current language parts them: “1,000”, or with a narrow space."""
+    return regrouped(format(number, form))
+
+
+def regrouped(written: str) -> str:
+    """Part the thousands of an English number as the current language does."""
+    return written if current_language() == next(iter(LANGUAGES)) else written.replace(",", _THIN)
 
 
 @cache

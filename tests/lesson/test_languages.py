@@ -25,7 +25,7 @@ from attention_viz.lesson.answering import ANSWERS
 from attention_viz.lesson.exercise import Cells, OptionAnswer
 from attention_viz.lesson.render import template
 from attention_viz.lesson.scene import RunText
-from attention_viz.lesson.translation import LANGUAGES, TEXTS, current_language, in_language, translate
+from attention_viz.lesson.translation import LANGUAGES, TEXTS, current_language, grouped, in_language, translate
 from attention_viz.lesson.words import counted, listed
 from attention_viz.sources import CATALOGUE
 from attention_viz.trace.trace import Trace
@@ -91,7 +91,7 @@ def held_elsewhere() -> set[str]:
     """Texts of other rooms that the course names."""
     shapes = [shape for shapes in DRAWN.values() for shape in shapes]
     found = {sample.shows for sample in SAMPLES.values()} | {one.words for one in shapes}
-    return found | {one.place for one in shapes}
+    return found | {one.place for one in shapes} | {"not a number"}  # what `block_row` tells of an empty row
 
 
 @pytest.mark.parametrize("code", OTHERS)
@@ -331,3 +331,42 @@ def test_no_word_of_a_lesson_is_forgotten(name: str, run: RunText, marked: None)
 def test_a_forgotten_word_would_be_found() -> None:
     assert forgotten(["⟦layer ⟦“bank”⟧⟧ 3 bank", "0.58 s"], {"bank"}) == {}
     assert forgotten(["⟦layer⟧ head"], {"bank"}) == {"⟦layer⟧ head": {"head"}}
+
+
+def test_thousands_are_parted_by_a_narrow_space_in_german() -> None:
+    assert (grouped(100_000), grouped(1234.5, ",.2f")) == ("100,000", "1,234.50")
+    with in_language("de"):
+        assert (grouped(100_000), grouped(1234.5, ",.2f")) == ("100\u202f000", "1\u202f234.50")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_no_german_lesson_parts_thousands_with_a_comma(name: str, run: RunText) -> None:
+    with in_language("de"):
+        texts = lesson_texts(name, Scene(TEXT, run))
+    assert not [text for text in texts if re.search(r"\d,\d{3}(?!\d)", text)]
+
+
+def test_german_places_stand_in_whole_sentences(run: RunText) -> None:
+    with in_language("de"):
+        ask, shown = LESSONS["where"].ask(Scene("", run)), LESSONS["where"].show(Scene("", run))
+        picture = LESSONS["picture"].ask(Scene("", run))
+    assert (
+        f"schaut am stärksten auf die Stelle {ask.options[max(range(9), key=ask.values.__getitem__)]}:" in ask.finding
+    )
+    assert shown.facts["place"] in ask.options and "in der Mitte" in ask.options[4]
+    assert picture.question.startswith("Klicke auf die Stelle des Bildes (ein")
+
+
+def test_german_figures_and_masks_have_no_english_left(run: RunText) -> None:
+    with in_language("de"):
+        legend = [part.name for part in LESSONS["mixture"].show(Scene(TEXT, run)).figure.data]
+        shown = LESSONS["masks"].show(Scene(TEXT, run))
+    assert [name for name in legend if name and name.startswith("Ausgabe von ")]
+    assert not [name for name in legend if name and "output" in name]
+    assert shown.facts["plain"] == "keine Zahl (NaN)"
+
+
+def test_german_has_one_word_for_a_thing() -> None:
+    texts = [*table("de").values(), *(path.read_text("utf-8") for path in (TEXTS / "de").glob("*.md"))]
+    uneven = r"Punktwert|\b([Dd]ie|[Ee]iner?)\s+\[?Softmax\b|[\d}]%"
+    assert not [text for text in texts if re.search(uneven, text)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import plotly.graph_objects as go
 
-from attention_viz.lesson.translation import LANGUAGES, current_language, translate
+from attention_viz.lesson.translation import LANGUAGES, current_language, regrouped, translate
 
 __all__ = ["translated"]
 
@@ -22,10 +22,10 @@ _SENTENCES = (
     "{letter} of {word}, dimension {number}: {value}",
     "q × k, dimension {number}: {value}",
     "q × k, sum: {value}",
-    "{letter} of {word}",
     "output of {word}: {numbers}",
     "output of {word}",
     "value of {word}: {numbers}, weight {weight}",
+    "{letter} of {word}",
     "{word}, token {number}",
     "layer {layer}, head {head}: {query} takes {weight} from {key}",
     "layer {layer}, head {head}, after {steps} steps: {weight}",
@@ -113,6 +113,8 @@ def translated(figure: go.Figure) -> go.Figure:
         if axis.ticktext is not None:
             sums = axis.title.text == "dimension"  # no words are on such an axis
             axis.ticktext = [translate("sum") if sums and one == "sum" else _filled(one) for one in axis.ticktext]
+            if axis.type == "log":  # its ticks are numbers
+                axis.ticktext = list(map(regrouped, axis.ticktext))
         axis.title.text = _said(axis.title.text)
     notes: Iterable[Any] = figure.layout.annotations  # pyright: ignore[reportAttributeAccessIssue] -- Plotly's own
     for note in notes:
@@ -120,6 +122,7 @@ def translated(figure: go.Figure) -> go.Figure:
     parts: Iterable[Any] = figure.data
     for part in parts:
         _translate_part(part)
+    figure.update_layout(separators=regrouped(".,"))
     return figure
 
 
@@ -130,7 +133,7 @@ def _translate_part(part: Any) -> None:
     if getattr(part, "colorbar", None) is not None:
         part.colorbar.title.text = _said(part.colorbar.title.text)
     if part.type == "bar" and list(part.y) == _ENDS:
-        part.y = [translate("before"), translate("after")]
+        part.y, part.text = [translate("before"), translate("after")], list(map(regrouped, part.text))
 
 
 def _each(texts: Any) -> Any:

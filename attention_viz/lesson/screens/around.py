@@ -6,7 +6,7 @@ from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, short
 from attention_viz.lesson.links import word_positions
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import grouped, translate
 from attention_viz.lesson.words import in_words, offered, signed, weight_texts
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.trace import Trace
@@ -114,7 +114,7 @@ def _show(scene: Scene) -> Shown:
         "layers": translate("{count} layers", count=layers),
         "start": _length(found, 0),
         "end": _length(found, layers),
-        "vocabulary": f"{found.vocabulary:,}",
+        "vocabulary": grouped(found.vocabulary),
         "best": _next(found, layers),
         "hot": f"{TEMPERATURES[-1]:g}",
         "stopped": _stopped(found, stop),

@@ -5,7 +5,7 @@ import math
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.measuring import LENGTHS, WIDTH, practice, seconds_by_length
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import grouped, translate
 from attention_viz.views import before_after, cost
 from attention_viz.views.style.wording import share_text
 
@@ -16,7 +16,7 @@ _NOVEL = 100_000
 
 
 def _ask_cost(_: Scene) -> Ask:
-    n = f"{_NOVEL:,}"
+    n = grouped(_NOVEL)
     sizes = {
         _NOVEL * _BYTES: f"{n} × {_BYTES}",
         _NOVEL * WIDTH * _BYTES: f"{n} × {WIDTH} × {_BYTES}",
@@ -41,14 +41,14 @@ def _show_cost(scene: Scene) -> Shown:
     facts = {
         "width": str(WIDTH),
         "equal": f"{3 * WIDTH // 2}",
-        "tokens": f"{length:,}",
-        "weights": f"{length**2:,}",
+        "tokens": grouped(length),
+        "weights": grouped(length**2),
         "room": _room(length**2 * _BYTES),
-        "milliseconds": f"{1000 * measured[length]:,.2f}",
-        "short": f"{short:,}",
-        "short_weights": f"{short**2:,}",
-        "long": f"{long:,}",
-        "long_weights": f"{long**2:,}",
+        "milliseconds": grouped(1000 * measured[length], ",.2f"),
+        "short": grouped(short),
+        "short_weights": grouped(short**2),
+        "long": grouped(long),
+        "long_weights": grouped(long**2),
         "times": f"{measured[long] / measured[short]:.1f}",
         "formula_times": f"{long**2 // short**2}",
     }
@@ -67,7 +67,9 @@ def _room(size: int) -> str:
     return translate("{size} kilobytes", size=f"{size / 10**3:.3g}")
 
 
-_CONTROL_COST = Control("Tokens", lambda scene: {str(length): f"{length:,}" for length in LENGTHS}, lambda scene: "512")
+_CONTROL_COST = Control(
+    "Tokens", lambda scene: {str(length): grouped(length) for length in LENGTHS}, lambda scene: "512"
+)
 
 
 # Results that differ by less are the same but for rounding; by more, another result.
@@ -145,7 +147,7 @@ def _capital(words: str) -> str:
 
 
 def _number(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+    return grouped(number, ",.0f") if number >= 1000 else f"{number:.3g}"
 
 
 def _percent(part: float) -> str:
@@ -167,7 +169,7 @@ def _apart(apart: float) -> str:
     if not apart:
         return translate("The two results are identical.")
     return translate(
-        "The two results differ by less than one part in {count} of the largest number.", count=f"{_power(apart):,}"
+        "The two results differ by less than one part in {count} of the largest number.", count=grouped(_power(apart))
     )
 
 

@@ -19,6 +19,7 @@ from attention_viz.lesson.words import counted, in_words, quoted, signed, texts,
 from attention_viz.scratch.model import Scratch
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views import hull, side_by_side
+from attention_viz.views.style.wording import share_text
 
 _NAMED = 3
 # The question names so many values by their word, and the others together.
@@ -124,7 +125,7 @@ def _show_mixture(scene: Scene) -> Shown:
         **weight_texts(weight=row[ranked[0]], total=row.sum()),
         "sum": " + ".join(terms) + (" + …" if len(ranked) > _NAMED else ""),
         "output": _point(output.tolist()),
-        "share": f"{share:.0%}",
+        "share": share_text(share),
         "corners": counted(len(corners(values)), "corner"),
         "where": _where(beyond(values, output)),
     }

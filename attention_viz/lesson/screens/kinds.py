@@ -9,7 +9,7 @@ from torch import Tensor
 
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown, bar_spots
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import grouped, translate
 from attention_viz.lesson.words import in_words, offered, quoted
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.scratch.model import Scratch
@@ -79,21 +79,21 @@ def _ask_older(scene: Scene) -> Ask:
     short, long = (float(scored(x * times, w, u, v, kind).masked[0, query].abs().max()) for times in (1, _LONGER))
     grown = long / short
     options = {math.sqrt(_LONGER): translate("less than {times} times", times=_LONGER)}
-    options |= {float(times): translate("{times} times", times=f"{times:,}") for times in (_LONGER, _LONGER**2)}
+    options |= {float(times): translate("{times} times", times=grouped(times)) for times in (_LONGER, _LONGER**2)}
     right = min(options, key=lambda times: abs(math.log(grown / times)))
     name = translate(KINDS[kind][0])
     return Ask(
         translate(
             "Both vectors become {times} times as long. How many times as large does the score get?", times=_LONGER
         ),
-        translate("With the score “{score}”: {grown} times as large", score=name, grown=f"{grown:,.3g}"),
+        translate("With the score “{score}”: {grown} times as large", score=name, grown=grouped(grown, ",.3g")),
         translate(
             "random vectors and matrices: the largest score of “{word}”, without its sign",
             word=in_words(scene.names[query]),
         ),
         tuple(options.values()),
         tuple(float(times == right) for times in options),
-        shown=tuple(f"{short:.2f} → {long:,.2f}" if times == right else "" for times in options),
+        shown=tuple(f"{short:.2f} → {grouped(long, ',.2f')}" if times == right else "" for times in options),
         premise=translate(_PREMISES[kind]),
     )
 

@@ -12,7 +12,7 @@ from attention_viz.lesson.links import HeadLink, asking_position, scene_link, tr
 from attention_viz.lesson.openings.links import PaintedMask
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import grouped, translate
 from attention_viz.lesson.words import labelled, offered, quoted, texts, weight_texts
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.blocking import block_row
@@ -138,7 +138,7 @@ def _show(scene: Scene) -> Shown:
         # With a score of 0 in place of −∞, and with weights set to 0 after the softmax.
         **weight_texts(leak=row.masked_fill(shut, 0).softmax(dim=-1)[shut].sum()),
         **weight_texts(left=before.weights[link.query][~shut].sum()),
-        "large": with_minus(f"{_LARGE:,.0f}"),
+        "large": with_minus(grouped(_LARGE, ",.0f")),
         **_nothing_left(before),
     }
     says = translate(

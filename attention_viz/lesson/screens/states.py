@@ -12,7 +12,7 @@ from attention_viz.lesson.lesson import Ask, CatalogueHead, Control, Lesson, Sho
 from attention_viz.lesson.recalled import MODEL, NAMES, OPENING, RULES, STREAM, Recalled
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.tasks.drawing import Draw
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import grouped, translate
 from attention_viz.lesson.without_softmax import crowded, running, states
 from attention_viz.lesson.words import in_words, offered, signed, signs, texts
 from attention_viz.operation.token_mixer import TokenMixer
@@ -129,17 +129,17 @@ def _costs() -> dict[str, str]:
     found: dict[str, str] = {}
     for name, count in zip(("short", "middle", "long"), _COUNTED, strict=True):
         pairs, carried = 2 * count**2 * _WIDE, 2 * count * _WIDE**2
-        found |= {name: f"{count:,}", f"{name}_pairs": _large(pairs), f"{name}_state": _large(carried)}
+        found |= {name: grouped(count), f"{name}_pairs": _large(pairs), f"{name}_state": _large(carried)}
     return found
 
 
 def _large(number: int) -> str:
     """Write a large number in millions or billions, exactly."""
     if number >= 10**9:
-        return translate("{number} billion", number=f"{number / 10**9:,g}")
+        return translate("{number} billion", number=grouped(number / 10**9, ",g"))
     if number >= 10**6:
-        return translate("{number} million", number=f"{number / 10**6:,g}")
-    return f"{number:,}"
+        return translate("{number} million", number=grouped(number / 10**6, ",g"))
+    return grouped(number)
 
 
 def _vector(numbers: Sequence[float]) -> str:

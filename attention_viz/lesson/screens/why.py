@@ -22,6 +22,7 @@ from attention_viz.lesson.words import in_words, offered, quoted, signs, texts, 
 from attention_viz.operation.attention import Attention, attend
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views import looks
+from attention_viz.views.style.wording import share_text
 
 
 def _ask_why(scene: Scene) -> Ask:
@@ -51,7 +52,7 @@ def _show_why(scene: Scene) -> Shown:
         if scene.head == (link.layer, link.head)
         else translate("that lets “{word}” look most at a word far from it", word=opening),
         "weight": weight_text(link.weight),
-        "percent": f"{link.weight:.0%}",
+        "percent": share_text(link.weight),
     }
     says = translate(
         "In layer {layer}, head {head}, of {among} “{word}” looks most at “{other}”: {weight}.",

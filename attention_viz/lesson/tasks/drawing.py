@@ -130,6 +130,11 @@ def factor(number: float) -> str:
     return f"({written(number)})" if number < 0 else written(number)
 
 
+def percent(part: float) -> str:
+    """Write a change with one decimal, as "12.3 %"."""
+    return f"{100 * part:.1f} %"
+
+
 def products(left: Sequence[float], right: Sequence[float]) -> str:
     """Write out a dot product: 2·1 + (−1)·3."""
     return " + ".join(f"{factor(a)}·{factor(b)}" for a, b in zip(left, right, strict=True))

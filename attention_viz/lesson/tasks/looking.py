@@ -18,7 +18,7 @@ from attention_viz.lesson.links import (
     word_positions,
 )
 from attention_viz.lesson.scene import REAL_MODEL, Scene
-from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, table
+from attention_viz.lesson.tasks.drawing import EXAMPLE, Draw, named, percent, table
 from attention_viz.lesson.translation import translate
 from attention_viz.lesson.words import is_pronoun, listed
 from attention_viz.trace.trace import Trace
@@ -27,7 +27,6 @@ _CANDIDATES = 4
 # Columns of a table of weights: more don't fit beside each other.
 _MOST_SHOWN = 7
 # The lead that makes the best option clear: of a head that links two words over the others, of a key over the others.
-# The right head's weight must lead the others' by that much.
 _MARGIN = 0.02
 _DIGITS = 3
 # Heads tried per exercise, and how many times the effect of each other the right one must have.
@@ -37,25 +36,19 @@ _Place = tuple[int, int]
 
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
     trace = scene.trained()
-    toy = (
-        translate(
-            "{model} isn't installed here, so this is a toy, and its sentence is “{text}”.",
-            model=REAL_MODEL,
-            text=scene.read,
-        )
-        + " "
+    toy = translate(
+        "{model} isn't installed here, so this is a toy, and its sentence is “{text}”.",
+        model=REAL_MODEL,
+        text=scene.read,
     )
     if len(word_positions(trace)) >= least:
-        return trace, "" if scene.model == REAL_MODEL else toy
-    note = (
-        translate(
-            "Your text has fewer than {least} words that the model reads, so this is about “{example}” here.",
-            least=least,
-            example=EXAMPLE,
-        )
-        + " "
+        return trace, "" if scene.model == REAL_MODEL else f"{toy} "
+    note = translate(
+        "Your text has fewer than {least} words that the model reads, so this is about “{example}” here.",
+        least=least,
+        example=EXAMPLE,
     )
-    return scene.run(scene.model, EXAMPLE), note
+    return scene.run(scene.model, EXAMPLE), f"{note} "
 
 
 def _names(trace: Trace) -> tuple[str, ...]:
@@ -248,7 +241,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
     looks = [round(largest[one], 2) for one in heads]
     right = frozenset(at for at, one in enumerate(moved) if one == max(moved))
     places, added = [_place(*one) for one in heads], [round(lengths[one], 2) for one in heads]
-    listing = "; ".join(f"{place}: {by:.1%}" for place, by in zip(places, moved, strict=True))
+    listing = "; ".join(f"{place}: {percent(by)}" for place, by in zip(places, moved, strict=True))
     second, *_, least = sorted((at for at in range(len(heads)) if at not in right), key=lambda at: -moved[at])
     return Exercise(
         "matters",
@@ -276,12 +269,12 @@ def matters(scene: Scene, seed: int) -> Exercise:
             translate(
                 "Ablating {place} moves the output by {effect} of its length.",
                 place=places[least],
-                effect=f"{moved[least]:.1%}",
+                effect=percent(moved[least]),
             ),
             translate(
                 "It isn't {place} either: ablating that moves the output by {effect}.",
                 place=places[second],
-                effect=f"{moved[second]:.1%}",
+                effect=percent(moved[second]),
             ),
         ),
         translate(
@@ -294,7 +287,7 @@ def matters(scene: Scene, seed: int) -> Exercise:
 
 def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip, ...]:
     boldest = max(range(len(looks)), key=looks.__getitem__)
-    largest = f"{max(moved):.1%}"
+    largest = percent(max(moved))
     return (
         Slip(boldest, translate("its weights are the largest, but weights don't show a head's effect on the output.")),
         *(
@@ -302,7 +295,7 @@ def _effect_slips(looks: Sequence[float], moved: Sequence[float]) -> tuple[Slip,
                 at,
                 translate(
                     "ablating it moves the output by {effect}; another moves it by {largest}.",
-                    effect=f"{one:.1%}",
+                    effect=percent(one),
                     largest=largest,
                 ),
             )

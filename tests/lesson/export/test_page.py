@@ -264,6 +264,27 @@ def test_any_address_leads_to_a_lesson(course: Path, read: Reader, place: str) -
     expect(read(course, place).locator("[aria-current]")).to_have_count(1)
 
 
+@pytest.mark.parametrize(("asked", "recorded"), [(0, 0), (7, 7), (712, 0), (713, 7)])
+def test_a_seed_leads_to_a_recorded_exercise_that_the_address_names(
+    course: Path, read: Reader, run: RunText, asked: int, recorded: int
+) -> None:
+    page = read(course, f"#lesson=scores&guess=shown&seed={asked}")
+    question = EXERCISES["score"].make(Scene(TEXT, run), recorded).question
+    expect(page.locator(".course-exercise")).to_contain_text(question)
+    assert (page.url.partition("&seed=")[2] or "0") == str(recorded)
+
+
+@pytest.mark.parametrize("junk", ["junk", "9", "0.0", "-1", "1e3", "Shown"])
+def test_a_guess_that_is_none_leaves_the_question_open(course: Path, read: Reader, run: RunText, junk: str) -> None:
+    page = read(course, f"#lesson=why&guess={junk}")
+    expect(page.locator("h1")).to_have_text(LESSONS["why"].ask(Scene(TEXT, run)).question)
+    expect(page.locator(".course-figure")).to_be_hidden()
+    assert "guess" not in page.url
+    page.goto(page.url.partition("#")[0] + f"#lesson=why&guess={junk}")
+    expect(page).not_to_have_url(re.compile("guess"))
+    expect(page.locator(".course-figure")).to_be_hidden()
+
+
 def test_a_missing_file_is_named(run: RunText, tmp_path: Path, browser: Browser) -> None:
     write_course(tmp_path, (TEXT,), run, lessons=("plain",), seeds=(0,))
     (tmp_path / "data" / "plain-1.js").unlink()

@@ -18,7 +18,7 @@ def _row(scene: Scene, run: RunText) -> tuple[by_hand.Array, dict[str, str]]:
         "layers": str(len(heads)),
         "heads": str(sum(heads)),
         "weight": by_hand.share(weight),
-        "percent": f"{100 * weight:.0f}%",
+        "percent": f"{100 * weight:.0f} %",
     }
 
 

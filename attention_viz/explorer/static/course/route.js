@@ -34,6 +34,13 @@ export function writeRoute({test, lesson, text, choice, word, guess, seed}) {
   return `#${found}`;
 }
 
+/** The seed of a recorded exercise: the one that is asked for, or else it counts through them, and begins again after the last.
+ * @param {readonly {seed: number}[]} exercises @param {number} seed */
+export function recordedSeed(exercises, seed) {
+  const found = exercises.find((one) => one.seed === seed) ?? exercises[seed % exercises.length];
+  return found ? found.seed : seed;
+}
+
 /** Another lesson, from its beginning. @param {Route} route @param {Partial<Route>} [changes] @returns {Route} */
 export function beginAt(route, changes = {}) {
   return {...route, test: "", choice: "", word: "", guess: "", ...changes};

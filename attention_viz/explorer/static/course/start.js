@@ -7,8 +7,9 @@ import {showQuiz} from "../lesson/quiz.js";
 import {element} from "../parts/element.js";
 import {courseIndex, lessonData, receiveData} from "./data.js";
 import {fitToPaper} from "./figure.js";
+import {isGuess} from "./guesses.js";
 import {openLesson, showLesson} from "./lesson.js";
-import {beginAt, readRoute, writeRoute} from "./route.js";
+import {beginAt, readRoute, recordedSeed, writeRoute} from "./route.js";
 
 /** @import {CourseIndex, LessonData} from "./data.js"
  * @import {LessonView} from "./lesson.js"
@@ -77,6 +78,7 @@ async function follow(page, route) {
     return;
   }
   if (view && stays) {
+    if (mended(view.data, route)) return;
     view.route = route;
     if (showLesson(view)) tellOf(page);
     return;
@@ -99,6 +101,7 @@ async function follow(page, route) {
     page.main.replaceChildren(element("h1", {tabindex: -1}, listed.title), element("p", {}, data.missing));
     return;
   }
+  if (mended(data, route)) return;
   page.view = openLesson({
     ...{index, listed, data, route, root: page.main},
     go: (to) => goTo(page, to),
@@ -109,6 +112,16 @@ async function follow(page, route) {
   });
   showLesson(page.view);
   if (turned) page.main.querySelector("h1")?.focus();
+}
+
+/** Whether the address named an exercise or a guess that the lesson doesn't have, and now has another.
+ * @param {LessonData} data @param {Route} route */
+function mended({question, exercises}, route) {
+  const seed = recordedSeed(exercises, route.seed);
+  const guess = route.guess === "shown" || isGuess(question.data, route.guess) ? route.guess : "";
+  if (seed === route.seed && guess === route.guess) return false;
+  location.replace(writeRoute({...route, seed, guess}));
+  return true;
 }
 
 /** Lead eyes, ears and the keyboard to the answer. @param {CoursePage} page */

@@ -10,7 +10,7 @@ from attention_viz.lesson.language import Twice
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.scene import MOST_PRESSED, Scene
 from attention_viz.lesson.screens.caching.sharing import LATENT, ROTARY, Cached, Pair
-from attention_viz.lesson.translation import translate
+from attention_viz.lesson.translation import grouped, translate
 from attention_viz.lesson.words import offered, texts, weight_texts
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views.style.axes import labelled_axis, number_axis, paint
@@ -42,7 +42,7 @@ def _ask_cache(scene: Scene) -> Ask:
     }
     return Ask(
         translate("A model has read some tokens and predicts the next one. What must it keep of the old tokens?"),
-        translate("It keeps keys and values: {numbers} numbers for each token", numbers=f"{numbers:,}"),
+        translate("It keeps keys and values: {numbers} numbers for each token", numbers=grouped(numbers)),
         translate("counted: {model}, all layers", model=found.model),
         tuple(options),
         tuple(float(at == 1) for at in range(len(options))),
@@ -55,14 +55,14 @@ def _show_cache(scene: Scene) -> Shown:
     stores, tokens, width = found.stores, len(found.trace.key_tokens()), found.first.key.shape[-1]
     facts = {
         **texts(model=found.model, note=Twice(scene).note, layers=found.layers, heads=found.first.shape[0]),
-        **texts(own=found.own, tokens=f"{tokens:,}", bytes=_BYTES),
+        **texts(own=found.own, tokens=grouped(tokens), bytes=_BYTES),
         **texts(vector=LATENT * width, rotary=int(ROTARY * width)),
-        "long": f"{_LONG:,}",
+        "long": grouped(_LONG),
         "name": stores[chosen].label[:1].upper() + stores[chosen].label[1:],
         "what": _what(found, chosen),
     }
     for name, store in stores.items():
-        facts |= {name: store.label, f"{name}_numbers": f"{store.numbers:,}"}
+        facts |= {name: store.label, f"{name}_numbers": grouped(store.numbers)}
         for length, count in (("tokens", tokens), ("long", _LONG)):
             facts[f"{name}_{length}"] = _megabytes(found.layers * store.numbers * count * _BYTES)
     says = translate(
@@ -77,7 +77,7 @@ def _show_cache(scene: Scene) -> Shown:
 def _megabytes(size: int) -> str:
     """Write a size with three digits, or as whole megabytes."""
     number = size / 1e6
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    return grouped(number, ",.0f") if number >= 100 else f"{number:.3g}"
 
 
 def _what(found: Cached, chosen: str) -> str:
