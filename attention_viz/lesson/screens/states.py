@@ -314,7 +314,7 @@ LESSONS = {
         ("", "heads"),
         _names,
         idea=(
-            "A state stores values by their keys. If a key comes again, a layer can add the new value to the old one. "
+            "A state stores values by their keys. If a key comes again, a layer can add the new value to the old. "
             "Or it replaces a part, β (the delta rule): it takes away β times the old value and adds β times the new. "
             "Here β varies by word."
         ),
