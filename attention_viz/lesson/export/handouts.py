@@ -21,6 +21,8 @@ from attention_viz.views.figures.seen import png_data
 
 __all__ = ["PAPERS", "paper"]
 
+# More options are places of an image, marked there.
+_MOST_OPTIONS = 30
 # What can be printed, by name: the title in English.
 PAPERS = {"handout": "Handout", "worksheet": "Worksheet", "answers": "Answers"}
 
@@ -96,7 +98,7 @@ def _ask(ask: Ask) -> Mapping[str, Any]:
         "premise": ask.premise,
         "finding": ask.finding,
         "shares": ask.shares,
-        "options": list(ask.options),
+        "options": list(ask.options) if len(ask.options) <= _MOST_OPTIONS else [],
         "source": ask.source,
         "text": text,
         "drawn": ask.drawn,

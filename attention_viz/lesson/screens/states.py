@@ -186,11 +186,10 @@ _CONTROL_LINEAR = Control("Decay", lambda scene: {one: one for one in _DECAYS}, 
 # Two colours are alike if the smaller weight is more than this part of the other.
 _ALIKE = 0.75
 _QUESTIONS = {
-    "adds": "“{text}” A layer only adds to its state. Which colour does the question read?",
-    "half": "“{text}” A layer uses half its β: it erases less of a key’s old value, and adds less of the new one. "
+    "adds": "A layer only adds to its state. Which colour does the question read?",
+    "half": "A layer uses half its β: it erases less of a key’s old value, and adds less of the new. "
     "Which colour does the question read?",
-    "erases": "“{text}” A layer erases a key’s old value before it adds the new one. Which colour does the question "
-    "read?",
+    "erases": "A layer erases a key’s old value before it adds the new one. Which colour does the question read?",
 }
 _FORMULAS_DELTA = {
     "rows": r"S_i = S_{i-1} + \beta_i\, k_i^{\top} (v_i - k_i S_{i-1})",
@@ -216,7 +215,7 @@ def _ask_delta(scene: Scene) -> Ask:
     )
     shown = f"{old} {trimmed(numbers[0], 3)}, {new} {trimmed(numbers[1], 3)}"
     return Ask(
-        translate(_QUESTIONS[rule], text=found.text),
+        translate(_QUESTIONS[rule]),
         translate("The question reads both alike: {weights}", weights=shown)
         if right == len(sizes)
         else translate("The question reads mostly {colour}: {weights}", colour=found.own[right], weights=shown),
