@@ -48,7 +48,6 @@ def test_the_earlier_head_wrote_the_key_by_its_slice_of_w_o(scene: Scene) -> Non
         by_hand = float(later.query[1, pair.query] @ turned * later.scale)
     assert pair.parts["head", 0, 0] == pytest.approx(by_hand, abs=1e-4)
     assert sum(pair.parts.values()) == pytest.approx(float(later.scaled[1, pair.query, pair.key]), abs=1e-4)
-    assert LESSONS["together"].show(scene).facts["written"] == f"{by_hand:.2f}"
 
 
 def test_what_came_before_is_what_a_word_is_found_by_once_trained_and_not_at_first(scene: Scene) -> None:

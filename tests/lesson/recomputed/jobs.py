@@ -95,7 +95,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "share": by_hand.share(_heads(trace, keys)[layer, head]),
         "weight": by_hand.share(matrix[query, key]),
         "finding": _finding(scene, run),
-        "often": f"{roles[f'{role}_holds']} {roles[f'{role}_texts']}",
+        "often": f"{roles[f'{role}_texts']} {roles[f'{role}_holds']}",
     }
 
 
