@@ -34,8 +34,7 @@ def _ask_together(scene: Scene) -> Ask:
         if numbers[best] > _MOST * score > 0
         else translate("No word led it there: a score of {score}", **parts),
         translate(
-            "the toy {model}, {step} steps, layer {layer}, head {head}: parts of the score; {rest} comes from "
-            "no single word, and <s> is the text’s start",
+            "the toy {model}, {step} steps, layer {layer}, head {head}: the score by word; {rest} comes from no word",
             **{"model": TOY, "step": pair.step, "layer": layer, "head": head},
             rest=signed(score - sum(numbers.values()), 2),
         ),
