@@ -139,7 +139,7 @@ def test_where_numbers_are_from_ends_above_the_keys_and_takes_the_same_room_with
 
 def test_bars_below_a_table_keep_a_line_each(stay: OpenPage) -> None:
     # A long question and a table of five rows leave little room for four heads to choose from.
-    address = "/learn?lesson=heads&text=Our+cat+sleeps+on+the+warm+stove&exercise_seed=7&slide=2.1"
+    address = "/learn?lesson=heads&text=Our+cat+sleeps+on+the+warm+stove&exercise_seed=7&slide=4.1"
     page = stay(address, width=1920, height=1080)
     dialog = page.locator("dialog.av-present")
     expect(dialog.locator(".av-below .av-row")).to_have_count(4)

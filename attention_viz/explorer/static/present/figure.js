@@ -11,9 +11,9 @@ let loading = null;
 
 /** Draw a figure into a room, as large as it fits.
  * @param {string} figure  Plotly's JSON @param {string} script  the address of Plotly's script
- * @param {{width: number, height: number}} room */
+ * @param {{width: number, height: number, name: string}} room  and the figure in words */
 export function drawFigure(figure, script, room) {
-  const place = element("div", {class: "av-figure", role: "img"});
+  const place = element("div", {class: "av-figure", role: "img", "aria-label": room.name});
   const {data, layout} = JSON.parse(figure);
   const scale = figureScale(layout.height ?? 0, room.height);
   const [width, height] = [room.width / scale, room.height / scale];

@@ -76,7 +76,10 @@ export function showSlide(root, stage, slide, {step, vote, files}) {
     const high = beside.clientHeight * (width < NARROW ? 1 - WIDE : 1);
     beside.prepend(drawShown(slide.shown, file, {width: wide * beside.clientWidth, height: high}));
   }
-  if (figure) place.append(drawFigure(figure, files.plotly, {width: place.clientWidth, height: place.clientHeight}));
+  if (figure) {
+    const name = slide.tell.map(([text]) => text).join("");
+    place.append(drawFigure(figure, files.plotly, {width: place.clientWidth, height: place.clientHeight, name}));
+  }
   if (slide.picture) {
     if (wider) makeRoom(place, tables, claim, slide.picture.tokens.length + slide.picture.cuts.length);
     const {colours} = readStyle(root);
