@@ -468,7 +468,7 @@ def test_the_head_that_matters_is_measured(made: list[tuple[str, Exercise]], run
             shown = exercise.given[0].numbers[exercise.answer.options.index(option)][0]
             assert abs(largest - shown) < 0.0051
         assert exercise.answer.right == {at for at, one in enumerate(moved) if one == max(moved)}
-        assert all(f": {one:.1%}" in exercise.working for one in moved)
+        assert all(f": {100 * one:.1f} %" in exercise.working for one in moved)
 
 
 PART = r"(?:e\^|tanh|√|ln |\d+(?:\.\d+)?|[()+−·/ ])"
@@ -526,11 +526,11 @@ def test_hints_come_in_steps_and_lead_to_the_right_answer(made: list[tuple[str, 
         if exercise.kind == "strongest" and "It isn't" in last:
             assert answer.options.index(re.findall(r"“([^”]+)”", last)[0]) not in answer.right
         if exercise.kind == "matters":
-            named = re.search(r"Ablating (layer \d+, head \d+) moves the output by (\S+) of", exercise.hints[1])
+            named = re.search(r"Ablating (layer \d+, head \d+) moves the output by (\S+ %) of", exercise.hints[1])
             assert f"{named[1]}: {named[2]}" in exercise.working
-            best, second, *_ = sorted(map(float, re.findall(r": ([\d.]+)%", exercise.working)), reverse=True)
+            best, second, *_ = sorted(map(float, re.findall(r": ([\d.]+) %", exercise.working)), reverse=True)
             assert best >= 1.48 * second
-            assert f"{second:.1f}%" in last
+            assert f"{second:.1f} %" in last
             assert answer.options.index(re.search(r"layer \d+, head \d+", last)[0]) not in answer.right
         if exercise.kind == "temperature":
             option, told = re.search(r"T = (\S+) the entropy is (\S+)\.$", last).groups()

@@ -217,7 +217,7 @@ def test_an_output_is_the_weighted_sum_and_lies_among_the_values(scene: Scene) -
         # Which way a direction points is nobody's to say.
         assert numpy.abs(pairs(facts["output"])) == pytest.approx(numpy.abs(output), abs=0.006)
         assert facts["where"] == "inside" and Delaunay(points).find_simplex(output) >= 0
-        assert facts["share"] == f"{(sizes[:2] ** 2).sum() / (sizes**2).sum():.0%}"
+        assert facts["share"] == f"{(sizes[:2] ** 2).sum() / (sizes**2).sum():.0%}".replace("%", " %")
         order = numpy.argsort(-row, kind="stable")[:3]
         terms = [term.split(" · ") for term in facts["sum"].removesuffix(" + …").split(" + ")]
         assert [float(weight) for weight, _ in terms] == pytest.approx(row[order].tolist(), abs=6e-3)
@@ -252,7 +252,7 @@ def test_a_cosine_stands_on_a_track_from_0_to_1(scene: Scene) -> None:
 def test_a_word_alone_is_not_compared_with_itself(run: RunText) -> None:
     ask = LESSONS["vectors"].ask(Scene("bank", run))
     assert ask.finding == "“bank” is the only word: there is nothing to compare it to"
-    assert (ask.opening, ask.options, ask.written) == (None, ("none: there is no other",), ("",))
+    assert (ask.opening, ask.options, ask.written) == (None, ("none: it is the only word",), ("",))
     assert LESSONS["vectors"].ask(Scene("river bank", run)).options == ("bank",)
 
 

@@ -97,7 +97,7 @@ def _alone(scene: Scene, word: str) -> Ask:
         translate("Which other word is {word} most like?", word=word),
         translate("{word} is the only word: there is nothing to compare it to", word=word),
         translate("{model}: vectors that enter its first layer.", model=scene.called),
-        (translate("none: there is no other"),),
+        (translate("none: it is the only word"),),
         (0.0,),
         shown=("",),
     )

@@ -99,4 +99,5 @@ def numbers(scene: Scene, run: RunText) -> set[str]:
         str(light.head),
         by_hand.number(light.weights[best], 3),
         by_hand.number(light.added[best], 3),
+        by_hand.number(light.added[best] / light.weights[best], 3),
     }
