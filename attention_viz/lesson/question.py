@@ -20,12 +20,16 @@ def read_guess(ask: Ask, text: str) -> tuple[int, ...] | None:
     """Return a guess's whole numbers, such as an option, or a percentage per option; None if it isn't one."""
     if not GUESS.fullmatch(text) or text == SHOWN:
         return None
-    numbers, count = tuple(map(int, text.split("."))), len(ask.options)
+    numbers, (count, most) = tuple(map(int, text.split("."))), _numbers(ask)
+    whole = ask.opening is not None or not ask.shares or sum(numbers) == _PERCENT
+    return numbers if len(numbers) == count and max(numbers) <= most and whole else None
+
+
+def _numbers(ask: Ask) -> tuple[int, int]:
+    """Return how many numbers a guess has, and the largest that each can be."""
     if ask.opening is not None:
-        return numbers if ask.opening.accepts(numbers) else None
-    if ask.shares:
-        return numbers if len(numbers) == count and sum(numbers) == _PERCENT else None
-    return numbers if len(numbers) == 1 and numbers[0] < count else None
+        return ask.opening.numbers
+    return (len(ask.options), _PERCENT) if ask.shares else (1, len(ask.options) - 1)
 
 
 def reply(ask: Ask, guess: tuple[int, ...]) -> Reply:
@@ -66,6 +70,7 @@ def question_data(ask: Ask, *, shown: bool, guess: str = "") -> dict[str, object
         "shares": ask.shares,
         "query": ask.query,
         "pressed": [bool(one) for one in ask.pressed] or [False] * len(ask.options),
+        "numbers": list(_numbers(ask)),
         "guess": None if read_guess(ask, guess) is None else guess,
         "truth": {**_truth(ask), "opening": answer} if shown else None,
         "source": ask.source,

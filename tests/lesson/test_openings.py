@@ -67,7 +67,7 @@ def guesses(name: str, opening: Any) -> Iterator[tuple[int, ...]]:
 def test_a_guess_is_judged_in_the_browser_as_here(name: str, run: RunText, tmp_path: Path) -> None:
     ask, opening = asked(name, run)
     some = list(guesses(name, opening))
-    assert all(opening.accepts(one) for one in some)
+    assert all(read_guess(ask, ".".join(map(str, one))) == one for one in some)
     data = question_data(ask, shown=True)
     path = tmp_path / "question.json"
     path.write_text(json.dumps([data, [".".join(map(str, one)) for one in some]]))

@@ -39,9 +39,10 @@ class ImagePlaces:
         """The instruction."""
         return translate("Press the place in the image. The arrow keys move between places.")
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether the number is an option."""
-        return len(numbers) == 1 and numbers[0] < len(self.names)
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """One number: an option."""
+        return 1, len(self.names) - 1
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
         """Return the option."""

@@ -31,9 +31,10 @@ class PaintedMask:
         """The instruction."""
         return translate("Press or drag over the cells to block them. Arrow keys move, the space bar blocks.")
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether there is a number for each row."""
-        return len(numbers) == len(self.names) and max(numbers) < 1 << len(self.names)
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """One number per row, of one bit per column."""
+        return len(self.names), (1 << len(self.names)) - 1
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
         """Return the place of a reply: right, or by the first wrong row."""
@@ -91,9 +92,10 @@ class WordLines:
         """The instruction."""
         return translate("Press a word on the left, then its word on the right. Keys: Tab, arrows and Enter.")
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether there is a place for each word."""
-        return len(numbers) == len(self.written) and max(numbers) <= len(self.read)
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """One number per word: a place, or the count of places."""
+        return len(self.written), len(self.read)
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
         """Return the place of a reply."""

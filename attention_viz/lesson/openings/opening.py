@@ -45,8 +45,9 @@ class Opening(Protocol):
         """All replies."""
         ...
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether these numbers are a guess."""
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """How many numbers a guess has, and the largest that each can be."""
         ...
 
     def outcome(self, numbers: tuple[int, ...]) -> int:

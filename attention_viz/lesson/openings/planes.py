@@ -37,9 +37,10 @@ class WordMap:
         """The instruction."""
         return translate("Drag the word to its place, or press the place. The arrow keys move it, too.")
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether the numbers are a place."""
-        return len(numbers) == 2 and max(numbers) <= _PERCENT
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Two numbers: a place in percent."""
+        return 2, _PERCENT
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
         """Return the word that is nearest to the guess."""
@@ -88,9 +89,10 @@ class TurnedQuery:
         """The instruction."""
         return translate("Turn the orange arrow: drag it, or use the arrow keys.")
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether the number is an angle."""
-        return len(numbers) == 1 and numbers[0] < _TURN
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """One number: an angle."""
+        return 1, _TURN - 1
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
         """Return 0, 1 or 2: half of the largest score, nearly, or not."""

@@ -39,9 +39,10 @@ class ScoreSliders:
         """The instruction."""
         return translate("Move the sliders until each share reaches its dashed mark.")
 
-    def accepts(self, numbers: tuple[int, ...]) -> bool:
-        """Return whether there is a number for each score."""
-        return len(numbers) == len(self.names) and max(numbers) <= _STEPS
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """One number per score: its steps."""
+        return len(self.names), _STEPS
 
     def outcome(self, numbers: tuple[int, ...]) -> int:
         """Return 0, 1 or 2: the wanted shares, nearly, or not."""

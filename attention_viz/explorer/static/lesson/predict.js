@@ -28,6 +28,7 @@ import {drawTurn, turnOutcome} from "./openings/turn.js";
  * @property {boolean} shares
  * @property {number | null} query
  * @property {boolean[]} pressed
+ * @property {[count: number, most: number]} numbers how many numbers a guess has, and the largest that each can be
  * @property {string | null} guess
  * @property {Truth | null} truth
  * @property {string} source whose numbers are asked for
