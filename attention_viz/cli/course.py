@@ -4,7 +4,6 @@ import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +12,6 @@ from attention_viz.cli.given import given_text
 from attention_viz.cli.output import report
 from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.translation import LANGUAGES, in_language
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from attention_viz.edits.edit import Edit
-    from attention_viz.trace.trace import Trace
 
 # The most exercises of a lesson, and the largest seed, as in the app.
 _MOST, _LARGEST = 200, 9_999
@@ -57,6 +50,7 @@ def course(arguments: SimpleNamespace) -> int:
     texts = [given_text(one) for one in arguments.text]
     from attention_viz.lesson.export.writing import write_course
     from attention_viz.lesson.scene import REAL_MODEL
+    from attention_viz.serving.runs import run_lesson
     from attention_viz.sources import CATALOGUE
 
     texts = texts or list(CATALOGUE[REAL_MODEL].examples)
@@ -64,7 +58,7 @@ def course(arguments: SimpleNamespace) -> int:
     try:
         with in_language(arguments.lang):
             made = write_course(
-                *(out, texts, _run),
+                *(out, texts, run_lesson),
                 **more,
                 seeds=arguments.seeds,
                 notation=arguments.notation,
@@ -84,20 +78,6 @@ def _check_folder(out: Path, *, force: bool) -> None:
         raise AttentionVizError(f"{out} is a file; give a folder")
     if not force and out.is_dir() and any(out.iterdir()):
         raise AttentionVizError(f"the folder {out} has files already; add --force to write into it")
-
-
-def _run(
-    model: str, text: str, *, edits: "Sequence[Edit]" = (), beside: str | None = None, picture: str = ""
-) -> "Trace":
-    """Run a text as the app does."""
-    from attention_viz.serving.models import facts_of
-    from attention_viz.serving.run import Request
-    from attention_viz.serving.runs import run_request
-    from attention_viz.trace.kind import MEDIA
-
-    shown = facts_of(model).reads in MEDIA
-    request = Request(model, shown=text) if shown else Request(model, text, shown=picture)
-    return run_request(request, beside=beside, edits=edits, cached=not edits).trace
 
 
 class _CourseProgress:

@@ -12,7 +12,7 @@ from attention_viz.errors import UnusableText
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_cores
 from attention_viz.serving.jobs import Loads
-from attention_viz.serving.models import find, note, open_source, remember, sweep
+from attention_viz.serving.models import facts_of, find, note, open_source, remember, sweep
 from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import beside_of, forget_runs, room_of, runs_of, thing_of
@@ -43,6 +43,7 @@ __all__ = [
     "load_model",
     "projections",
     "reads_on",
+    "run_lesson",
     "run_request",
 ]
 
@@ -88,6 +89,15 @@ def run_request(
     if not is_loaded(request.model):  # it had to go meanwhile, and a trace would keep it
         _forget(request.model)
     return run
+
+
+def run_lesson(
+    model: str, text: str, *, edits: "Sequence[Edit]" = (), beside: str | None = None, picture: str = ""
+) -> "Trace":
+    """Run a lesson's text, or a sample by name; a lesson's dozens of edited runs aren't kept for all visitors."""
+    shown = facts_of(model).reads in MEDIA
+    request = Request(model, shown=text) if shown else Request(model, text, shown=picture)
+    return run_request(request, beside=beside, edits=edits, cached=not edits).trace
 
 
 def ask(request: Request, do: "Callable[[Model], _Answer]") -> _Answer:

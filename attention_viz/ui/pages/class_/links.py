@@ -8,14 +8,15 @@ import streamlit as st
 from attention_viz.lesson import LESSONS, Scene
 from attention_viz.lesson.progress.record import STUDENTS, first_seed
 from attention_viz.lesson.scene import LONGEST
+from attention_viz.serving.runs import run_lesson
 from attention_viz.ui import widgets
 from attention_viz.ui.address import EXAMPLES
 from attention_viz.ui.address.kinds import fits_link
 from attention_viz.ui.front.teacher import answers_key
 from attention_viz.ui.pages.class_.page import CLASS_CHOICES, ClassChoice
 from attention_viz.ui.pages.learn.page import begun
-from attention_viz.ui.parts.course_runs import paper_maker, run_lesson
 from attention_viz.ui.parts.exports import file_button, link, show_reach
+from attention_viz.ui.parts.papers import paper_maker
 from attention_viz.ui.selection import SHARED
 
 _ASKS = {"student": "0"}

@@ -18,10 +18,10 @@ from attention_viz.lesson.progress.learned import learned, test_rows
 from attention_viz.lesson.progress.record import Progress, read_progress
 from attention_viz.lesson.progress.summary import Student, export_rows, joined, stuck
 from attention_viz.lesson.words import counted
+from attention_viz.serving.runs import run_lesson
 from attention_viz.trace.export import to_csv
 from attention_viz.ui import visit
 from attention_viz.ui.pages.class_.tables import show_learned, show_stuck, show_students
-from attention_viz.ui.parts.course_runs import run_lesson
 from attention_viz.ui.parts.markdown import as_sentence, plain
 from attention_viz.views.style.wording import one_line
 

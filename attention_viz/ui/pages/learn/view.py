@@ -17,7 +17,7 @@ from attention_viz.lesson.scene import LONGEST, REAL_MODEL
 from attention_viz.lesson.slides import lesson_slides
 from attention_viz.lesson.translation import LANGUAGES, current_language, in_language, translate
 from attention_viz.serving.run import Request
-from attention_viz.serving.runs import Run, run_request
+from attention_viz.serving.runs import Run, run_lesson, run_request
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import EXAMPLES, State
 from attention_viz.ui.controls.fold import show_fold
@@ -42,12 +42,12 @@ from attention_viz.ui.pages.learn.quiz import show_quiz
 from attention_viz.ui.pages.learn.screen import Screen, asked_of, shown_of
 from attention_viz.ui.pages.learn.sheet import opens_sheet, show_answers, wants_sheet
 from attention_viz.ui.pages.learn.steps import made_exercise, show_lesson
-from attention_viz.ui.parts.course_runs import paper_maker, run_lesson
 from attention_viz.ui.parts.exports import file_button, link, show_reach
 from attention_viz.ui.parts.language import course_language, spoken
 from attention_viz.ui.parts.layout import theme_name
 from attention_viz.ui.parts.markdown import plain
 from attention_viz.ui.parts.notices import tell
+from attention_viz.ui.parts.papers import paper_maker
 from attention_viz.ui.parts.selection import ran
 from attention_viz.ui.parts.unread import show_unread
 from attention_viz.ui.presenting.button import asked, presented

@@ -13,10 +13,10 @@ import pytest
 
 from attention_viz.lesson import EXERCISES, LESSONS, Scene
 from attention_viz.lesson.quiz import QUIZ
+from attention_viz.serving.runs import run_lesson
 from attention_viz.serving.settings import Settings
 from attention_viz.ui.front import teacher
 from attention_viz.ui.pages.class_ import opened
-from attention_viz.ui.parts.course_runs import run_lesson
 from tests.ui.screens import Screen
 
 TEXT = "The bank of the river was flooded"
