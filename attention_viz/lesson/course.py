@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.answering import SHAPES_MODEL
 from attention_viz.lesson.exercise import Cells, Exercise, Table
 from attention_viz.lesson.lesson import Lesson
@@ -44,7 +45,7 @@ from attention_viz.lesson.tasks.toy import added, part
 from attention_viz.lesson.translation import translate
 from attention_viz.sources import CATALOGUE
 
-__all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "given"]
+__all__ = ["EXERCISES", "LESSONS", "ExerciseKind", "Solved", "answer_sheet", "check_lessons", "given"]
 # Draws tried until no common slip gives the right answer, and the distance between their seeds.
 _DRAWS, _APART = 12, 100_003
 _SCREENS = (
@@ -57,6 +58,12 @@ _ORDER = (
     "positions cross picture where sound older recurrent cost cache windows practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
+
+
+def check_lessons(names: Sequence[str]) -> None:
+    """Raise `AttentionVizError` for a lesson that the course doesn't have."""
+    if unknown := [name for name in names if name not in LESSONS]:
+        raise AttentionVizError(f"unknown lesson {unknown[0]!r}; choose from {', '.join(LESSONS)}")
 
 
 @dataclass(frozen=True)

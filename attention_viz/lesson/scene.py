@@ -13,13 +13,14 @@ from attention_viz.trace.splitting import split_words
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.theme import ThemeName
 
-__all__ = ["LONGEST", "MOST_PRESSED", "REAL_MODEL", "RunText", "Scene"]
+__all__ = ["FEWEST", "LONGEST", "MOST_PRESSED", "REAL_MODEL", "RunText", "Scene"]
 
 # The real model whose heads lessons show, and the toy that replaces it if its package isn't installed.
 REAL_MODEL, _TOY = "all-MiniLM-L6-v2", "coreference"
 
-# The most words of a text in a lesson: its figures name each of them, and its exercises are worked by hand.
-LONGEST = 24
+# The fewest words of a text in a lesson, since a single one attends only to itself; and the most: its figures name each
+# of them, and its exercises are worked by hand.
+FEWEST, LONGEST = 2, 24
 # The most words (or tokens, if a lesson has the text twice) that can be pressed.
 MOST_PRESSED = 96
 

@@ -28,6 +28,17 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(words.values())
 
 
+def first_words(text: str, most: int) -> str:
+    """Return a text's beginning of at most so many words, cut at a blank if possible."""
+    used = list[str]()
+    for part in text.split():
+        if len(split_words(" ".join([*used, part]))) > most:
+            break
+        used.append(part)
+    # Some scripts put no space between words.
+    return " ".join(used) or " ".join(split_words(text)[:most])
+
+
 def word_numbers(text: str) -> list[int | None]:
     """Return each character's word number, from 0; None for blanks, controls and invisible characters.
 

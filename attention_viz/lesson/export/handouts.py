@@ -8,7 +8,7 @@ import jinja2
 from markupsafe import Markup
 
 from attention_viz.errors import AttentionVizError
-from attention_viz.lesson.course import EXERCISES, LESSONS, given
+from attention_viz.lesson.course import EXERCISES, LESSONS, check_lessons, given
 from attention_viz.lesson.exercise import Exercise, OptionAnswer
 from attention_viz.lesson.export.figures import plotly_data
 from attention_viz.lesson.export.packed import script_json
@@ -41,8 +41,7 @@ def paper(kind: str, lessons: Sequence[str], scene: Scene, seed: int) -> str:
     """
     if kind not in PAPERS:
         raise AttentionVizError(f"unknown kind of paper {kind!r}; choose {', '.join(PAPERS)}")
-    if unknown := [name for name in lessons if name not in LESSONS]:
-        raise AttentionVizError(f"unknown lesson {unknown[0]!r}; choose from {', '.join(LESSONS)}")
+    check_lessons(lessons)
     parts = [_part(kind, name, scene, seed) for name in lessons]
     figures = [part["figure"] for part in parts if part.get("figure") is not None]
     folder = resources.files("attention_viz.lesson.export")

@@ -11,7 +11,7 @@ from attention_viz import __version__
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.source import course_page_source
 from attention_viz.inputs.media.shipped import SAMPLES
-from attention_viz.lesson.course import EXERCISES, LESSONS
+from attention_viz.lesson.course import EXERCISES, LESSONS, check_lessons
 from attention_viz.lesson.export.packed import packed, script_call
 from attention_viz.lesson.export.states import lesson_states
 from attention_viz.lesson.export.tasks import exercise_data
@@ -19,19 +19,19 @@ from attention_viz.lesson.export.words import keeping_words, page_words
 from attention_viz.lesson.lesson import Ask, Lesson
 from attention_viz.lesson.quiz import PARTS, quiz_data
 from attention_viz.lesson.render import TERMS
-from attention_viz.lesson.scene import LONGEST, RunText, Scene
+from attention_viz.lesson.scene import FEWEST, LONGEST, RunText, Scene
 from attention_viz.lesson.translation import current_language, translate
 from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.kind import InputKind
-from attention_viz.trace.splitting import split_words
+from attention_viz.trace.splitting import first_words, split_words
 from attention_viz.views.figures.seen import png_data
 
 __all__ = ["Written", "write_course"]
 
 # The most states of a lesson with one text: 30 layers with each of ten words, or 6 settings with each of 24 and more.
 MOST_STATES = 300
-# The most letters of a text that are looked at, and the fewest words that teach anything.
-_LETTERS, _FEWEST = 1500, 2
+# The most letters of a text that are looked at.
+_LETTERS = 1500
 _FUNCTION = "attentionCourse"
 # The page comes last: until then an older course stays whole, and a broken-off one isn't taken for one.
 _FILES = ("plotly.min.js", "course.css", "course.js", "index.js", "index.html")
@@ -102,7 +102,7 @@ def write_course(
     """
     lacking = list[str]()
     read = [_readable(text, lacking) for text in texts]
-    _known(lessons)
+    check_lessons(lessons)
     out.mkdir(parents=True, exist_ok=True)
     (out / "data").mkdir(exist_ok=True)
     files = dict[str, list[str]]()
@@ -131,25 +131,14 @@ def _readable(text: str, lacking: list[str]) -> str:
     """Return a text as the course reads it: its first words, if it is long."""
     short = " ".join(text[:_LETTERS].split())
     words = split_words(short)
-    if len(words) < _FEWEST:
+    if len(words) < FEWEST:
         found = "no word" if not words else "only one word"
         raise AttentionVizError(f"the text {text[:40]!r} has {found}; give one of two words or more")
     if len(words) <= LONGEST and len(text) <= _LETTERS:
         return short
-    used = list[str]()
-    for part in short.split():
-        if len(split_words(" ".join([*used, part]))) > LONGEST:
-            break
-        used.append(part)
-    # Some scripts put no space between words.
-    begin = " ".join(used) or " ".join(words[:LONGEST])
+    begin = first_words(short, LONGEST)
     lacking.append(f"a text was cut after {LONGEST} words and signs: “{begin}”")
     return begin
-
-
-def _known(lessons: Sequence[str]) -> None:
-    if unknown := [name for name in lessons if name not in LESSONS]:
-        raise AttentionVizError(f"unknown lesson {unknown[0]!r}; choose from {', '.join(LESSONS)}")
 
 
 def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: list[str]) -> dict[str, object]:

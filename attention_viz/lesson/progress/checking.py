@@ -7,14 +7,13 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.lesson.course import EXERCISES, LESSONS
 from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionAnswer, written
 from attention_viz.lesson.progress.record import Tried
-from attention_viz.lesson.scene import LONGEST, RunText, Scene
+from attention_viz.lesson.scene import FEWEST, LONGEST, RunText, Scene
 from attention_viz.trace.splitting import split_words
 
 __all__ = ["Checked", "MakeExercise", "WrongAnswer", "check", "made_again"]
 
 # Makes an exercise from its kind, text and seed.
 MakeExercise = Callable[[str, str, int], Exercise]
-_FEWEST = 2
 _OPTION = 60
 
 
@@ -53,8 +52,8 @@ def made_again(kind: str, text: str, seed: int, run: RunText) -> Exercise:
     """Make an exercise as the course does; raise `AttentionVizError` for a text that the course wouldn't read."""
     if not EXERCISES[kind].available:
         raise AttentionVizError(f"its model isn't installed: {EXERCISES[kind].needs}")
-    if not _FEWEST <= (count := len(split_words(text))) <= LONGEST:
-        raise AttentionVizError(f"its text has {count} words; the course reads {_FEWEST} to {LONGEST}")
+    if not FEWEST <= (count := len(split_words(text))) <= LONGEST:
+        raise AttentionVizError(f"its text has {count} words; the course reads {FEWEST} to {LONGEST}")
     return EXERCISES[kind].make(Scene(text, run), seed)
 
 

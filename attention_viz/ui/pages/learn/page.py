@@ -10,7 +10,7 @@ from attention_viz.lesson.progress.record import SEEDS, STUDENTS, first_seed
 from attention_viz.lesson.quiz import PARTS
 from attention_viz.lesson.translation import LANGUAGES, translate
 from attention_viz.serving.settings import SETTINGS
-from attention_viz.trace.splitting import split_words
+from attention_viz.trace.splitting import first_words, split_words
 from attention_viz.ui import visit
 from attention_viz.ui.address import State
 from attention_viz.ui.address.codec import Older, parameter
@@ -99,16 +99,9 @@ def begun(text: str, longest: int, example: str) -> tuple[str, str]:
             return example, translate("The box has no word, so the course uses its example: “{text}”.", text=example)
         return example, translate("The box has only one word, so the course uses its example: “{text}”.", text=example)
     short = text[: SETTINGS.longest_link]
-    words = split_words(short)
-    if short == text and len(words) <= longest:
+    if short == text and len(split_words(text)) <= longest:
         return text, ""
-    used: list[str] = []
-    for part in short.split():
-        if len(split_words(" ".join([*used, part]))) > longest:
-            break
-        used.append(part)
-    # Some scripts put no space between words.
-    begin = " ".join(used) or " ".join(words[:longest])
+    begin = first_words(short, longest)
     last = split_words(begin)[-1]
     return begin, translate(
         "The course reads the first {longest} words and signs, up to “{last}”, so that it can show each. Your whole "
