@@ -29,7 +29,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def first_words(text: str, most: int) -> str:
-    """Return a text's beginning of at most so many words, cut at a blank if possible."""
+    """Return the beginning of a text, with `most` words or fewer, cut at a blank if possible."""
     used = list[str]()
     for part in text.split():
         if len(split_words(" ".join([*used, part]))) > most:

@@ -9,7 +9,7 @@ import numpy
 
 from attention_viz.lesson.export.picture import fitted, with_spots
 from attention_viz.lesson.lesson import Shown
-from attention_viz.views.style.description import spoken
+from attention_viz.views.style.description import alternative_text
 
 __all__ = ["figure_data", "plotly_data"]
 
@@ -19,11 +19,10 @@ _DIGITS = 6
 
 def figure_data(light: Shown, dark: Shown, *, few: bool) -> dict[str, object]:
     """Return a figure as the page draws it, by theme, and the option of each place that can be pressed."""
-    alt = light.says if light.says.endswith((".", "!", "?")) else f"{light.says}."
     return {
         "light": plotly_data(light, few=few),
         "dark": plotly_data(dark, few=few),
-        "alt": f"{alt} {spoken(light.figure)}".strip(),
+        "alt": alternative_text(light.figure, light.says),
         "spots": [spot.option for spot in light.spots],
     }
 

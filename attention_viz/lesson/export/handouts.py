@@ -12,12 +12,13 @@ from attention_viz.lesson.course import EXERCISES, LESSONS, check_lessons, given
 from attention_viz.lesson.exercise import Exercise, OptionAnswer
 from attention_viz.lesson.export.figures import plotly_data
 from attention_viz.lesson.export.packed import script_json
+from attention_viz.lesson.export.picture import asked_image
 from attention_viz.lesson.export.prose import lesson_html
 from attention_viz.lesson.formulas import mathml, words_and_symbols
 from attention_viz.lesson.lesson import Ask, Lesson
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.translation import current_language, translate
-from attention_viz.views.figures.seen import png_data
+from attention_viz.views.export.browser_script import PLOTLY_SCRIPT
 
 __all__ = ["PAPERS", "paper"]
 
@@ -49,7 +50,6 @@ def paper(kind: str, lessons: Sequence[str], scene: Scene, seed: int) -> str:
     page = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
         folder.joinpath("paper.html").read_text(encoding="utf-8")
     )
-    plotly = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
     return page.render(
         kind=kind,
         title=translate(PAPERS[kind]),
@@ -58,7 +58,7 @@ def paper(kind: str, lessons: Sequence[str], scene: Scene, seed: int) -> str:
         seed=seed,
         parts=parts,
         figures=Markup(script_json(figures)),
-        plotly=Markup(plotly) if figures else "",
+        plotly=Markup(PLOTLY_SCRIPT.read_text(encoding="utf-8")) if figures else "",
     )
 
 
@@ -75,7 +75,7 @@ def _part(kind: str, name: str, scene: Scene, seed: int) -> dict[str, Any]:
         }
         if kind == "answers":
             return found
-        found |= {"idea": translate(lesson.idea) if lesson.idea else "", "image": _image(ask)}
+        found |= {"idea": translate(lesson.idea) if lesson.idea else "", "image": asked_image(ask)}
         if kind == "handout":
             found |= _handout(name, lesson, scene)
         return found
@@ -98,15 +98,8 @@ def _ask(ask: Ask) -> Mapping[str, Any]:
         "finding": ask.finding,
         "shares": ask.shares,
         "options": list(ask.options) if len(ask.options) <= _MOST_OPTIONS else [],
-        "source": ask.source,
         "text": text,
-        "drawn": ask.drawn,
     }
-
-
-def _image(ask: Ask) -> str:
-    picture = None if ask.seen is None else ask.seen.seen.picture
-    return "" if picture is None else png_data(picture.numpy())
 
 
 def _exercise(exercise: Exercise) -> Mapping[str, Any]:

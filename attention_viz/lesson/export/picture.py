@@ -1,4 +1,4 @@
-"""A lesson's figure on its page: as high as there is room, without a title, with places to press."""
+"""A lesson's image and figure on its page: as high as there is room, without a title, with places to press."""
 
 import copy
 from collections.abc import Sequence
@@ -6,9 +6,10 @@ from typing import Any
 
 from plotly.graph_objects import Figure
 
-from attention_viz.lesson.lesson import Spot
+from attention_viz.lesson.lesson import Ask, Spot
+from attention_viz.views.figures.seen import png_data
 
-__all__ = ["fitted", "with_spots"]
+__all__ = ["asked_image", "fitted", "with_spots"]
 
 # The height of a figure's title, and the room left above it for a legend or the names of its parts.
 _TITLE, _ABOVE = 30, 30
@@ -16,6 +17,12 @@ _TITLE, _ABOVE = 30, 30
 _LEFT = 440
 # The size of a clickable spot in a figure, in pixels.
 _SPOT = 20
+
+
+def asked_image(ask: Ask) -> str:
+    """Return the image that a question is about, as a URL that holds it; "" for none."""
+    picture = None if ask.seen is None else ask.seen.seen.picture
+    return "" if picture is None else png_data(picture.numpy())
 
 
 def fitted(figure: Figure, *, few: bool) -> Figure:

@@ -37,16 +37,15 @@ class _Wish:
         return f"{self.choice}|{'' if self.word is None else self.word}"
 
 
-def lesson_states(name: str, lesson: Lesson, scene: Scene, most: int) -> LessonStates:
-    """Compute at most `most` states, those that take one press first."""
-    begin = lesson.ask(scene)
+def lesson_states(name: str, lesson: Lesson, scene: Scene, begin: Ask, most: int) -> LessonStates:
+    """Compute at most `most` states, those that take one press first; the scene's own question is `begin`."""
     question = {**_question(begin, shown=False), "how": _how(lesson, begin)}
     states, waiting = dict[str, object](), [_Wish()]
     seen = set(waiting)
     while waiting and len(states) < most:
         wish = waiting.pop(0)
         one = replace(scene, choice=wish.choice, word=wish.word)
-        ask, light = lesson.ask(one), lesson.show(one)
+        ask, light = begin if wish == _Wish() else lesson.ask(one), lesson.show(one)
         dark = light if ask.complete else lesson.show(replace(one, theme="dark"))
         states[wish.key] = _state(name, lesson, one, ask, (light, dark), guessed=wish == _Wish())
         for after in _after(lesson, one, wish, ask, light):

@@ -4,7 +4,6 @@ import html
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from attention_viz import __version__
@@ -13,6 +12,7 @@ from attention_viz.explorer.source import course_page_source
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson.course import EXERCISES, LESSONS, check_lessons
 from attention_viz.lesson.export.packed import packed, script_call
+from attention_viz.lesson.export.picture import asked_image
 from attention_viz.lesson.export.states import lesson_states
 from attention_viz.lesson.export.tasks import exercise_data
 from attention_viz.lesson.export.words import keeping_words, page_words
@@ -24,7 +24,7 @@ from attention_viz.lesson.translation import current_language, translate
 from attention_viz.trace.files.whole_file import write_whole
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.splitting import first_words, split_words
-from attention_viz.views.figures.seen import png_data
+from attention_viz.views.export.browser_script import PLOTLY_SCRIPT
 
 __all__ = ["Written", "write_course"]
 
@@ -34,7 +34,7 @@ MOST_STATES = 300
 _LETTERS = 1500
 _FUNCTION = "attentionCourse"
 # The page comes last: until then an older course stays whole, and a broken-off one isn't taken for one.
-_FILES = ("plotly.min.js", "course.css", "course.js", "index.js", "index.html")
+_FILES = (PLOTLY_SCRIPT.name, "course.css", "course.js", "index.js", "index.html")
 _PAGE = """<!DOCTYPE html>
 <html lang="{language}">
 <head>
@@ -145,7 +145,7 @@ def _lesson(out: Path, name: str, scene: Scene, seeds: Sequence[int], lacking: l
     lesson = LESSONS[name]
     try:
         ask = lesson.ask(scene)
-        found = lesson_states(name, lesson, scene, MOST_STATES)
+        found = lesson_states(name, lesson, scene, ask, MOST_STATES)
     except AttentionVizError as error:
         lacking.append(f"lesson {name}: {error}")
         return {"missing": str(error)}
@@ -180,8 +180,7 @@ def _sample(out: Path, lesson: Lesson, scene: Scene, ask: Ask) -> dict[str, str]
     if sample.kind is InputKind.SOUND:
         shutil.copyfile(sample.path, out / "data" / sample.file)
         return {"image": "", "sound": f"data/{sample.file}", "shows": sample.shows}
-    picture = None if ask.seen is None else ask.seen.seen.picture
-    return {"image": "" if picture is None else png_data(picture.numpy()), "sound": "", "shows": sample.shows}
+    return {"image": asked_image(ask), "sound": "", "shows": sample.shows}
 
 
 def _write_page(out: Path, texts: Sequence[str], files: Mapping[str, list[str]]) -> None:
@@ -209,8 +208,7 @@ def _write_page(out: Path, texts: Sequence[str], files: Mapping[str, list[str]])
         no_script=html.escape(words["noScript"]),
     )
     style, script = course_page_source()
-    plotly = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
     index_script = script_call(_FUNCTION, "index.js", packed(index))
-    contents = (plotly, style.encode(), script.encode(), index_script.encode(), page.encode())
+    contents = (PLOTLY_SCRIPT.read_bytes(), style.encode(), script.encode(), index_script.encode(), page.encode())
     for file, content in zip(_FILES, contents, strict=True):
         write_whole(out / file, content)

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from attention_viz.ui import widgets
-from attention_viz.views.style.description import spoken
+from attention_viz.views.style.description import alternative_text
 
 _CONFIG: dict[str, Any] = {"displaylogo": False, "displayModeBar": False}
 # How many numbers a point that answers a click has.
@@ -17,11 +17,7 @@ _NUMBERS = 2
 def show_picture(figure: go.Figure, key: str, description: str, *, tools: bool = False) -> None:
     """Show our figure; the alternative text names its largest numbers, too."""
     config: dict[str, Any] = {"displaylogo": False} if tools else _CONFIG
-    st.plotly_chart(figure, theme=None, key=key, config=config, alt=_alt(figure, description))
-
-
-def _alt(figure: go.Figure, description: str) -> str:
-    return f"{description if description.endswith(('.', '!', '?')) else f'{description}.'} {spoken(figure)}".strip()
+    st.plotly_chart(figure, theme=None, key=key, config=config, alt=alternative_text(figure, description))
 
 
 def show_to_click(figure: go.Figure, key: str, description: str, on_click: Callable[[tuple[int, int]], None]) -> None:
@@ -32,7 +28,7 @@ def show_to_click(figure: go.Figure, key: str, description: str, on_click: Calla
         theme=None,
         key=key,
         config=_CONFIG,
-        alt=_alt(figure, description),
+        alt=alternative_text(figure, description),
         on_select=lambda: _take_click(key, on_click),
         selection_mode="points",
     )

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import plotly
 import streamlit as st
 from streamlit import runtime
 
@@ -29,6 +27,7 @@ from attention_viz.ui.address import State
 from attention_viz.ui.packing import long_id_of
 from attention_viz.ui.parts.selection import pair_of
 from attention_viz.ui.presenting.button import asked, wanted
+from attention_viz.views.export.browser_script import PLOTLY_SCRIPT
 from attention_viz.views.figures.seen import png_data
 
 if TYPE_CHECKING:
@@ -66,10 +65,9 @@ def present(
 
 def _served_plotly() -> str:
     """Return this server's URL of Plotly's script, which the browser loads with the first figure."""
-    path = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     if not runtime.exists():
         return ""
-    return runtime.get_instance().media_file_mgr.add(str(path), "text/javascript", _KEY)
+    return runtime.get_instance().media_file_mgr.add(str(PLOTLY_SCRIPT), "text/javascript", _KEY)
 
 
 def packed_slides(slides: Sequence[Slide]) -> dict[str, Any]:

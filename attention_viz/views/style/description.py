@@ -21,6 +21,11 @@ _FIELD = re.compile(r"%\{(\w+)(?::([^}]*))?\}")
 _DIGITS = re.compile(r"(\.\d{3})\d+")
 
 
+def alternative_text(figure: go.Figure, sentence: str) -> str:
+    """Return a sentence about a figure, ended by a full stop, and its largest numbers."""
+    return f"{sentence if sentence.endswith(('.', '!', '?')) else f'{sentence}.'} {spoken(figure)}".strip()
+
+
 def spoken(figure: go.Figure) -> str:
     """Describe the largest numbers, as in "Largest: bank attends to river: 0.580; …".
 

@@ -5,7 +5,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from attention_viz.explorer import keeping_source, noting_source
-from attention_viz.lesson.translation import current_language, translate
+from attention_viz.lesson.export.words import keeping_words
+from attention_viz.lesson.translation import current_language
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.pages.learn.page import LearnChoice, clear_progress, open_progress
 
@@ -46,21 +47,9 @@ def whose(choice: LearnChoice) -> dict[str, object]:
 
 def show_keeping() -> None:
     """Draw the record's buttons."""
-    words = {
-        "save": translate("Save progress"),
-        "open": translate("Open progress"),
-        "anew": translate("Start anew"),
-        "sure": translate("Clear all progress in this browser?"),
-        "clear": translate("Clear progress"),
-        "cancel": translate("Cancel"),
-        "count": translate(
-            "Exercises in this browser: {tried} tried, {solved} solved.",
-            tried="{tried}",
-            solved="{solved}",
-        ),
-        "refused": translate("This isn’t a progress file. Open a file from “Save progress”."),
-    }
-    _keeping(key=_KEY, data=words, height="content", on_opened_change=_take_opened, on_cleared_change=_take_cleared)
+    _keeping(
+        key=_KEY, data=keeping_words(), height="content", on_opened_change=_take_opened, on_cleared_change=_take_cleared
+    )
 
 
 def _take_opened() -> None:
