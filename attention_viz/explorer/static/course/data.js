@@ -1,5 +1,7 @@
 // The course's data: scripts beside the page, since a page that is opened from a disk may not read other files.
 
+import {loadScript} from "../hosts/scripts.js";
+
 /** @import {AnswerKey} from "../lesson/answers.js"
  * @import {KeepingWords} from "../lesson/keeping.js"
  * @import {Question} from "../lesson/predict.js"
@@ -69,22 +71,11 @@ export function lessonData(file) {
 function loadData(file) {
   if (awaited.has(file)) return awaitData(file).data;
   const {data} = awaitData(file);
-  return Promise.race([data, loadScript(file).then(() => data)]);
-}
-
-/** @param {string} file @returns {Promise<void>} */
-export function loadScript(file) {
-  return new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = file;
-    script.addEventListener("load", () => resolve());
-    script.addEventListener("error", () => {
-      awaited.delete(file);
-      script.remove();
-      reject(new Error(file));
-    });
-    document.head.append(script);
+  const loaded = loadScript(file).catch((error) => {
+    awaited.delete(file);
+    throw error;
   });
+  return Promise.race([data, loaded.then(() => data)]);
 }
 
 /** {"$": 3} stands for the fourth of the parts that are written once.

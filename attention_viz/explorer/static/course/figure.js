@@ -1,6 +1,6 @@
 // A lesson's figure, drawn by Plotly in the page's colours. Plotly is large: it is loaded for the first figure only.
 
-import {loadScript} from "./data.js";
+import {loadScript} from "../hosts/scripts.js";
 
 /** @import {CourseFigure} from "./data.js" */
 
@@ -47,20 +47,4 @@ export function clearFigure(place) {
   place.dataset["wanted"] = "";
   Reflect.get(globalThis, "Plotly")?.purge(place);
   place.removeAttribute("aria-label");
-}
-
-/** Print figures as narrow as a page of A4 (in pixels of paper) without its margins. */
-const PAPER = 630;
-export function fitToPaper() {
-  for (const [name, printed] of /** @type {const} */ ([
-    ["beforeprint", true],
-    ["afterprint", false],
-  ]))
-    addEventListener(name, () => {
-      for (const place of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".js-plotly-plot"))) {
-        place.style.zoom = "";
-        const {width} = place.getBoundingClientRect();
-        if (printed && width > PAPER) place.style.zoom = String(PAPER / width);
-      }
-    });
 }

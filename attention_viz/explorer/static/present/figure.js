@@ -1,5 +1,6 @@
 // A lesson's figure on a slide: Plotly draws it, larger than on a page, once its script is there.
 
+import {loadScript} from "../hosts/scripts.js";
 import {element} from "../parts/element.js";
 
 /** @typedef {{newPlot: (place: Element, figure: object) => Promise<unknown>}} Plotly */
@@ -42,13 +43,9 @@ export function figureScale(wanted, height) {
 }
 
 /** @param {string} script @returns {Promise<Plotly>} */
-function loadPlotly(script) {
+async function loadPlotly(script) {
   const here = /** @type {any} */ (globalThis);
-  if (here.Plotly) return Promise.resolve(here.Plotly);
-  return new Promise((resolve, reject) => {
-    const one = element("script", {src: script});
-    one.addEventListener("load", () => (here.Plotly ? resolve(here.Plotly) : reject(new Error("no Plotly"))));
-    one.addEventListener("error", reject);
-    document.head.append(one);
-  });
+  if (!here.Plotly) await loadScript(script);
+  if (!here.Plotly) throw new Error("no Plotly");
+  return here.Plotly;
 }

@@ -1,6 +1,7 @@
 // A map of words on which one is missing: it is dragged, placed by a click, or moved by the arrow keys.
 
-import {arrowStep, element, svg} from "../../parts/element.js";
+import {element, svg} from "../../parts/element.js";
+import {moveHandle} from "./handle.js";
 
 /** @import {Prediction, Question} from "../predict.js" */
 
@@ -107,18 +108,11 @@ function addHandle(prediction, field, map) {
     const {left, top, width} = field.getBoundingClientRect();
     if (width) put(((event.clientX - left) / width) * 100, ((event.clientY - top) / width) * 100);
   };
-  field.addEventListener("click", follow);
-  handle.addEventListener("pointerdown", (event) => handle.setPointerCapture(event.pointerId));
-  handle.addEventListener("pointermove", (event) => {
-    if (handle.hasPointerCapture(event.pointerId)) follow(event);
-  });
-  handle.addEventListener("keydown", (event) => {
-    const [down, across] = arrowStep(event.key) ?? [0, 0];
-    if (!down && !across) return;
-    event.preventDefault();
+  /** @param {number} down @param {number} across */
+  const step = (down, across) => {
     const [x = 50, y = 50] = place ?? [];
     put(x + across * KEY_STEP, y + down * KEY_STEP);
-  });
-  field.append(handle);
+  };
+  moveHandle(field, handle, {follow, step});
   show();
 }

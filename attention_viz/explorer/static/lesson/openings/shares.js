@@ -2,6 +2,7 @@
 
 import {arrowStep, element} from "../../parts/element.js";
 import {evenShares, giveShare, nameMost, readShares, toPercents} from "../guess.js";
+import {followPointer} from "./handle.js";
 
 /** @import {Prediction, Question} from "../predict.js" */
 
@@ -113,13 +114,8 @@ function slideBar(prediction, list, guessed, bar, at) {
     const {left, width} = bar.getBoundingClientRect();
     if (width) give((event.clientX - left) / width);
   };
-  bar.addEventListener("pointerdown", (event) => {
-    bar.setPointerCapture(event.pointerId);
-    follow(event);
-  });
-  bar.addEventListener("pointermove", (event) => {
-    if (bar.hasPointerCapture(event.pointerId)) follow(event);
-  });
+  followPointer(bar, follow);
+  bar.addEventListener("pointerdown", follow);
   bar.addEventListener("keydown", (event) => {
     const [down, across] = arrowStep(event.key) ?? [0, 0];
     if (down || across) give((shares()[at] ?? 0) + (across - down) * ONE_STEP);

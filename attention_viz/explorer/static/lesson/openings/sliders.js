@@ -48,10 +48,7 @@ export function drawSliders(prediction) {
       const row = rows[at];
       if (!row) return;
       row.number.textContent = written(scores[at] ?? 0, 1);
-      row.bar.style.width = `${100 * share}%`;
-      row.share.textContent = share.toFixed(2);
-      row.input.value = String(stands[at]);
-      row.input.setAttribute("aria-valuetext", `${row.number.textContent}, ${sliders.share} ${row.share.textContent}`);
+      showShare(row, sliders, share, stands[at] ?? 0);
       row.node.dataset["hit"] = String(Math.abs(share - (sliders.wanted[at] ?? 0)) <= sliders.off[0]);
     });
   };
@@ -75,21 +72,28 @@ export function drawSliders(prediction) {
  * @param {boolean} guessed */
 function addModel(box, rows, sliders, {scores, own}, guessed) {
   const stands = scores.map((score) => 10 * score - sliders.lowest);
-  rows.forEach(({input, number, bar, share, node}, at) => {
+  const shares = softmaxOf(scores);
+  rows.forEach((row, at) => {
+    const {input, number, node} = row;
     const model = element("b", {}, written(scores[at] ?? 0, 2));
     number.replaceChildren(...(guessed ? [`${number.textContent} `] : []), model);
     if (guessed) return;
-    const part = softmaxOf(scores)[at] ?? 0;
-    bar.style.width = `${100 * part}%`;
-    share.textContent = part.toFixed(2);
     input.step = "any";
     input.min = String(Math.min(0, ...stands));
     input.max = String(Math.max(sliders.steps, ...stands));
-    input.value = String(stands[at]);
-    input.setAttribute("aria-valuetext", `${number.textContent}, ${sliders.share} ${share.textContent}`);
+    showShare(row, sliders, shares[at] ?? 0, stands[at] ?? 0);
     node.dataset["hit"] = "true";
   });
   box.append(element("p", {class: "av-sum"}, own));
+}
+
+/** Show a score's share, and its knob where it stands; the score's own number is there already.
+ * @param {ReturnType<typeof makeSlider>} row @param {Sliders} sliders @param {number} part @param {number} stands */
+function showShare({bar, share, input, number}, sliders, part, stands) {
+  bar.style.width = `${100 * part}%`;
+  share.textContent = part.toFixed(2);
+  input.value = String(stands);
+  input.setAttribute("aria-valuetext", `${number.textContent}, ${sliders.share} ${share.textContent}`);
 }
 
 /** @param {Sliders} sliders @param {string} name @param {number} at */

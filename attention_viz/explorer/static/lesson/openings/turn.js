@@ -1,6 +1,7 @@
 // A query that turns against a key in their plane: its angle live, the score after the answer.
 
-import {arrowStep, element, svg} from "../../parts/element.js";
+import {element, svg} from "../../parts/element.js";
+import {moveHandle} from "./handle.js";
 
 /** @import {Prediction, Question} from "../predict.js" */
 
@@ -122,17 +123,6 @@ function addTurning(prediction, field, show, turn, scale) {
     const [x, y] = [event.clientX - left - width / 2, top + (width * TURN_HIGH) / TURN_WIDE / 2 - event.clientY];
     if (width && Math.hypot(x, y) > 4) turnTo((Math.atan2(y, x) * 180) / Math.PI - KEY_AT);
   };
-  field.addEventListener("click", follow);
-  handle.addEventListener("pointerdown", (event) => handle.setPointerCapture(event.pointerId));
-  handle.addEventListener("pointermove", (event) => {
-    if (handle.hasPointerCapture(event.pointerId)) follow(event);
-  });
-  handle.addEventListener("keydown", (event) => {
-    const [down, across] = arrowStep(event.key) ?? [0, 0];
-    if (!down && !across) return;
-    event.preventDefault();
-    turnTo(angle + (-down - across) * TURNED);
-  });
-  field.append(handle);
+  moveHandle(field, handle, {follow, step: (down, across) => turnTo(angle + (-down - across) * TURNED)});
   place();
 }
