@@ -4,11 +4,11 @@ import re
 import zlib
 from collections.abc import Mapping
 
-from attention_viz.lesson.lesson import Ask
+from attention_viz.lesson.lesson import Ask, Lesson
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.translation import translate
 
-__all__ = ["GUESS", "SHOWN", "question_data", "read_guess", "reply"]
+__all__ = ["GUESS", "SHOWN", "how_to_guess", "question_data", "read_guess", "reply"]
 
 # In the URL instead of a guess: the answer is shown without one.
 SHOWN = "shown"
@@ -30,6 +30,17 @@ def _numbers(ask: Ask) -> tuple[int, int]:
     if ask.opening is not None:
         return ask.opening.numbers
     return (len(ask.options), _PERCENT) if ask.shares else (1, len(ask.options) - 1)
+
+
+def how_to_guess(lesson: Lesson, ask: Ask) -> str:
+    """Return how to guess."""
+    if ask.opening is not None:
+        return ask.opening.how
+    if not ask.shares:
+        return translate("Click your guess.")
+    if lesson.sample is None:
+        return translate("Drag the bars, or click the word that you think gets most.")
+    return translate("Drag the bars, or click the line that you think gets most.")
 
 
 def reply(ask: Ask, guess: tuple[int, ...]) -> Reply:

@@ -7,14 +7,17 @@ from typing import Any
 from plotly.graph_objects import Figure
 
 from attention_viz.lesson.lesson import Ask, Spot
+from attention_viz.lesson.scene import Scene
 from attention_viz.views.figures.seen import png_data
 
-__all__ = ["asked_image", "fitted", "with_spots"]
+__all__ = ["asked_image", "fitted", "has_few_words", "with_spots"]
 
 # The height of a figure's title, and the room left above it for a legend or the names of its parts.
 _TITLE, _ABOVE = 30, 30
 # A figure's height on the first screen, in pixels; one that names many words may be taller.
 _LEFT = 440
+# The most words that such a figure names.
+_FEW = 10
 # The size of a clickable spot in a figure, in pixels.
 _SPOT = 20
 
@@ -23,6 +26,11 @@ def asked_image(ask: Ask) -> str:
     """Return the image that a question is about, as a URL that holds it; "" for none."""
     picture = None if ask.seen is None else ask.seen.seen.picture
     return "" if picture is None else png_data(picture.numpy())
+
+
+def has_few_words(scene: Scene) -> bool:
+    """Return whether a figure that names each word fits the first screen."""
+    return len(scene.words) <= _FEW
 
 
 def fitted(figure: Figure, *, few: bool) -> Figure:

@@ -5,16 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attention_viz.lesson.export.figures import figure_data
+from attention_viz.lesson.export.picture import has_few_words
 from attention_viz.lesson.export.prose import lesson_tree
 from attention_viz.lesson.lesson import Ask, Lesson, Shown
-from attention_viz.lesson.question import question_data
+from attention_viz.lesson.question import how_to_guess, question_data
 from attention_viz.lesson.scene import Scene
-from attention_viz.lesson.translation import translate
 
 __all__ = ["LessonStates", "lesson_states"]
-
-# As the page of the app has it: with so few words, a figure fits the first screen.
-_FEW = 10
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class _Wish:
 
 def lesson_states(name: str, lesson: Lesson, scene: Scene, begin: Ask, most: int) -> LessonStates:
     """Compute at most `most` states, those that take one press first; the scene's own question is `begin`."""
-    question = {**_question(begin, shown=False), "how": _how(lesson, begin)}
+    question = {**_question(begin, shown=False), "how": how_to_guess(lesson, begin)}
     states, waiting = dict[str, object](), [_Wish()]
     seen = set(waiting)
     while waiting and len(states) < most:
@@ -66,17 +63,6 @@ def _question(ask: Ask, *, shown: bool) -> dict[str, Any]:
     }
 
 
-def _how(lesson: Lesson, ask: Ask) -> str:
-    """Return how to guess."""
-    if ask.opening is not None:
-        return ask.opening.how
-    if not ask.shares:
-        return translate("Click your guess.")
-    if lesson.sample is None:
-        return translate("Drag the bars, or click the word that you think gets most.")
-    return translate("Drag the bars, or click the line that you think gets most.")
-
-
 def _state(
     name: str, lesson: Lesson, scene: Scene, ask: Ask, shown: tuple[Shown, Shown], *, guessed: bool
 ) -> dict[str, object]:
@@ -95,7 +81,7 @@ def _state(
         "words": [[value, label] for value, label in words.items()],
         "asking": asking,
         "says": light.says,
-        "figure": None if ask.complete else figure_data(light, dark, few=len(scene.words) <= _FEW),
+        "figure": None if ask.complete else figure_data(light, dark, few=has_few_words(scene)),
         "drawn": light.drawn,
         "text": lesson_tree(name, dict(light.facts), scene.notation),
     }

@@ -10,7 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.errors import AttentionVizError
 from attention_viz.inputs.media.shipped import SAMPLES
 from attention_viz.lesson import EXERCISES, LESSONS, TERMS, Ask, Exercise, Lesson, Scene, Shown, lesson_text
-from attention_viz.lesson.question import SHOWN, read_guess, reply
+from attention_viz.lesson.export.picture import has_few_words
+from attention_viz.lesson.question import SHOWN, how_to_guess, read_guess, reply
 from attention_viz.lesson.translation import current_language, translate
 from attention_viz.trace.kind import InputKind
 from attention_viz.ui import visit
@@ -31,8 +32,8 @@ from attention_viz.ui.pages.learn.screen import (
 from attention_viz.ui.parts.drawing import show_problem
 from attention_viz.ui.parts.markdown import plain
 
-# The most words of a short figure, and the most options of short bars.
-_FEW, _FEW_BARS = 10, 4
+# The most options of short bars.
+_FEW_BARS = 4
 # The width of a sample image, in pixels.
 _SAMPLE = 300
 
@@ -87,7 +88,7 @@ def show_lesson(screen: Screen, choice: LearnChoice, scene: Scene) -> None:
                 show_words(name, scene)
                 if not ask.complete:
                     with framed("figure", drawn=shown.drawn):
-                        show_picture_of(name, shown, few=len(scene.words) <= _FEW)
+                        show_picture_of(name, shown, few=has_few_words(scene))
             with st.container(key="learn-text"):
                 _show_text(name, shown, scene.notation)
             show_deeper(lesson, ask.place)
@@ -142,7 +143,7 @@ def _show_sample(lesson: Lesson, scene: Scene, ask: Ask, *, seen: bool) -> None:
 def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[int, ...] | None, shown: Shown | None) -> None:
     with st.container(border=True, key="learn-step-predict"):
         if shown is None:
-            st.markdown(f"**1** {translate('Predict')}\n\n{_how(lesson, ask)}")
+            st.markdown(f"**1** {translate('Predict')}\n\n{plain(how_to_guess(lesson, ask))}")
         else:
             answer = None if guess is None else reply(ask, guess)
             said = "" if answer is None else f"{'**✓** ' if answer.right else ''}{plain(answer.words)}\n\n"
@@ -151,16 +152,6 @@ def _show_predict(lesson: Lesson, ask: Ask, guess: tuple[int, ...] | None, shown
     if shown is None:
         with st.container(border=True, key="learn-step-see"):
             st.markdown(f"**2** {translate('See the answer')}")
-
-
-def _how(lesson: Lesson, ask: Ask) -> str:
-    if ask.opening is not None:
-        return plain(ask.opening.how)
-    if not ask.shares:
-        return translate("Click your guess.")
-    if lesson.sample is None:
-        return translate("Drag the bars, or click the word that you think gets most.")
-    return translate("Drag the bars, or click the line that you think gets most.")
 
 
 def _show_exercise(name: str, scene: Scene, seed: int) -> None:
