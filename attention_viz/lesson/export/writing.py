@@ -179,8 +179,8 @@ def _sample(out: Path, lesson: Lesson, scene: Scene, ask: Ask) -> dict[str, str]
     sample = SAMPLES[lesson.sample(scene)]
     if sample.kind is InputKind.SOUND:
         shutil.copyfile(sample.path, out / "data" / sample.file)
-        return {"image": "", "sound": f"data/{sample.file}", "shows": sample.shows}
-    return {"image": asked_image(ask), "sound": "", "shows": sample.shows}
+        return {"image": "", "sound": f"data/{sample.file}", "shows": translate(sample.shows)}
+    return {"image": asked_image(ask), "sound": "", "shows": translate(sample.shows)}
 
 
 def _write_page(out: Path, texts: Sequence[str], files: Mapping[str, list[str]]) -> None:
