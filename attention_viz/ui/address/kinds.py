@@ -11,6 +11,8 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import joined, names_of
 from attention_viz.trace.kind import InputKind
 
+# Digits of the shortest number that may be a secret: no position has as many.
+_SHORTEST_SECRET = 6
 # The longest names of several images, in characters.
 _LONGEST_NAMES = 1_000
 
@@ -26,8 +28,9 @@ def fits_link(text: str) -> bool:
 def notice(name: str, text: str, allowed: str, instead: str) -> str:
     """Explain an impossible part of the URL."""
     short = text if len(text) <= 40 else text[:39] + "…"
-    # Somebody may take `key` for the teacher's key, in front of a class.
-    asked = "a key that isn’t here" if name == "key" else f"{name} “{short}”"
+    # Whoever takes `key` for the teacher's key shouldn't read it out to the class; a position has few digits.
+    secret = name == "key" and not (text.isdecimal() and len(text) < _SHORTEST_SECRET)
+    asked = "a key that isn’t here" if secret else f"{name} “{short}”"
     return f"The URL asks for {asked}. Allowed here: {allowed}. Shown instead: {instead}."
 
 
