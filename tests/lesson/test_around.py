@@ -94,7 +94,7 @@ def test_a_wrong_guess_hears_how_long_the_vector_would_be(scene: Scene, plain: P
     length, end = (f"{float(one.double().norm()):.2f}" for one in (plain.mlp[-1], plain.normed_input))
     assert ask.said(0) == (
         f"Not quite. If each output replaced the vector, the last one would be {length} long, not {end}. "
-        f"The answer is “all: outputs are added”: {end} long."
+        f"The answer is “all: added to”: {end} long."
     )
     assert ask.said(2).startswith("Right. ") and "ranks" not in ask.said(1)
 

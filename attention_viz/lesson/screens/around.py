@@ -21,8 +21,8 @@ _MLP = r"x'' = x' + \text{MLP}(\text{norm}(x'))"
 _SOFTMAX = r"p_i = \frac{e^{z_i / T}}{\sum_j e^{z_j / T}}"
 # The question compares two tokens whose logits differ by about that: e to this power is easy to estimate.
 _APART = 2.0
-# From here on, "times as likely" has no decimals.
-_MANY = 100
+# From here on, two digits of "times as likely" are whole numbers; a logit's two decimals give no third one.
+_MANY = 10
 
 
 def _trace(scene: Scene) -> Trace:
@@ -92,9 +92,9 @@ def _ask_around(scene: Scene) -> Ask:
         translate("All of it: each output is added to the vector"),
         translate("{model}: the last vector’s length if it were replaced, averaged, or added to", model=model),
         (
-            translate("nothing: it is replaced"),
-            translate("little: it is averaged"),
-            translate("all: outputs are added"),
+            translate("nothing: replaced"),
+            translate("little: averaged"),
+            translate("all: added to"),
         ),
         tuple(min(one, end) / max(one, end) for one in lengths),
         shown=tuple(translate("{length} long", length=signed(one, 2)) for one in lengths),
@@ -215,7 +215,7 @@ def _ask_next(scene: Scene) -> Ask:
     reasons[right] = ""
     options = sorted(reasons, key=_read)
     return Ask(
-        translate("How many times as likely as {second} is {first}?", **words),
+        translate("How many times as likely as {second} is {first} to come next?", **words),
         translate("{times} times: e to the power of {difference}", times=right, difference=difference),
         translate("{model}: its logits after {word}", model=Twice(scene).model, word=short(_name(scene))),
         tuple(translate("about {times} times", times=one) for one in options),
@@ -233,7 +233,7 @@ def _ask_next(scene: Scene) -> Ask:
 
 
 def _times(number: float) -> str:
-    return grouped(number, ",.0f" if number >= _MANY else ".1f")
+    return grouped(float(f"{number:.2g}"), ",.0f") if number >= _MANY else f"{number:.1f}"
 
 
 def _read(times: str) -> float:

@@ -39,8 +39,8 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "high": f"{float(logits[first]):.2f}",
         "low": f"{float(logits[other]):.2f}",
         "difference": f"{float(logits[first] - logits[other]):.2f}",
-        "times": f"{float(usual[first] / usual[other]):.1f}",
-        "ratio": f"{powers[first] / powers[other]:.1f}",
+        "times": _times(float(usual[first] / usual[other])),
+        "ratio": _times(powers[first] / powers[other]),
         "likely": _share(float(usual[first])),
         "chance": _share(chances[0]),
         "together": _share(sum(chances)),
@@ -54,8 +54,8 @@ def values(scene: Scene, run: RunText) -> list[float]:
     logits, best = _best(scene)
     high, low = float(logits[best[0]]), float(logits[_rival(logits, best)])
     chances = logits.softmax(dim=0)
-    right = f"{float(chances[best[0]] / chances[_rival(logits, best)]):.1f}"
-    slips = {f"{one:.1f}" for one in (high / low, high - low, math.e * (high - low))}
+    right = _times(float(chances[best[0]] / chances[_rival(logits, best)]))
+    slips = {_times(one) for one in (high / low, high - low, math.e * (high - low))}
     return [float(one == right) for one in sorted({*slips, right}, key=float)]
 
 
@@ -63,6 +63,10 @@ def numbers(scene: Scene, run: RunText) -> set[str]:
     """No others."""
     del scene, run
     return set()
+
+
+def _times(number: float) -> str:
+    return f"{number:.1f}" if number < 10 else f"{float(f'{number:.2g}'):.0f}"
 
 
 def _share(number: float) -> str:
