@@ -122,7 +122,9 @@ EXERCISES: dict[str, ExerciseKind] = {
     "mask": ExerciseKind("Fix the mask", mask, "To know which words a mask blocks."),
     "head": ExerciseKind("Find the head", head, "To read a head's job from its rows of weights."),
     "residual": ExerciseKind(
-        "Follow a word's vector", _clear(residual), "To know that a layer adds to a vector, and what each part reads."
+        "Follow a word's vector",
+        _clear(residual),
+        "To know that a layer adds to a vector, and that its parts read normed copies.",
     ),
     "logits": ExerciseKind(
         "Compare two next words", _clear(logits), "To turn a difference of logits into a ratio of probabilities."

@@ -142,12 +142,15 @@ def test_the_question_on_the_next_word_is_answered_by_e_to_the_difference(scene:
 
 def test_negative_logits_have_no_ratio_to_choose(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     another = replace(scene, text="The cat sat on the mat")
-    before = LESSONS["next"].ask(another)
     flow = model_flow(scene.run(LANGUAGE_MODEL, another.text))
-    monkeypatch.setattr(around, "_flow", lambda _scene: replace(flow, logits=flow.logits - 60))
+    monkeypatch.setattr(around, "model_flow", lambda _trace, _position: replace(flow, logits=flow.logits - 60))
     ask = LESSONS["next"].ask(another)
     assert not any("divides the logits" in one for one in ask.reasons)
-    assert ask.options[min(ask.right)] == before.options[min(before.right)] and len(ask.options) == 3
+    gap = float(flow.logits[-1].double()[0]) - min(
+        (float(one) for one in flow.logits[-1].double()[1:]), key=lambda one: abs(float(flow.logits[-1][0]) - one - 2)
+    )
+    right = float(ask.options[min(ask.right)].split()[1].replace(",", ""))
+    assert right == pytest.approx(math.exp(gap), rel=0.06) and 2 <= len(ask.options) <= 3
 
 
 def test_without_the_package_a_toy_is_followed_by_name(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ _FAINT, _ROOM = 0.35, 1.75
 
 
 def next_tokens(found: ModelFlow, chosen: float, theme: ThemeName) -> go.Figure:
-    """Draw the likeliest tokens and all others together, a column per temperature; the chosen one stands out."""
+    """Draw the likeliest tokens and all others together, a column per temperature; highlight the chosen one."""
     colours, temperatures = palette(theme), list(found.sums)
     count = len(found.likeliest[-1])
     rest = 1 - _TABLE

@@ -110,7 +110,7 @@ def _reasons(kind: str, right: int) -> tuple[str, ...]:
     if kind != "additive" and right == len(_PREMISES) - 2:
         return (
             translate("Nothing squeezes this score: it grows with both vectors."),
-            translate("That is what one longer vector does; here both are, and the score multiplies them."),
+            translate("One longer vector does this; here both are longer, and the score multiplies them."),
             "",
         )
     return ()

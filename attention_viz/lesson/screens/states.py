@@ -75,8 +75,8 @@ def _ask_linear(scene: Scene) -> Ask:
         right: f"{trimmed(kept)} + {_NEW}",
     }
     reasons = {
-        kept: translate("That is what was there before; the new word adds to it."),
-        float(_NEW): translate("That is the new word alone; what was there before counts, too."),
+        kept: translate("That is the old state alone; the new word adds to it."),
+        float(_NEW): translate("That is the new word alone; the old state counts, too."),
         float(after.sum()): translate("That adds both numbers of the state; the query (1, 0) reads only the first."),
         right: "",
     }
