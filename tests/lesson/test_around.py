@@ -143,7 +143,11 @@ def test_the_question_on_the_next_word_is_answered_by_e_to_the_difference(scene:
 def test_negative_logits_have_no_ratio_to_choose(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     another = replace(scene, text="The cat sat on the mat")
     flow = model_flow(scene.run(LANGUAGE_MODEL, another.text))
-    monkeypatch.setattr(around, "model_flow", lambda _trace, _position: replace(flow, logits=flow.logits - 60))
+
+    def lowered(_trace: av.Trace, _position: int) -> ModelFlow:
+        return replace(flow, logits=flow.logits - 60)
+
+    monkeypatch.setattr(around, "model_flow", lowered)
     ask = LESSONS["next"].ask(another)
     assert not any("divides the logits" in one for one in ask.reasons)
     gap = float(flow.logits[-1].double()[0]) - min(
