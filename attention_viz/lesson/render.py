@@ -38,7 +38,7 @@ TERMS: dict[str, str] = {
     "logit": "The number that a model gives to each possible next token; a softmax makes probabilities of them all.",
     "mask": "A table that says which tokens each token may look at.",
     "mixed precision": "Computing with two-byte numbers where they are exact enough, and with four bytes elsewhere.",
-    "MLP": "The part of a layer that adds a learned vector for each pattern in a token (multi-layer perceptron).",
+    "MLP": "The part of a layer that adds a learned vector for each pattern in a token (multilayer perceptron).",
     "output": "The result of attention for a token: the values of all tokens, mixed by its weights.",
     "padding": "Tokens that fill up the shorter sentences of a batch to the length of the longest.",
     "position": "A token's place in the text, counted from 0.",

@@ -47,7 +47,8 @@ def _link(scene: Scene) -> HeadLink:
 def _ask_mixture(scene: Scene) -> Ask:
     """Give weights and values along the figure's first direction; ask for the mixture."""
     trace, link, (parts, right) = scene.trained(), _link(scene), _parts(scene)
-    word, options = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
+    word, reasons = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
+    options = sorted(reasons)
     return Ask(
         translate("At which place is the output of {word}?", word=word),
         translate("The output of {word} is at {right}", word=word, right=_number(right)),
@@ -66,6 +67,7 @@ def _ask_mixture(scene: Scene) -> Ask:
                 for name, weight, at in parts
             ),
         ),
+        reasons=tuple(reasons[one] for one in options),
     )
 
 
@@ -83,13 +85,20 @@ def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
     return parts, float(weights @ places)
 
 
-def _mixtures(right: float, places: Sequence[float]) -> list[float]:
-    """Return the right mixture among usual mistakes, in order: without weights, added up, only one value."""
-    found, apart = [right], _APART * (max(places) - min(places))
-    for wrong in (places[0], fmean(places), sum(places), places[-1], -right):
+def _mixtures(right: float, places: Sequence[float]) -> dict[float, str]:
+    """Return the right mixture and usual mistakes, each with a reason: only one value, without weights, added up."""
+    found, apart = {right: ""}, _APART * (max(places) - min(places))
+    alone = translate("That is one of the places alone; each counts, by its weight.")
+    for wrong, why in (
+        (places[0], alone),
+        (fmean(places), translate("That is the plain mean of the places; each counts by its weight.")),
+        (sum(places), translate("That adds up the places without their weights.")),
+        (places[-1], alone),
+        (-right, translate("That has the wrong sign.")),
+    ):
         if len(found) < _OFFERED and all(abs(wrong - one) > apart for one in found):
-            found.append(wrong)
-    return sorted(found)
+            found[wrong] = why
+    return found
 
 
 def _sum(parts: Sequence[tuple[str, float, float]], right: float) -> str:
@@ -163,7 +172,16 @@ def _ask_heads(scene: Scene) -> Ask:
             "Each word has {count} numbers, and each of its {heads} has a query of {width}.",
             **{"count": _D_MODEL, "heads": counted(heads, "head"), "width": _D_MODEL // heads},
         ),
+        reasons=tuple("" if option == read else _why_not(option, heads) for option in options),
     )
+
+
+def _why_not(option: int, heads: int) -> str:
+    if option == _D_MODEL // heads:
+        return translate("A head’s query has that many numbers, and a matrix makes it from the whole vector.")
+    if option == heads:
+        return translate("That is the number of heads; each has a matrix for the whole vector.")
+    return translate("Each number of a query adds up many numbers of the word, each times a learned one.")
 
 
 def _inputs_read(scene: Scene, heads: int) -> int:

@@ -59,6 +59,22 @@ def _ask_scaling(scene: Scene) -> Ask:
             "Scores that add up {few} products spread by {narrow}, scores of {more} products by {wider}.",
             **{"few": _WIDTHS[0], "narrow": signed(spreads[0], 2), "more": before, "wider": signed(spreads[1], 2)},
         ),
+        reasons=_reasons(spreads[1]) if nearest == 1 else (),
+    )
+
+
+def _reasons(wider: float) -> tuple[str, ...]:
+    few, before, last = _WIDTHS
+    return (
+        translate("Scores of {more} products already spread by {wider}.", more=before, wider=signed(wider, 2)),
+        "",
+        translate(
+            "From {few} to {more} products, the spread about doubles, and from {more} to {most} it does so again.",
+            few=few,
+            more=before,
+            most=last,
+        ),
+        translate("Products above and below zero partly cancel, so the spread grows more slowly than their number."),
     )
 
 

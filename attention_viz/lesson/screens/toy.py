@@ -138,6 +138,15 @@ def _ask_writes(scene: Scene) -> Ask:
             without=weight_text(reader.likely_without[following]),
             **names,
         ),
+        reasons=tuple(
+            ""
+            if name == needed
+            else translate(
+                "Without head {other}, {word} still has {left}.",
+                **{"other": name, "word": short(following), "left": weight_text(one)},
+            )
+            for name, one in left.items()
+        ),
     )
 
 
