@@ -103,7 +103,7 @@ def _ask_plain(scene: Scene) -> Ask:
         translate("{word} takes {weight} from itself", word=word, weight=most["weight"])
         if best == query
         else translate("{word} takes {weight} from {other}", **most),
-        translate("{model}, vectors before layer 0; in brackets the dot product", model=scene.called),
+        translate("{model}, input vectors; in brackets the dot product", model=scene.called),
         labels,
         tuple(row.double().tolist()),
         shares=True,

@@ -74,7 +74,7 @@ def _ask(scene: Scene) -> Ask:
             cosine=signed(alike[best], 2),
         ),
         translate(
-            "{model}, before layer 0; the map keeps {kept} of all differences, {own} of those of {word}",
+            "{model}, input vectors; the map keeps {kept} of all differences, {own} of those of {word}",
             model=scene.called,
             kept=share_text(kept),
             own=share_text(own),
