@@ -14,7 +14,7 @@ from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, channels, palette
 from attention_viz.views.style.wording import escaped, shortened, with_minus
 
-__all__ = ["hull"]
+__all__ = ["free_sides", "hull"]
 
 _HEIGHT = 460
 # Pixels across and up for the points; a name's letter, line and distance from its point, and half a point.
@@ -117,7 +117,7 @@ def _add_points(
     # Popped, so that only the first of those in one place writes their names.
     written = [shortened(", ".join(here.pop(tuple(value), {}))) for value in values.tolist()]
     order = sorted(range(len(written)), key=lambda at: -weights[at])
-    sides = _free_sides(values, written, order)
+    sides = free_sides(values, written, order)
     figure.add_scatter(
         x=values[:, 0].tolist(),
         y=values[:, 1].tolist(),
@@ -136,7 +136,7 @@ def _add_points(
     )
 
 
-def _free_sides(
+def free_sides(
     values: Float[numpy.ndarray, "key 2"], names: list[str], order: list[int]
 ) -> list[tuple[int, int] | None]:
     """Choose each name's side so that it covers no point and no other name; None if no side is free."""
