@@ -65,7 +65,7 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
 def _keep_room(headings: Sequence[tuple[str, str]], before: str) -> None:
     """Keep the room of the largest heading, invisibly and without its words, so that an answer moves nothing."""
     shapes = [(hide_letters(one), hide_letters(before + two)) for one, two in headings]
-    rooms = (f"<div><b>{html.escape(one)}</b>{html.escape(two)}</div>" for one, two in shapes)
+    rooms = (f"<div><strong>{html.escape(one)}</strong>{html.escape(two)}</div>" for one, two in shapes)
     st.html(f'<div class="learn-room" aria-hidden="true">{"".join(rooms)}</div>')
 
 
