@@ -55,6 +55,7 @@ TERMS: dict[str, str] = {
     "state": "What a model carries from word to word: a vector, or in linear attention a table of numbers.",
     "temperature": "A number that divides the inputs of the softmax: below 1 shares get sharper, above 1 more even.",
     "token": "A piece of text that a model reads as one unit: a word, part of a word, or a sign.",
+    "training": "Adjusting a model's numbers step by step, so that its predictions on very many examples get better.",
     "transformer": "A model made of layers of attention and MLPs; nearly all language models today are transformers.",
     "unembedding": "A language model's last matrix: the dot product of its row and the last vector is a token's logit.",
     "value": "The vector that a token passes on to the tokens that look at it.",

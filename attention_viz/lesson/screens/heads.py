@@ -50,19 +50,22 @@ def _ask_mixture(scene: Scene) -> Ask:
     word, reasons = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
     options = sorted(reasons)
     return Ask(
-        translate("At which place is the output of {word}?", word=word),
+        translate("Where on this line is the output of {word}?", word=word),
         translate("The output of {word} is at {right}", word=word, right=_number(right)),
-        translate("{model}, layer {layer}, head {head}: places along the figure’s first direction", **_place(scene)),
+        translate("{model}, layer {layer}, head {head}: places from left to right in the figure", **_place(scene)),
         tuple(map(_number, options)),
         tuple(float(option == right) for option in options),
         shown=("",) * len(options),
         place=CatalogueHead.of(trace, link.layer, link.head),
         premise=translate(
-            "{word} takes: {parts}.",
+            "{word} takes {parts}.",
             word=word,
-            parts="; ".join(
+            parts=", ".join(
                 translate(
-                    "{weight} from {other}, at {place}", weight=weight_text(weight), other=name, place=_number(at)
+                    "{weight} from {other} (at {place})"
+                    if name
+                    else "{weight} from all others (on average at {place})",
+                    **{"weight": weight_text(weight), "other": name, "place": _number(at)},
                 )
                 for name, weight, at in parts
             ),
@@ -72,7 +75,7 @@ def _ask_mixture(scene: Scene) -> Ask:
 
 
 def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
-    """Return name, weight and place of the largest parts and of all others together, and where the mixture is."""
+    """Return name, weight and place of the largest parts and of all others together (""), and the mixture's place."""
     trace, link = scene.trained(), _link(scene)
     labels = [short(name) for name in trace.query_tokens().names]
     flat, _ = in_a_plane(trace, link.layer, link.head)
@@ -81,7 +84,7 @@ def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
     parts = [(labels[key], float(weights[key]), float(places[key])) for key in ranked[:_GIVEN]]
     rest = ranked[_GIVEN:]
     if share := float(weights[rest].sum()):
-        parts.append((translate("the others"), share, float(weights[rest] @ places[rest]) / share))
+        parts.append(("", share, float(weights[rest] @ places[rest]) / share))
     return parts, float(weights @ places)
 
 
@@ -244,8 +247,8 @@ LESSONS = {
         "output",
         deeper=("steps",),
         idea=(
-            "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers; "
-            "here each is one number, its place along the direction of their largest differences."
+            "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers. To "
+            "make it easy, each value here is one number: its place on a line."
         ),
     ),
     "heads": Lesson(

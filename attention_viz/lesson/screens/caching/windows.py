@@ -291,8 +291,8 @@ LESSONS = {
         "window",
         deeper=("masks", "heads"),
         idea=(
-            "In a long text, looking at all tokens before it costs a token much, and many models allow a few only. "
-            "Remember two things: each row of weights adds up to one, and some heads put most of it on the first token."
+            "In a long text, it costs much to look at all tokens before. So many models let each token look at a few "
+            "only, its window. Remember that each row of weights adds up to 1, whatever a head finds there."
         ),
     ),
 }
