@@ -9,7 +9,7 @@ from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     from attention_viz.analysis.findings.finding import Finding
-    from attention_viz.trace.fitting import Fit
+    from attention_viz.protocol.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 # The name of our own module, which needs no loading.

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_viz.errors import UnusableText
+from attention_viz.protocol.fitting import Fit
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_cores
 from attention_viz.serving.jobs import Loads
@@ -17,7 +18,6 @@ from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import beside_of, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
-from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
 
 if TYPE_CHECKING:

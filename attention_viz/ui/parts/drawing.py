@@ -30,7 +30,7 @@ from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.unread import show_unread
 
 if TYPE_CHECKING:
-    from attention_viz.trace.fitting import Fit
+    from attention_viz.protocol.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 _NAMED = 3
