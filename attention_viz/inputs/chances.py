@@ -8,20 +8,24 @@ from torch import Tensor
 
 from attention_viz.analysis.measured import continues_text, word_stream
 from attention_viz.errors import ShapeError, TraceError, UnsupportedModel
+from attention_viz.inputs.vocabulary import number_of
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.provenance import MERGED
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.trace_data import by_row
+from attention_viz.trace.trace_data import behind, by_row
 
 if TYPE_CHECKING:
     import pandas
+    from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
 # Logits that become probabilities at a time: 32 MiB in float64.
 _AT_ONCE = 2**22
 
 
-def chances(trace: Trace, no_words: str = "", start: int | None = None) -> "pandas.DataFrame":
+def chances(
+    no_words: str, tokenizer: "PreTrainedTokenizerBase | None", trace: Trace, start: int | None
+) -> "pandas.DataFrame":
     """Return the probability and rank of each token; see `AttentionModel.chances`.
 
     Args:
@@ -30,7 +34,7 @@ def chances(trace: Trace, no_words: str = "", start: int | None = None) -> "pand
     import pandas
 
     tokens, places = _predicted(trace, no_words, start)
-    ids = [tokens.numbers[place] for place, _ in places]
+    ids = _ids(trace, tokenizer, tokens, [place for place, _ in places])
     found = [one for part in _parts(trace, ids, [row for _, row in places]) for one in part]
     return pandas.DataFrame(
         {
@@ -68,7 +72,30 @@ def _predicted(trace: Trace, no_words: str, start: int | None) -> tuple[Tokens, 
     if not is_whole(start) or not first <= start <= len(tokens):
         raise ShapeError(f"start must be a position from {first} to {len(tokens)}; got {start!r}")
     places = [(place, place - first) for place in range(int(start), len(tokens))]
-    return tokens, [(place, row) for place, row in places if not tokens.padding[place] and not tokens.padding[row]]
+    # A patch, and a placeholder for one, isn't predicted.
+    words = {at for at in _words(tokens) if tokens.regions[at] is None and not tokens.padding[at]}
+    return tokens, [(place, row) for place, row in places if place in words and not tokens.padding[row]]
+
+
+def _words(tokens: Tokens) -> list[int]:
+    """Return the positions of tokens without a place in an image or audio."""
+    return [at for at, place in enumerate(tokens.place) if place is None]
+
+
+def _ids(trace: Trace, tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens, places: Sequence[int]) -> list[int]:
+    """Return the tokens' ids; beside an image only the run or the tokenizer knows them."""
+    if tokens.ids is not None:
+        return [tokens.ids[place] for place in places]
+    read = getattr(behind(trace).run, "inputs", {}).get("input_ids")
+    # Some models put the patches before the ids, others read them in the place of placeholders' ids.
+    for read_at in (range(len(tokens)), _words(tokens)):
+        if read is not None and read.shape == (1, len(read_at)):
+            number = dict(zip(read_at, read[0].tolist(), strict=True))
+            return [number[place] for place in places]
+    found = [None if tokenizer is None else number_of(tokenizer, tokens.labels[place]) for place in places]
+    if (unknown := next((at for at, one in zip(places, found, strict=True) if one is None), None)) is not None:
+        raise TraceError(f"the id of {tokens.labels[unknown]!r} isn't in the trace; run the model again")
+    return [one for one in found if one is not None]
 
 
 def _parts(trace: Trace, ids: Sequence[int], rows: Sequence[int]) -> list[list[tuple[float, int]]]:

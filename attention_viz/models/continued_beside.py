@@ -127,7 +127,7 @@ class _Continued:
                 return
             kind, trace = self._grown(trace, inputs, [chosen], kind)
             yield trace
-            ids = trace.query_tokens(trace.streams[-1]).numbers
+            ids = [*inputs[IDS][0].tolist(), chosen]
             if self.following.ends(self.parts.tokenizer, ids, trace.provenance.generated):
                 return
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy
 import torch
@@ -35,12 +35,12 @@ class NextToken:
     stop: tuple[str | int, ...] = ()
 
     @classmethod
-    def of(cls, sample: bool, temperature: float, top_p: float, seed: int | None, stop: Stop) -> "NextToken":
-        """Check the arguments of `AttentionModel.generate`."""
-        if not isinstance(sample, bool):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+    def of(cls, sample: object, temperature: object, top_p: object, seed: object, stop: object) -> "NextToken":
+        """Check the arguments of `AttentionModel.generate`, which come from outside."""
+        if not isinstance(sample, bool):
             raise ShapeError(f"sample must be True or False; got {sample!r}")
-        decoding = Decoding("sampled" if sample else "greedy", temperature, top_p, seed)
-        return cls(decoding, (stop,) if isinstance(stop, str | int) else _listed(stop))
+        numbers = cast("Any", (temperature, top_p, seed))
+        return cls(Decoding("sampled" if sample else "greedy", *numbers), _listed(stop))
 
     def check(self, name: str, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase | None") -> None:
         """Refuse a stop that this model can't generate."""
@@ -51,8 +51,8 @@ class NextToken:
                     raise UnusableText("a stop text is empty; pass a text that ends the generation, or leave out stop")
                 if tokenizer is None:
                     raise UnusableText(f"{name} has no tokenizer to find {one!r} with; pass stop=[…] as token ids")
-            elif not is_whole(one) or not 0 <= one < known:
-                raise ShapeError(f"stop takes texts and token ids from 0 to {known - 1:,}; got {one!r}")
+            elif not 0 <= one < known:
+                raise ShapeError(f"stop takes token ids from 0 to {known - 1:,}; got {one}")
 
     def seeded(self, before: "Provenance | None" = None) -> "NextToken":
         """Return it with a seed: that of a trace sampled in this way, or a new one from torch's generator."""
@@ -115,9 +115,11 @@ def sampled_from(logits: Float[Tensor, " token"], temperature: float, top_p: flo
 
 
 def _listed(stop: object) -> tuple[str | int, ...]:
-    if not isinstance(stop, list | tuple):
-        raise ShapeError(f"stop takes a text, a token id or a list of them; got {type(stop).__name__}")
-    return tuple(cast("Sequence[str | int]", stop))
+    listed = tuple(cast("Sequence[object]", stop)) if isinstance(stop, list | tuple) else (stop,)
+    wrong = [one for one in listed if not isinstance(one, str) and not is_whole(one)]
+    if wrong:
+        raise ShapeError(f"stop takes a text, a token id or a list of them; got {wrong[0]!r}")
+    return tuple(one if isinstance(one, str) else int(cast("int", one)) for one in listed)
 
 
 def _text(tokenizer: "PreTrainedTokenizerBase", ids: Sequence[int], typed: int) -> str:

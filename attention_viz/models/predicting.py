@@ -56,8 +56,8 @@ class PredictingModel(DescribedModel):
         """Return how likely the model found each token: columns position, token, id, probability, rank, written.
 
         The probability is the model's own, from the logits after the tokens before: no temperature or `top_p` changes
-        it. Rank 1 is the likeliest token. A token without a prediction, the first of a decoder's, has no row. For an
-        encoder–decoder, these are the tokens that its decoder outputs.
+        it. Rank 1 is the likeliest token. A decoder's first token, padding and placeholders for images have no row. For
+        an encoder–decoder, these are the tokens that its decoder outputs.
 
         Args:
             trace: from this model; a trace from a file works.
@@ -70,7 +70,7 @@ class PredictingModel(DescribedModel):
             TraceError: the trace's words were merged, or it is the trace of some tokens only.
         """
         self._check_own(trace)
-        return chances(trace, self.anatomy.no_words, start)
+        return chances(self.anatomy.no_words, self.tokenizer, trace, start)
 
     def follow(
         self,
