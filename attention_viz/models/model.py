@@ -343,7 +343,7 @@ class AttentionModel(PredictingModel):
             sample: as in `generate`.
             temperature: as in `generate`.
             top_p: as in `generate`.
-            seed: as in `generate`; None also goes on with the trace's own seed if its last token was sampled alike.
+            seed: as in `generate`; None also takes the trace's own seed if its last token was sampled alike.
                 The same seed gives the tokens of one longer `generate`.
             stop: as in `generate`.
             evict: as in `generate`.

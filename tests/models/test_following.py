@@ -68,16 +68,16 @@ def test_each_token_has_the_probability_of_plain_transformers(family: str, tmp_p
 
 def test_chances_of_generated_tokens_are_those_of_following_them() -> None:
     model = decoder("llama")
-    for options in ({}, {"sample": True, "temperature": 2.0, "top_p": 0.9, "seed": 6}):
+    sampled: dict[str, Any] = {"sample": True, "temperature": 2.0, "top_p": 0.9, "seed": 6}
+    for options in (dict[str, Any](), sampled):
         first, *_, last = model.generate("the bank of", 6, **options)
         table = model.chances(last)
         assert len(table) == 6 and (bool((table["rank"] == 1).all()) == (not options))
         again = model.chances(model.follow(last.query_tokens().numbers, prompt=len(first.query_tokens())))
         assert table.drop(columns="probability").equals(again.drop(columns="probability"))
         assert table.probability.to_numpy() == pytest.approx(again.probability.to_numpy(), abs=1e-6)
-        for row in table.itertuples():
-            alone = model.probability(last, int(row.id), int(row.position) - 1)  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
-            assert alone == pytest.approx(row.probability, abs=1e-12)
+        for token, position, likely in zip(table.id, table.position, table.probability, strict=True):
+            assert model.probability(last, token, position - 1) == pytest.approx(likely, abs=1e-12)
 
 
 def test_a_followed_trace_goes_on() -> None:
@@ -127,8 +127,8 @@ def test_an_encoder_decoders_output_has_chances_but_its_ids_arent_followed() -> 
     table = model.chances(trace)
     assert table.token.tolist() == list(trace.query_tokens("cross").labels)
     expected = trace.output.double().softmax(dim=-1)
-    for at, row in enumerate(table.itertuples()):
-        assert row.probability == pytest.approx(float(expected[at, row.id]))  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
+    for row, token, likely in zip(expected, table.id, table.probability, strict=True):
+        assert likely == pytest.approx(float(row[token]))
     with pytest.raises(av.UnsupportedModel, match="encoder–decoder; pass its decoder's ids to trace_ids"):
         model.follow([1, 2, 3], prompt=1)
 
