@@ -149,6 +149,14 @@ class Model(ABC):
         """
         raise UnsupportedModel(f"{self.name} has no unembedding; use a model that predicts tokens")
 
+    def chances(self, trace: Trace, start: int | None = None) -> "pandas.DataFrame":
+        """Return each token's probability and rank: columns position, token, id, probability, rank, written.
+
+        Raises:
+            UnsupportedModel: the model predicts no words.
+        """
+        raise UnsupportedModel(f"{self.name} has no unembedding; use a model that predicts tokens")
+
     # Every model has these.
 
     def verify(self, text: str) -> Fidelity:

@@ -42,8 +42,8 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
 
 
 def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    # Keys are evicted during generation, so a page without it shows no chip.
-    hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
+    # Keys are evicted and tokens sampled during generation, so a page without it shows no chip.
+    hidden = {*leave_out, "evict", "sample"} if "more" in leave_out else {*leave_out}
     can = state.facts
     # An open file can't be rerun, only read in another way.
     runs = opening.opened() is None
@@ -54,6 +54,10 @@ def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
         "evict": (
             runs and can.continues_text and state.more > 0,
             f"Evict old keys: keep {state.first_keys} first, {state.last_keys} recent",
+        ),
+        "sample": (
+            runs and can.continues_text and state.more > 0,
+            f"Sample: temperature {state.temperature:g}, top-p {state.top_p:g}, seed {state.sampling_seed}",
         ),
         "chat": (runs and can.has_chat_template, "Chat template"),
         "special": (runs and can.adds_special_tokens, "Without special tokens"),
