@@ -9,7 +9,10 @@ import torch
 from torch.testing import assert_close
 
 import attention_viz as av
+from attention_viz.explorer import pack
+from attention_viz.explorer.packet import read_packet
 from attention_viz.models.model import AttentionModel
+from attention_viz.trace.derived import beginning
 from tests.models.families import build, eager_twin
 from tests.models.picture_families import IMAGE, PIXELS, WHOLE, tensors_of, text_of, tiny_of
 from tests.models.test_continuation import REPEATED, decoder
@@ -89,6 +92,20 @@ def test_a_followed_trace_goes_on() -> None:
     assert more.query_tokens() == same.query_tokens()
     assert [(one.method, one.tokens) for one in more.provenance.decoding] == [("given", 3), ("greedy", 2)]
     assert more.fidelity.ok
+
+
+def test_views_of_generated_tokens_are_those_after_generate() -> None:
+    model = shipped("induction")
+    first, *_, made = model.generate(REPEATED, 3)
+    trace = model.follow(made.query_tokens().numbers, prompt=len(first.query_tokens()))
+    ours, theirs = (read_packet(pack(one))[0]["axes"] for one in (trace, made))
+    assert ours == theirs and len(ours[0]["generated"]) == 3
+    drawn: list[Any] = [av.views.cache(one, 1, 1) for one in (trace, made)]
+    assert [one.x for one in drawn[0].data] == [one.x for one in drawn[1].data]
+    merged = [av.merge_words(one).provenance for one in (trace, made)]
+    assert merged[0].generated == merged[1].generated == 3
+    cut = beginning(trace, len(trace.query_tokens()) - 1)
+    assert cut.provenance.generated == 2 and model.chances(cut).equals(model.chances(trace)[:2])
 
 
 def test_a_prompt_alone_has_nothing_generated_and_lists_all_its_tokens() -> None:

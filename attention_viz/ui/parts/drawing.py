@@ -66,6 +66,8 @@ def _stopped_words(run: Run, state: State) -> str:
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):
         return f"{begun}it reads at most {len(tokens)}."
+    if state.request.sampling is not None:
+        return f"{begun}the next one that it sampled ends the text."
     (likely,) = candidates(state.request, trace, 1).values()
     return f"{begun}its next token, “{tokens.write(likely.token[0])}”, ends the text."
 
