@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attention_viz.errors import ShapeError, UnusableText
+from attention_viz.errors import ShapeError, TraceError, UnusableText
 from attention_viz.inputs.text import vocabulary
 from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.decoding import Decoding
@@ -77,6 +77,8 @@ class NextToken:
         if never:
             logits = logits.clone()
             logits[never] = -torch.inf
+        if bool(logits.isnan().any()):
+            raise TraceError("the model's logits aren't numbers, so no token can be chosen; load it in float32")
         if self.decoding.method != "sampled":
             return int(logits.argmax())
         likely = sampled_from(logits, self.decoding.temperature, self.decoding.top_p).double().cpu()

@@ -247,7 +247,7 @@ def _grown(
 
 
 def sampling_of(request: Request) -> dict[str, Any]:
-    """Return the arguments by which a model samples; empty for the likeliest tokens."""
+    """Return the sampling arguments of `generate`; empty for the likeliest tokens."""
     names = ("temperature", "top_p", "seed")
     return {} if request.sampling is None else {"sample": True, **dict(zip(names, request.sampling, strict=True))}
 

@@ -116,6 +116,17 @@ def test_a_prompt_alone_has_nothing_generated_and_lists_all_its_tokens() -> None
     assert model.chances(model.trace_ids([5])).empty
 
 
+def test_a_long_text_has_chances_without_all_of_its_logits() -> None:
+    model = decoder("llama", max_position_embeddings=2_100)
+    ids = (torch.arange(2_060) * 7 % 290 + 3)[None]
+    trace = model.follow(ids, prompt=2_050)
+    likely, ranks = plain_chances(eager_twin(model.hf_model), {"input_ids": ids}, ids, 1)
+    for start, first in ((None, 2_050), (1, 1)):
+        table = model.chances(trace, start)
+        assert_close(torch.tensor(table.probability.to_numpy()).log(), likely[first - 1 :], rtol=0, atol=1e-5)
+        assert table["rank"].tolist() == ranks[first - 1 :].tolist()
+
+
 def test_a_mask_of_the_prompt_leaves_padding_out() -> None:
     model = decoder("gpt2")
     ids, mask = torch.tensor([[0, 0, 5, 6, 7, 8]]), torch.tensor([[0, 0, 1, 1]])

@@ -65,6 +65,12 @@ def test_what_is_never_generated_isnt_drawn() -> None:
     assert NextToken.of(False, 1.0, 1.0, None, ()).choose(scores, 0, [0]) == 1
 
 
+@pytest.mark.parametrize("sample", [True, False])
+def test_no_token_is_chosen_from_logits_that_arent_numbers(sample: bool) -> None:
+    with pytest.raises(av.TraceError, match="logits aren't numbers, so no token can be chosen; load it in float32"):
+        NextToken.of(sample, 1.0, 1.0, 0 if sample else None, ()).choose(torch.tensor([0.0, math.nan]), 0)
+
+
 @pytest.mark.parametrize("family", ["gpt2", "llama", "gemma2", "jamba"])
 def test_each_sampled_trace_is_that_of_the_same_ids_in_one_run(family: str) -> None:
     model = decoder(family)
