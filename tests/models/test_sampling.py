@@ -84,6 +84,22 @@ def test_each_sampled_trace_is_that_of_the_same_ids_in_one_run(family: str) -> N
     assert traces[-1].fidelity.ok
 
 
+def test_a_hybrid_samples_too_and_a_model_without_a_softmax_names_the_way() -> None:
+    model = shipped("recall")
+    *_, last = model.generate("a 1 b 2 a", 3, sample=True, temperature=2, seed=1)
+    whole = model.trace_ids(torch.tensor([last.query_tokens("decoder").ids]))
+    assert last.provenance.generated == 3
+    for stream in last.streams:
+        for layer in last.layer_numbers(stream):
+            for head in range(last.head_count(layer, stream)):
+                ours, alone = (one.weights(layer, head, stream) for one in (last, whole))
+                assert_close(ours, alone, rtol=0, atol=1e-6)
+    with pytest.raises(av.UnsupportedModel, match=r"no softmax attention; .*model.follow"):
+        shipped("recall-mamba").generate("a 1 b 2 a", 3, sample=True)
+    with pytest.raises(av.UnsupportedModel, match="it is an encoder–decoder"):
+        shipped("translation").generate("the boy", 3, sample=True)
+
+
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_each_sampled_token_has_the_draw_of_its_number(family: str) -> None:
     """Another way: plain transformers' logits, their logits processors, and numpy's random numbers."""
