@@ -98,4 +98,4 @@ def in_words(runs: tuple[Decoding, ...]) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and type(value) is not bool
+    return not isinstance(value, bool) and isinstance(value, Real)

@@ -55,10 +55,7 @@ def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
             runs and can.continues_text and state.more > 0,
             f"Evict old keys: keep {state.first_keys} first, {state.last_keys} recent",
         ),
-        "sample": (
-            runs and can.continues_text and state.more > 0,
-            f"Sample: temperature {state.temperature:g}, top-p {state.top_p:g}, seed {state.sampling_seed}",
-        ),
+        "sample": (runs and can.continues_text and state.more > 0, "Sample tokens"),
         "chat": (runs and can.has_chat_template, "Chat template"),
         "special": (runs and can.adds_special_tokens, "Without special tokens"),
         "reading": (True, READINGS[state.reading].label),

@@ -196,7 +196,8 @@ def _own_words(trace: "Trace") -> str:
         return f"The model generated {last}"
     if len(ways) > 1:
         return f"{last[0].upper()}{last[1:]} weren't typed: {trace.provenance.generated_in_words}"
-    return f"Something else generated {last}" if ways[0].method == "given" else f"The model generated {last}: {ways[0]}"
+    way = next(iter(ways))
+    return f"Something else generated {last}" if way.method == "given" else f"The model generated {last}: {way}"
 
 
 def _own(trace: "Trace") -> int:
