@@ -44,8 +44,8 @@ class Provenance:
         video: the video's file name, frames and size; None without a video.
         notes: a sentence each on the model and its input: its enclosing model, changes made before, duplicate special
             tokens, and attention that isn't in the trace (see `left_out`).
-        generated: how many tokens at the end were generated, before any edits: by the model itself, or by something else
-            if `decoding` says so.
+        generated: how many tokens at the end were generated, before any edits: by the model itself, or by something
+            else if `decoding` says so.
         decoding: how these tokens were chosen, in order: one `Decoding` per run of tokens that were chosen alike.
         special_tokens: whether the tokenizer added its special tokens.
         chat: whether the text is a user's message in the tokenizer's chat template.
