@@ -69,9 +69,8 @@ def merge_words(trace: Trace) -> Trace:
         output=output,
         # A word of which the model chose only the end isn't one that it generated.
         provenance=replace(
-            trace.provenance.leaving_out(left_out),
+            trace.provenance.leaving_out(left_out).generating([group[0] - made for group in read if group[0] >= made]),
             edits=(*trace.provenance.edits, MERGED),
-            generated=sum(group[0] >= made for group in read),
         ),
         mixers=mixers,
         before="its words were merged",
@@ -176,7 +175,7 @@ def beginning(trace: Trace, count: int) -> Trace:
         queries={**trace.queries, **cut},
         keys={**trace.keys, **cut},
         output=first_rows(output, count) if len(output) == len(tokens) else output,
-        provenance=replace(trace.provenance, generated=max(0, trace.provenance.generated - (len(tokens) - count))),
+        provenance=trace.provenance.generating(range(trace.provenance.generated - (len(tokens) - count))),
         mixers={
             stream: tuple(replace(layer, mixer=first(layer.mixer, queries=count, keys=count)) for layer in layers)
             for stream, layers in trace.mixers.items()
