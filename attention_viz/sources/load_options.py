@@ -23,7 +23,7 @@ _UNITS = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000, "t": 1_000_000_
 _DEVICE = re.compile(r"[a-z][a-z0-9_]*(:\d+)?")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class LoadOptions:
     """Where and how to hold a model's numbers; the attributes are the arguments of `av.load`."""
 

@@ -80,9 +80,7 @@ def load(
     return _load_from_folder(name, options, cancelled, alone)
 
 
-def _load_from_folder(
-    name: str, options: LoadOptions, cancelled: Callable[[], bool], alone: bool
-) -> "AttentionModel":
+def _load_from_folder(name: str, options: LoadOptions, cancelled: Callable[[], bool], alone: bool) -> "AttentionModel":
     """Load a folder's whole model, or its adapter with the base model."""
     # Its process imports torch and transformers while this one does.
     prepare()
@@ -121,9 +119,7 @@ def _load_from_catalogue(
                 bar(done, of)
 
             folder = entry.conversion.complete(entry.installed, entry.sha256, entry.size, progress)
-        return load_folder(
-            folder, name, options=options, compared=entry.sha256, cancelled=cancelled, shipped=True
-        )
+        return load_folder(folder, name, options=options, compared=entry.sha256, cancelled=cancelled, shipped=True)
     if entry.path is None:
         raise ModelNotFound(f"{name} is not on this machine; run attention-viz models --install {name}")
     return load_folder(
@@ -160,9 +156,7 @@ def _load_from_hub(
     prepare()
     from attention_viz.models.loading.load_folder import load_folder
 
-    return load_folder(
-        folder, name, options=options, revision=wanted.commit, cancelled=cancelled, alone=alone
-    )
+    return load_folder(folder, name, options=options, revision=wanted.commit, cancelled=cancelled, alone=alone)
 
 
 def _check_path(name: str) -> None:

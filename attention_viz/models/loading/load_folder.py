@@ -118,9 +118,7 @@ def _built(folder: CheckedFolder, check: Callable[[], None]) -> Verdict:
     return Verdict(type(model).__name__, size_of(model))
 
 
-def _read_model(
-    folder: CheckedFolder, kind: str, where: Placement, check: Callable[[], None]
-) -> PreTrainedModel:
+def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Callable[[], None]) -> PreTrainedModel:
     found = cast(type[PreTrainedModel], getattr(transformers, kind))
     spread: dict[str, Any] = {} if where.parts is None else {"device_map": dict(where.parts)}
     rest = tempfile.mkdtemp() if where.offloads else None

@@ -89,7 +89,9 @@ class LoadPlan:
             lines.append(f"Of these, {spread}.")
         if self.trace is not None:
             lines.append(f"A trace takes {in_words(self.trace_per_1000 or 0)} per 1,000 tokens.")
-        lines.append(f"Loading it and tracing {self.tokens:,} tokens takes {in_words(self.peak)} on {self.device} at most.")
+        lines.append(
+            f"Loading it and tracing {self.tokens:,} tokens takes {in_words(self.peak)} on {self.device} at most."
+        )
         if self.free is not None:
             lines.append(f"It {'fits' if self.fits else 'does not fit'} into {in_words(self.free)} there.")
         lines += [f"This would fit: {one}." for one in self.alternatives]
@@ -241,9 +243,7 @@ def _most_layers(held: HeldBytes, sizes: TraceBytes, tokens: int, itemsize: int,
     return next((count for count in counts if _peak(held, sizes, tokens, itemsize, count) <= free), 0)
 
 
-def _peak(
-    held: HeldBytes, sizes: TraceBytes | None, tokens: int, itemsize: int, layers: int | None = None
-) -> int:
+def _peak(held: HeldBytes, sizes: TraceBytes | None, tokens: int, itemsize: int, layers: int | None = None) -> int:
     if sizes is None:
         return held.peak()
     return held.peak(sizes.run(tokens, itemsize, layers), sizes.kept(tokens, itemsize, layers))

@@ -45,6 +45,12 @@ class Placement:
         """How it is quantized, such as "int4 by bitsandbytes"; "" if it isn't."""
         return "" if self.quantizer is None else described(self.quantizer)
 
+    def bytes_of(self, size: int) -> int:
+        """Return the most bytes of weights in memory at one time, of a model with so many bytes in float32."""
+        if self.held is not None:
+            return self.held.peak()
+        return size * (self.dtype.itemsize if isinstance(self.dtype, torch.dtype) else 4) // 4
+
     @property
     def offloads(self) -> bool:
         """Whether parts wait on a disk."""
@@ -101,8 +107,10 @@ def empty_model(folder: CheckedFolder, check: Callable[[], None]) -> nn.Module:
 def _require_accelerate(name: str, options: LoadOptions) -> None:
     if importlib.util.find_spec("accelerate") is not None:
         return
-    why = "its weights don't fit into the GPU's free memory" if not options.needs_accelerate else (
-        "a device map, max_memory and quantization need accelerate"
+    why = (
+        "its weights don't fit into the GPU's free memory"
+        if not options.needs_accelerate
+        else ("a device map, max_memory and quantization need accelerate")
     )
     raise UnsupportedModel(f"can't place {name}, because {why} and accelerate isn't installed; run {LARGE}")
 

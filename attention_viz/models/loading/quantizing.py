@@ -41,7 +41,11 @@ def described(quantizer: Any) -> str:
     """Return what a configuration does, such as "int4 by bitsandbytes"."""
     kind = str(type(getattr(quantizer, "quant_type", None)).__name__)
     four = getattr(quantizer, "load_in_4bit", False) or getattr(quantizer, "bits", None) == 4
-    four = four or "int4" in kind.lower() or "int4" in str(getattr(getattr(quantizer, "quant_type", None), "weight_dtype", ""))
+    four = (
+        four
+        or "int4" in kind.lower()
+        or "int4" in str(getattr(getattr(quantizer, "quant_type", None), "weight_dtype", ""))
+    )
     eight = getattr(quantizer, "load_in_8bit", False) or "int8" in kind.lower()
     return f"{'int4 ' if four else 'int8 ' if eight else ''}by {method_of(quantizer)}"
 
@@ -62,6 +66,4 @@ def _bitsandbytes(asked: str, dtype: torch.dtype | str) -> Any:
     if asked == "int8":
         return transformers.BitsAndBytesConfig(load_in_8bit=True)
     compute = dtype if isinstance(dtype, torch.dtype) else torch.bfloat16
-    return transformers.BitsAndBytesConfig(
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute
-    )
+    return transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=compute)
