@@ -32,8 +32,8 @@ class Settings:
         trace_memory: megabytes of traces in memory; least recently used go first.
         trace_disk: megabytes in temporary files, most of a long trace.
         model_memory: megabytes of models; least recently used go first. One larger alone is refused before download.
-        load_options: a TOML file with device, dtype, quantization and max_memory per model. Default: `models.toml` beside
-            app.py, if there is one.
+        load_options: a TOML file with device, dtype, quantization and max_memory per model. Default: `models.toml`
+            beside app.py, if there is one.
         models: further model folders, as in PATH, subfolders too; "off" for none. Default: `models` beside app.py.
         scans: further scan folders, as in PATH; "off" for none. Default: `scans` beside app.py.
         hub: "off" stops visitors' downloads.

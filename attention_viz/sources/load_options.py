@@ -61,7 +61,7 @@ def check_options(options: LoadOptions) -> LoadOptions:
 
 
 def memory_of(limits: MaxMemory) -> dict[int | str, int]:
-    """Return the bytes allowed per device, by accelerate's names: a GPU's number, "cpu" …"""
+    """Return the bytes allowed per device, by accelerate's names, such as 0 for a GPU and "cpu"."""
     if not isinstance(limits, Mapping) or not limits:  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
         raise UnsupportedModel(f'max_memory must name devices, such as {{"cpu": "10GiB"}}; got {_short(limits)}')
     found = {_short_device(device): in_bytes(limit) for device, limit in limits.items()}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from attention_viz.errors import LoadCancelled, ModelNotFound, UnsupportedModel
 from attention_viz.models.loading.verdicts import prepare
 from attention_viz.sources.catalogue import CATALOGUE
-from attention_viz.sources.declarations import refuse_gguf
 from attention_viz.sources.load_options import DeviceMap, LoadOptions, MaxMemory, check_options
 from attention_viz.sources.packages.progress import shown
 
@@ -37,8 +36,8 @@ def load(
 
     Args:
         name: a catalogue name; a folder with config.json, model.safetensors and a tokenizer; a folder with a PEFT LoRA
-            adapter, whose base model ships, is in a folder beside it or on the hub; or a hub id, "owner/name" or
-            "name".
+            adapter, whose base model ships, is in a folder beside it or on the hub; a GGUF file, or a folder with one;
+            or a hub id, "owner/name" or "name".
         revision: for a hub model, a branch, tag or commit; None for the main branch. For `induction`, which ships with
             checkpoints of its training, "step-" and a step from `attention_viz.models.SNAPSHOTS`. Must be None for
             other shipped models and for folders.
@@ -64,6 +63,10 @@ def load(
         raise ModelNotFound(f"the name of a model must be a str; got {type(name).__name__}")
     name = fsdecode(name)
     options = check_options(LoadOptions(device, dtype, quantization, max_memory))
+    if name not in CATALOGUE and revision is None and (file := _gguf(name)) is not None:
+        from attention_viz.models.loading.gguf import load_gguf
+
+        return load_gguf(file, name, options, lambda: _go_on(name, cancelled))
     if name not in CATALOGUE and not _is_folder(name):
         return _load_from_hub(name, revision, options, cancelled, alone)
     if revision is not None:
@@ -161,19 +164,34 @@ def _load_from_hub(
 
 def _check_path(name: str) -> None:
     """Refuse a path that leads to no folder and can't be a name."""
-    if name.lower().endswith(".gguf"):
-        refuse_gguf([Path(name).name], repr(name[:200]))
-    if not (name.startswith(("/", "~", "./", "../")) or name.count("/") > 1 or "\\" in name):
+    if not (
+        name.startswith(("/", "~", "./", "../"))
+        or name.count("/") > 1
+        or "\\" in name
+        or name.lower().endswith(".gguf")
+    ):
         return
     try:
         there = Path(name).is_file()
     except (OSError, ValueError):  # no path at all: too long, or with a zero byte
         there = False
     asked = repr(name[:200])
+    if name.lower().endswith(".gguf"):
+        raise ModelNotFound(f"the GGUF file {asked} doesn't exist; download it, and give its path")
     what = f"{asked} is a file, not a folder" if there else f"the folder {asked} doesn't exist"
     raise ModelNotFound(
         f"{what}; give a folder, an id on the hub (owner/name), or a name in the catalogue ({', '.join(CATALOGUE)})"
     )
+
+
+def _gguf(name: str) -> Path | None:
+    """Return the GGUF file of a name, if it is one; without importing torch."""
+    from attention_viz.sources.gguf_files import gguf_in
+
+    try:
+        return gguf_in(Path(name)) if name else None
+    except (OSError, ValueError):  # no path at all: too long, or with a zero byte
+        return None
 
 
 def _is_folder(name: str) -> bool:

@@ -83,6 +83,14 @@ def place(
     return Placement(device, dtype, parts, quantizer, held_bytes(model, number, quantizer, parts, device))
 
 
+def place_whole(name: str, options: LoadOptions) -> Placement:
+    """Return the one device for a model that can't be spread."""
+    if not isinstance(options.device, str) or options.device in SPREADS or options.max_memory is not None:
+        raise UnsupportedModel(f"can't spread {name} over devices; give one device, and leave out max_memory")
+    device = _device(options)
+    return Placement(device, _dtype(options.dtype, device), None, None)
+
+
 def stored_dtype(folder: CheckedFolder) -> torch.dtype:
     """Return the dtype that transformers takes for "auto": config.json's, else the first floating tensor's."""
     named = folder.config.get("dtype") or folder.config.get("torch_dtype")

@@ -32,7 +32,7 @@ def quantizer_of(asked: Any, device: torch.device, dtype: torch.dtype | str) -> 
 
 
 def method_of(quantizer: Any) -> str:
-    """Return a configuration's method: "torchao", "bitsandbytes" …"""
+    """Return a configuration's method: such as "torchao" or "bitsandbytes"."""
     method = quantizer.quant_method
     return str(getattr(method, "value", method))
 
