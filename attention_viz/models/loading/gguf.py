@@ -39,13 +39,13 @@ def load_gguf(file: Path, name: str, options: LoadOptions, check: Callable[[], N
         )
     if options.quantization is not None:
         raise UnsupportedModel(f"{name} is a GGUF file, whose numbers are quantized already; leave out quantization")
-    kind = _tried(file, name, check)
+    kind, words = _tried(file, name, check)
     where = place_whole(name, options)
     before = file.stat()
     sha256 = sha256_of(file, check)
     with quietly():
         model = _read(file, name, kind, where, check)
-        tokenizer = _tokenizer(file, name)
+        tokenizer = _tokenizer(file, name) if words else None
     check()
     after = file.stat()
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
@@ -58,13 +58,13 @@ def load_gguf(file: Path, name: str, options: LoadOptions, check: Callable[[], N
     return AttentionModel.of(model, tokenizer, Provenance(model=name, sha256=sha256, notes=notes))
 
 
-def _tried(file: Path, name: str, check: Callable[[], None]) -> str:
-    """Return the name of the model's class, from a trial in a process of its own."""
+def _tried(file: Path, name: str, check: Callable[[], None]) -> tuple[str, bool]:
+    """Return the name of the model's class, and whether there is a vocabulary, from a trial in a process of its own."""
     request = Message({"path": str(file.resolve()), "name": name})
     if not process.isolates():
         from attention_viz.models.loading.gguf_trial import try_gguf
 
-        return _known(name, {"kind": try_gguf(file, name)})
+        return _known(name, try_gguf(file, name))
     one = process.Process(_MODULE, _LIMITS)
     try:
         return _known(name, one.ask(request, check).values)
@@ -76,11 +76,11 @@ def _tried(file: Path, name: str, check: Callable[[], None]) -> str:
         one.end()
 
 
-def _known(name: str, values: Mapping[str, object]) -> str:
+def _known(name: str, values: Mapping[str, object]) -> tuple[str, bool]:
     kind = values.get("kind")
     found = getattr(transformers, kind, None) if isinstance(kind, str) else None
     if isinstance(kind, str) and isinstance(found, type) and issubclass(found, PreTrainedModel):
-        return kind
+        return kind, values.get("words") is True
     raise UnsupportedModel(f"the process that tests {name} before loading gave no result; load the model again")
 
 
@@ -109,12 +109,10 @@ def _read(file: Path, name: str, kind: str, where: Any, check: Callable[[], None
 
 
 def _tokenizer(file: Path, name: str) -> Any:
-    """Return the file's own tokenizer; None if it has no vocabulary."""
+    """Return the file's own tokenizer."""
     try:
         return AutoTokenizer.from_pretrained(
             str(file.parent), gguf_file=file.name, local_files_only=True, trust_remote_code=False
         )
-    except KeyError:  # no vocabulary
-        return None
     except Exception as error:
         raise ModelNotFound(f"can't load the tokenizer of {name}: {first_line(error)}") from error

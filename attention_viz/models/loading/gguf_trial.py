@@ -1,7 +1,7 @@
 """Read a GGUF file's metadata and build its model without numbers, in a process that may be killed for it."""
 
+import json
 from collections.abc import Callable
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,19 @@ def start() -> Callable[[Message], Message]:
     torch.set_num_threads(1)
 
     def answer(request: Message) -> Message:
-        return Message({"kind": try_gguf(Path(request.values["path"]), request.values["name"])})
+        return Message(try_gguf(Path(request.values["path"]), request.values["name"]))
 
     return answer
 
 
-def try_gguf(file: Path, name: str) -> str:
-    """Return the name of the class of a GGUF file's model; refuse a file that doesn't hold its numbers."""
+def try_gguf(file: Path, name: str) -> dict[str, object]:
+    """Return the name of the model's class as "kind", and whether the file has "words", a vocabulary."""
     try:
         config: Any = read_gguf_config(file)
-        shapes = _shapes(file)
+        shapes, words = _contents(file)
     except Exception as error:
         raise ModelNotFound(f"can't read the GGUF file {name}: {first_line(error)}") from None
-    folder = CheckedFolder(file.parent, name, config.to_dict(), (), shapes, {})
+    folder = CheckedFolder(file.parent, name, json.loads(config.to_json_string(use_diff=False)), (), shapes, {})
     check_config(folder)
     kind = named_class(folder.config) or _causal(config)
     try:
@@ -42,7 +42,7 @@ def try_gguf(file: Path, name: str) -> str:
         raise
     except Exception as error:
         raise ModelNotFound(f"can't build the model of the GGUF file {name}: {first_line(error)}") from None
-    return type(model).__name__
+    return {"kind": type(model).__name__, "words": words}
 
 
 def read_gguf_config(file: Path) -> Any:
@@ -60,11 +60,12 @@ def _causal(config: Any) -> Any:
     return mapping[type(config)] if type(config) in mapping else None
 
 
-def _shapes(file: Path) -> dict[str, tuple[int, ...]]:
-    """Return the tensors' shapes, and refuse a file that is shorter than they are."""
+def _contents(file: Path) -> tuple[dict[str, tuple[int, ...]], bool]:
+    """Return the tensors' shapes, and whether there is a vocabulary."""
     from gguf import GGUFReader
 
-    found = {tensor.name: tuple(int(size) for size in tensor.shape) for tensor in GGUFReader(file).tensors}
-    if not sum(map(prod, found.values())):
+    reader = GGUFReader(file)
+    found = {tensor.name: tuple(int(size) for size in tensor.shape) for tensor in reader.tensors}
+    if not found:
         raise ValueError("it holds no tensors")
-    return found
+    return found, "tokenizer.ggml.tokens" in reader.fields

@@ -3,7 +3,6 @@
 import copy
 import importlib.util
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ import accelerate
 import peft
 import pytest
 import torch
+from accelerate.hooks import ModelHook, add_hook_to_module
+from accelerate.utils import recursively_apply
 from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -57,16 +58,24 @@ def in_memory_apart(folder: Path) -> av.AttentionModel:
     return av.wrap(accelerate.cpu_offload(model, execution_device=torch.device("cpu")))
 
 
+class Moved(ModelHook):
+    """Copies whatever passes a module, as a move to another GPU and back does."""
+
+    def pre_forward(self, module: nn.Module, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        return recursively_apply(torch.clone, args), recursively_apply(torch.clone, kwargs)
+
+    def post_forward(self, module: nn.Module, output: Any) -> Any:
+        return recursively_apply(torch.clone, output)
+
+
 def on_two_devices(folder: Path) -> av.AttentionModel:
-    """Two names for the CPU: accelerate's hooks move what passes from one to the other, as between GPUs."""
+    """Accelerate's hooks on every part, as on two GPUs; what passes the second half is moved there and back."""
     model: Any = LlamaForCausalLM.from_pretrained(folder)
-    first = ("model.embed_tokens", "model.rotary_emb", "model.layers.0", "model.layers.1")
-    second = ("model.layers.2", "model.layers.3", "model.norm", "lm_head")
-    places: dict[str, Any] = {**dict.fromkeys(first, "cpu"), **dict.fromkeys(second, "cpu:0")}
-    model = accelerate.dispatch_model(
-        model, places, main_device="cpu", force_hooks=True, offload_dir=tempfile.mkdtemp()
-    )
-    assert all(hasattr(layer, "_hf_hook") for layer in model.model.layers)
+    parts = ("embed_tokens", "rotary_emb", "norm", *(f"layers.{layer}" for layer in range(LAYERS)))
+    places: dict[str, Any] = {"lm_head": "cpu", **{f"model.{part}": "cpu" for part in parts}}
+    model = accelerate.dispatch_model(model, places, main_device="cpu", force_hooks=True)
+    for layer in model.model.layers[2:]:
+        add_hook_to_module(layer, Moved(), append=True)
     return av.wrap(model)
 
 
@@ -91,7 +100,9 @@ def bitsandbytes_four(folder: Path) -> av.AttentionModel:
     needs("bitsandbytes")
     from transformers import BitsAndBytesConfig
 
-    return av.load(folder, quantization=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4"))
+    # On some CPUs it computes in bfloat16, whatever the model is in.
+    config = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
+    return av.load(folder, dtype="bfloat16", quantization=config)
 
 
 def unpacked(folder: Path) -> av.AttentionModel:
@@ -131,21 +142,14 @@ def dense(form: str, model: av.AttentionModel) -> LlamaForCausalLM:
         return plain
     for path, module in plain.named_modules():
         if isinstance(module, nn.Linear):
-            module.weight = nn.Parameter(_numbers(held.get_submodule(path)).float(), requires_grad=False)
+            module.weight = nn.Parameter(_numbers(held.get_submodule(path), held.dtype).float(), requires_grad=False)
     return plain
 
 
-def _numbers(module: Any) -> Tensor:
-    """A quantized matrix's numbers."""
-    weight = module.weight
-    if hasattr(weight, "quant_state") and weight.quant_state is not None:
-        from bitsandbytes.functional import dequantize_4bit
-
-        shape = (module.out_features, module.in_features)
-        return dequantize_4bit(weight.data, weight.quant_state).reshape(shape)
-    if getattr(weight, "SCB", None) is not None:
-        return weight.data.float() * weight.SCB[:, None] / 127
-    return weight.dequantize() if hasattr(weight, "dequantize") and hasattr(weight, "qdata") else weight.detach()
+def _numbers(module: Any, dtype: torch.dtype) -> Tensor:
+    """A quantized matrix's numbers: what it makes of the unit vectors, which no rounding of its input changes."""
+    with torch.no_grad():
+        return module(torch.eye(module.in_features, dtype=dtype)[None])[0].T.contiguous()
 
 
 def write_adapter(folder: Path) -> Path:
