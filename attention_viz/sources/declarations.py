@@ -61,8 +61,8 @@ def refuse_gguf(files: Iterable[str], name: str) -> None:
     found = sorted(file for file in files if file.lower().endswith(".gguf"))
     if found:
         raise UnsupportedModel(
-            f"can't read the GGUF weights of {name} ({found[0][:80]}); get safetensors, or convert them with "
-            "AutoModelForCausalLM.from_pretrained(folder, gguf_file=…).save_pretrained(other_folder)"
+            f"can't read the GGUF weights of {name} ({found[0][:80]}) here; give the file to av.load or a command, or "
+            "convert it with AutoModelForCausalLM.from_pretrained(folder, gguf_file=…).save_pretrained(other_folder)"
         )
 
 

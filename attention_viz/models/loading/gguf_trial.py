@@ -31,7 +31,8 @@ def try_gguf(file: Path, name: str) -> dict[str, object]:
         config: Any = read_gguf_config(file)
         shapes, words = _contents(file)
     except Exception as error:
-        raise ModelNotFound(f"can't read the GGUF file {name}: {first_line(error)}") from None
+        why = first_line(error).replace(str(file), file.name)
+        raise ModelNotFound(f"can't read the GGUF file {name}: {why}") from None
     folder = CheckedFolder(file.parent, name, json.loads(config.to_json_string(use_diff=False)), (), shapes, {})
     check_config(folder)
     kind = named_class(folder.config) or _causal(config)

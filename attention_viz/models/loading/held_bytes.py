@@ -58,13 +58,17 @@ def held_bytes(
     found, moved, weights, seen = dict[str, int](), {True: 0, False: 0}, 0, set[int]()
     tables = _tables(model)
     home = _named(parts, device)
+    # Buffers keep their dtype, and aren't offloaded.
     buffers = {id(one) for one in model.buffers()}
     for path, tensor in (*model.named_parameters(), *model.named_buffers()):
         if id(tensor) in seen:
             continue
         seen.add(id(tensor))
-        size = _quantized_size(tensor, quantizer, dtype) if path in quantized else _size(tensor, dtype)
-        # Buffers aren't offloaded.
+        if path in quantized:
+            size = _quantized_size(tensor, quantizer, dtype)
+        else:
+            kept = id(tensor) in buffers or not tensor.is_floating_point()
+            size = tensor.numel() * (tensor.element_size() if kept else dtype.itemsize)
         where = str(device) if id(tensor) in buffers else home(path)
         found[where] = found.get(where, 0) + size
         weights += size
@@ -98,11 +102,6 @@ def quantized_names(model: nn.Module, quantizer: Any) -> set[str]:
 def _skipped(quantizer: Any) -> list[str]:
     names = getattr(quantizer, "llm_int8_skip_modules", None) or getattr(quantizer, "modules_to_not_convert", None)
     return list(names or ())
-
-
-def _size(tensor: Tensor, dtype: torch.dtype) -> int:
-    kept = not tensor.is_floating_point()
-    return tensor.numel() * (tensor.element_size() if kept else dtype.itemsize)
 
 
 def _quantized_size(tensor: Tensor, quantizer: Any, dtype: torch.dtype) -> int:
