@@ -11,7 +11,7 @@ from attention_viz.cli.output import one_line
 
 
 @command(
-    "Say what a model takes before it is loaded: bytes of weights and of a trace, whether they fit, and what would.",
+    "Print a model's need of memory before it is loaded, whether it fits, and options that would.",
     "plan SmolLM2-135M-Instruct --quantization int8",
     argument("model", MODEL),
     option("--tokens", "N", "length of the text to be traced", type=count, default=1_000),

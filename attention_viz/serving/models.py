@@ -177,6 +177,6 @@ def _options(name: str, folder: Path | None) -> LoadOptions:
 
 
 def _rough_bytes(numbers: int, options: LoadOptions) -> int:
-    """Return about the bytes of memory that so many numbers take; the disk's share isn't in memory."""
+    """Estimate the bytes of a model's numbers in memory, without the disk's share."""
     size = numbers * (1 if options.quantization else _BYTES_A_NUMBER.get(options.dtype, 4))
     return size if options.max_memory is None else min(size, sum(memory_of(options.max_memory).values()))

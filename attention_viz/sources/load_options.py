@@ -1,4 +1,4 @@
-"""Say where and how a model's numbers are held: device, dtype, quantization and memory. Needs no torch."""
+"""Options for a model's device, dtype, quantization and memory. Needs no torch."""
 
 import re
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _DEVICE = re.compile(r"[a-z][a-z0-9_]*(:\d+)?")
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """Where and how to hold a model's numbers; the attributes are the arguments of `av.load`."""
+    """The arguments of `av.load` about a model's devices, memory and numbers."""
 
     device: DeviceMap = "auto"
     dtype: str = "auto"

@@ -599,7 +599,7 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
         (("why", "--model", "ind"), {"induction"}),
         (("completion", "--he"), {"--help"}),
         (("completion", ""), {"bash", "zsh", "fish"}),
-        (("verify", "plan", "all-M"), {"all-MiniLM-L6-v2"}),
+        (("verify", "all-M"), {"all-MiniLM-L6-v2"}),
     ],
 )
 def test_shells_complete_what_the_parser_takes(
@@ -739,7 +739,7 @@ def test_a_table_gives_a_terminal_nothing_to_obey(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("words", [(), ("--text", "frog ring frog")])
 def test_verify_tells_both_errors(words: tuple[str, ...], run: Run) -> None:
-    code, out, err = run("verify", "plan", "induction", *words)
+    code, out, err = run("verify", "induction", *words)
     assert (code, err) == (0, "Loading induction …\n")
     own = av.load("induction").verify(words[1] if words else av.CATALOGUE["induction"].examples[0])
     assert dict(line.split(maxsplit=1) for line in out.splitlines()) == {
@@ -750,8 +750,8 @@ def test_verify_tells_both_errors(words: tuple[str, ...], run: Run) -> None:
 
 def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Fidelity(0.5, None, 1e-5, "another")
-    monkeypatch.setattr(Scratch, "verify", "plan", lambda *_: wrong)
-    code, out, _ = run("verify", "plan", "scratch")
+    monkeypatch.setattr(Scratch, "verify", lambda *_: wrong)
+    code, out, _ = run("verify", "scratch")
     assert code == 1
     assert dict(line.split(maxsplit=1) for line in out.splitlines()) == {
         "output_error": "0.5", "weight_error": "unmeasured", "bound": "1e-05", "reference": "another",
@@ -773,7 +773,7 @@ def test_verify_is_1_where_it_is_not_ok(run: Run, monkeypatch: pytest.MonkeyPatc
         (("trace", "a", "--model", "induction", "--out", "w.csv", "--second", "b"), "second sentence"),
         (("heads", " ", "--model", "scratch"), "the text is empty"),
         (("find", "dog", "a", "--text", "a b", "--model", "scratch"), "“dog”"),
-        (("verify", "plan", "scratch", "--text", ""), "the text is empty"),
+        (("verify", "scratch", "--text", ""), "the text is empty"),
         (("heads", "a \udcff", "--model", "scratch"), "invalid byte at position 2"),
         (("trace", "a", "--model", "scratch", "--out", "w.csv", "--target", "\udcff"), "invalid byte at position 0"),
     ],
@@ -787,7 +787,7 @@ def test_a_refusal_is_one_line_and_1(
 
 
 def test_a_folder_that_is_no_model_is_refused(run: Run, tmp_path: Path) -> None:
-    refused(run("verify", "plan", str(tmp_path)), "config.json")
+    refused(run("verify", str(tmp_path)), "config.json")
 
 
 def test_a_message_of_several_lines_is_told_in_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,10 +102,10 @@ def test_broken_and_missing_gguf_files_are_named(folder: Path, tmp_path: Path) -
         with pytest.raises(av.ModelNotFound, match=r"can't read the GGUF file .*model-Q4_K_M.gguf"):
             av.load(name)
     shutil.copyfile(folder / "model-Q4_K_M.gguf", folder / "model-Q8_0.gguf")
-    with pytest.raises(av.ModelNotFound, match="holds 2 GGUF files; give one of them, such as model-Q4_K_M.gguf"):
+    with pytest.raises(av.ModelNotFound, match=r"holds 2 GGUF files; give one of them, such as model-Q4_K_M\.gguf"):
         av.load(folder)
     for name in ("model.gguf", "MODEL.GGUF", "owner/model.gguf"):
-        with pytest.raises(av.ModelNotFound, match="the GGUF file .* doesn't exist"):
+        with pytest.raises(av.ModelNotFound, match=r"the GGUF file .* doesn't exist"):
             av.load(name)
 
 

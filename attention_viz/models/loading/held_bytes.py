@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from attention_viz.models.loading.quantizing import method_of
 from attention_viz.sources.load_options import DISK
 
-# bitsandbytes keeps a scale in float32 for so many numbers, and 16 numbers that a table of 4 bits stands for.
+# bitsandbytes keeps a scale in float32 per 64 numbers, and a table of the 16 values of 4 bits.
 _GROUP, _SCALE, _TABLE = 64, 4, 64
 
 

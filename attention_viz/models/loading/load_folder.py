@@ -150,6 +150,6 @@ def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Calla
 
 
 def _remove(folder: str | None) -> None:
-    """Remove what was offloaded to a disk."""
+    """Remove the folder for offloaded parts."""
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Say what a model will take before anything of it is loaded: bytes of weights and traces, and whether they fit."""
+"""Plan a model's memory before anything of it is loaded: bytes of weights and traces, and whether they fit."""
 
 import contextlib
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ from attention_viz.sources.size import check_config
 
 __all__ = ["LoadPlan", "load_plan"]
 
-# A trace of so many tokens is what plans are about.
+# The length of the text that plans are for.
 _TOKENS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
 class LoadPlan:
-    """What a model takes with some options of `av.load`.
+    """A model's need of memory with some options of `av.load`.
 
     Attributes:
         name: the model's name.
@@ -51,7 +51,7 @@ class LoadPlan:
         tokens: the length of the text that `trace` and `peak` are for.
         trace: bytes of such a text's trace with all layers; None if config.json doesn't say the sizes.
         peak: bytes on the device that computes, while such a text is traced.
-        free: bytes that the device may take: `max_memory`, or what is free; None if the system doesn't say.
+        free: bytes that the device may take: its limit in `max_memory`, or its free memory; None if unknown.
         layers: attention layers that a trace keeps.
         alternatives: options that would fit, if these don't, best first.
     """
@@ -108,7 +108,7 @@ def load_plan(
     max_memory: MaxMemory | None = None,
     tokens: int = _TOKENS,
 ) -> LoadPlan:
-    """Say what a model takes before it is loaded: bytes of weights, of a trace, whether they fit, and what would.
+    """Return a model's need of memory before it is loaded: bytes of weights and of a trace, and whether they fit.
 
     The sizes come from config.json and the headers of the weights. No weights are read. A hub model has to be on this
     machine; `attention_viz.models.plan` returns a download's size.
@@ -206,7 +206,7 @@ def _alternatives(
     tokens: int,
     free: int,
 ) -> list[str]:
-    """Return options with which the model would fit, from the ones that change its numbers least."""
+    """Return options that would fit, the ones that change its numbers least first."""
     found = list[str]()
     own = held_bytes(model, number, _quantizer(options.quantization, device, number), None, device)
     most = 0 if sizes is None else _most_layers(own, sizes, tokens, number.itemsize, free)

@@ -1,4 +1,4 @@
-"""Decide where a model's numbers go, and in which form: the plan and the load ask here, so that both agree."""
+"""Decide on a model's devices, dtype and quantization, for the plan and the load alike, so that both agree."""
 
 import importlib.util
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ _STORED = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a model goes.
+    """A model's devices, dtype and quantization.
 
     Attributes:
         device: the device that its inputs go to.
@@ -46,7 +46,7 @@ class Placement:
         return "" if self.quantizer is None else described(self.quantizer)
 
     def bytes_of(self, size: int) -> int:
-        """Return the most bytes of weights in memory at one time, of a model with so many bytes in float32."""
+        """Return the most bytes of weights in memory at one time, given the model's bytes in float32."""
         if self.held is not None:
             return self.held.peak()
         return size * (self.dtype.itemsize if isinstance(self.dtype, torch.dtype) else 4) // 4
@@ -60,7 +60,7 @@ class Placement:
 def place(
     folder: CheckedFolder, options: LoadOptions, check: Callable[[], None], *, model: nn.Module | None = None
 ) -> Placement:
-    """Return where the model of a tested folder goes.
+    """Decide on the devices of a tested folder's model.
 
     Args:
         model: the same without numbers, if it is at hand; its bytes are counted then.

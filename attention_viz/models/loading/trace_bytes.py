@@ -5,7 +5,7 @@ from typing import Any
 
 from attention_viz.inputs.cost import LONG
 
-# While a layer runs, so many vectors of its width exist, and so many of its MLP's.
+# Vectors of a layer's width, and of its MLP's, that exist per token while it runs.
 _WIDTHS, _INNER = 8, 4
 
 
