@@ -63,6 +63,12 @@ def load(
         raise ModelNotFound(f"the name of a model must be a str; got {type(name).__name__}")
     name = fsdecode(name)
     options = check_options(LoadOptions(device, dtype, quantization, max_memory))
+    return _load(name, revision, options, cancelled, alone)
+
+
+def _load(
+    name: str, revision: str | None, options: LoadOptions, cancelled: Callable[[], bool], alone: bool
+) -> "AttentionModel | Scratch":
     if name not in CATALOGUE and revision is None and (file := _gguf(name)) is not None:
         from attention_viz.models.loading.gguf import load_gguf
 

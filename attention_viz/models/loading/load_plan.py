@@ -228,7 +228,7 @@ def _alternatives(
             found.append(f"{words}, {in_words(held.weights)} of weights")
     room = free - (0 if sizes is None else sizes.run(tokens, number.itemsize))
     if options.quantization is None and 0 < room < own.weights:
-        limits = {str(device): room}
+        limits: dict[int | str, int | str] = {str(device): room}
         with contextlib.suppress(UnsupportedModel):
             rest = place(folder, LoadOptions(str(device), options.dtype, None, limits), _never, model=model).held
             if rest is not None and _peak(rest, sizes, tokens, number.itemsize) <= free:

@@ -1,7 +1,7 @@
 """Decide on a model's devices, dtype and quantization, for the plan and the load alike, so that both agree."""
 
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -155,34 +155,28 @@ def _spread(
     dtype: torch.dtype,
     quantizer: Any,
 ) -> Mapping[str, int | str]:
-    from accelerate.utils import get_balanced_memory, get_max_memory, infer_auto_device_map
+    from accelerate import utils
 
-    whole: Any = model
-    keep = sorted(whole._no_split_modules or ())
-    special = dict.fromkeys(quantized_names(model, quantizer), torch.int8) if quantizer is not None else None
+    # Typed as it is called: its own signatures leave parts open.
+    accelerate: Any = utils
+    keep = sorted(cast("Iterable[str]", cast(Any, model)._no_split_modules or ()))
+    allowed = None if limits is None else dict(limits)
+    layers: dict[str, Any] = {"no_split_module_classes": keep, "dtype": dtype}
+    rounded = dict.fromkeys(quantized_names(model, quantizer), torch.int8)
     try:
-        if options.device in ("balanced", "balanced_low_0", "auto") and limits is None:
-            room: Any = get_balanced_memory(
-                whole, dtype=dtype, no_split_module_classes=keep, low_zero=options.device == "balanced_low_0"
-            )
-        elif options.device in ("balanced", "balanced_low_0", "auto"):
-            room = get_balanced_memory(
-                whole,
-                max_memory=dict(cast("Mapping[int | str, int]", limits)),
-                dtype=dtype,
-                no_split_module_classes=keep,
-                low_zero=options.device == "balanced_low_0",
-            )
+        if options.device in ("auto", "balanced", "balanced_low_0"):
+            low = options.device == "balanced_low_0"
+            room: dict[int | str, int] = accelerate.get_balanced_memory(model, allowed, low_zero=low, **layers)
         else:
-            room = get_max_memory(None if limits is None else dict(limits))
-        found: dict[str, int | str] = infer_auto_device_map(
-            whole, max_memory=room, no_split_module_classes=keep, dtype=dtype, special_dtypes=special
+            room = accelerate.get_max_memory(allowed)
+        found: dict[str, int | str] = accelerate.infer_auto_device_map(
+            model, room, special_dtypes=rounded or None, **layers
         )
     except (ValueError, RuntimeError) as error:
         raise UnsupportedModel(f"can't spread {name} over the devices: {first_line(error)}") from None
     if set(found.values()) != {DISK}:
         return found
-    largest = max(parameter.numel() for parameter in model.parameters()) * dtype.itemsize
+    largest = max((parameter.numel() for parameter in model.parameters()), default=0) * dtype.itemsize
     if largest > max(room.values()):
         limit = ", ".join(f"{key}: {value:,}" for key, value in (limits or room).items())
         raise UnsupportedModel(
@@ -193,7 +187,7 @@ def _spread(
 
 def _all_but_one(model: nn.Module, device: int | str) -> dict[str, int | str]:
     """Put every module on the disk but the smallest, since accelerate finds the device that computes by one part."""
-    sizes = {
+    sizes: dict[str, int] = {
         path: sum(parameter.numel() for parameter in module.parameters(recurse=False))
         for path, module in model.named_modules()
         if next(module.parameters(recurse=False), None) is not None

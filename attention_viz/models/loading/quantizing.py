@@ -1,5 +1,6 @@
 """Choose how to quantize a model while it is loaded: by torchao or bitsandbytes, whichever is installed."""
 
+import importlib
 import importlib.util
 from typing import Any, cast
 
@@ -53,8 +54,7 @@ def described(quantizer: Any) -> str:
 def _torchao(asked: str, _dtype: torch.dtype | str) -> Any:
     if importlib.util.find_spec("torchao") is None:
         return None
-    from torchao import quantization
-
+    quantization: Any = importlib.import_module("torchao.quantization")
     if asked == "int8":
         return transformers.TorchAoConfig(quantization.Int8WeightOnlyConfig())
     return transformers.TorchAoConfig(quantization.IntxWeightOnlyConfig(weight_dtype=cast(Any, torch).int4))
