@@ -41,7 +41,7 @@ def refuse_declared(config: Mapping[str, Any], name: str) -> None:
             if part.get(key) is not None:
                 raise UnsupportedModel(
                     f"can't load {name}, which is quantized ({_method(part[key])}, by {key} in config.json); get the "
-                    f"model without quantization, or {_YOURSELF}"
+                    f'model without quantization and load it with quantization="int8" or "int4", or {_YOURSELF}'
                 )
 
 

@@ -7,7 +7,7 @@ the model takes as much memory as unpacked ones do.
 import importlib.util
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel, first_line
 from attention_viz.models.loading.gguf_trial import read_gguf_config
@@ -85,7 +85,7 @@ def _known(name: str, values: Mapping[str, object]) -> tuple[str, bool]:
 
 
 def _read(file: Path, name: str, kind: str, where: Any, check: Callable[[], None]) -> Any:
-    found = cast("type[PreTrainedModel]", getattr(transformers, kind))
+    found: Any = getattr(transformers, kind)
     try:
         with in_turn(check):
             config = read_gguf_config(file)

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from transformers.models.auto import modeling_auto
 
 from attention_viz.errors import AttentionVizError, ModelNotFound, first_line
 from attention_viz.sources.bounded.framing import Message
@@ -55,9 +56,7 @@ def read_gguf_config(file: Path) -> Any:
 
 def _causal(config: Any) -> Any:
     """Return the class that predicts words, since GGUF files name none."""
-    from transformers.models.auto.modeling_auto import AutoModelForCausalLM
-
-    mapping: Any = AutoModelForCausalLM._model_mapping
+    mapping = cast(Any, modeling_auto).MODEL_FOR_CAUSAL_LM_MAPPING
     return mapping[type(config)] if type(config) in mapping else None
 
 

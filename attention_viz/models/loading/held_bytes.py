@@ -1,6 +1,6 @@
 """Count the bytes that a model's numbers take per device, before it has any."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -114,12 +114,12 @@ def _quantized_size(tensor: Tensor, quantizer: Any, dtype: torch.dtype) -> int:
     return numbers + rows * dtype.itemsize
 
 
-def _named(parts: Mapping[str, int | str] | None, device: torch.device) -> Any:
+def _named(parts: Mapping[str, int | str] | None, device: torch.device) -> Callable[[str], str]:
     """Return a function from a tensor's path to its device's name."""
-    if parts is None:
-        return lambda _path: str(device)
 
     def home(path: str) -> str:
+        if parts is None:
+            return str(device)
         best = max((one for one in parts if one in ("", path) or path.startswith(f"{one}.")), key=len, default=None)
         where = str(device) if best is None else parts[best]
         return f"cuda:{where}" if isinstance(where, int) else where

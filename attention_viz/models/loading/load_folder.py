@@ -63,7 +63,7 @@ def load_folder(
         apart = prepare_texts(ships=shipped)
         verdict = _built(checked, check) if shipped else verdict_of(checked, check)
         where = place(checked, options, check)
-        refuse_larger(name, verdict.size if where.held is None else where.held.peak, largest)
+        refuse_larger(name, where.bytes_of(verdict.size), largest)
         found = compared or _sha256(checked, sha256, check)
         with quietly():
             with building(check):

@@ -14,7 +14,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import attention_viz as av
 from attention_viz.cli import main
 from attention_viz.models.loading import load_plan as module
-from attention_viz.sources.load_options import in_bytes
+from attention_viz.models.loading.load_folder import load_folder
+from attention_viz.sources.load_options import LoadOptions, in_bytes
 from tests.models.loading.large import needs, whole
 
 # Loads a model in a process of its own, runs a text through it, and prints what both took at most.
@@ -162,6 +163,13 @@ def test_a_command_loads_as_its_options_say(capsys: pytest.CaptureFixture[str]) 
 def test_what_cannot_be_planned_is_refused(name: str, message: str) -> None:
     with pytest.raises(av.errors.AttentionVizError, match=message):
         av.load_plan(name)
+
+
+def test_a_limit_counts_the_model_as_it_is_held(small: Path) -> None:
+    with pytest.raises(av.UnsupportedModel, match="needs 2 MB of memory"):
+        load_folder(small, "mine", largest=2_000_000)
+    for options in (LoadOptions(dtype="bfloat16"), LoadOptions(max_memory={"cpu": "1500KB"})):
+        assert load_folder(small, "mine", options=options, largest=2_000_000).trace_ids([5, 6]).fidelity.ok
 
 
 @pytest.mark.parametrize(
