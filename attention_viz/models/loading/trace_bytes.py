@@ -56,7 +56,8 @@ class TraceBytes:
     def run(self, tokens: int, itemsize: int, layers: int | None = None) -> int:
         """Return the bytes beside the weights that exist while the last layer runs."""
         passing = _WIDTHS * self.width + _INNER * self.inner
-        return self.kept(tokens, itemsize, layers) + tokens * itemsize * passing
+        # Half precision is computed in float32 in part, such as norms.
+        return self.kept(tokens, itemsize, layers) + tokens * max(4, itemsize) * passing
 
 
 def _layers(config: Any) -> int:
