@@ -75,7 +75,9 @@ from .inputs.media.video import Video as Video
 from .lesson.course import Solved as Solved
 from .lesson.exercise import Feedback as Feedback
 from .models import AttentionModel as AttentionModel
+from .models import LoadPlan as LoadPlan
 from .models import load as load
+from .models import load_plan as load_plan
 from .models import wrap as wrap
 from .operation import masks as masks
 from .operation.attention import Attention as Attention

@@ -19,6 +19,7 @@ __all__ = ["QUESTIONS", "names", "page"]
 QUESTIONS = {
     "Which models are there, and on this machine?": "av.catalogue()",
     "How do I get a model?": "av.load(name)",
+    "Does it fit into my memory?": "av.load_plan(name, dtype=…, quantization=…)",
     "How do I wrap a Transformers model in memory?": "av.wrap(hf_model, tokenizer)",
     "How do I record any other torch module?": "with av.record() as run: module(x)",
     "How do I use my own queries, keys, values or weights?": "av.Trace.from_qkv(…), av.Trace.from_weights(…)",

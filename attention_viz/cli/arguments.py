@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from attention_viz.cli.output import FORMATS
+from attention_viz.errors import UnsupportedModel
+from attention_viz.sources.load_options import DTYPES, QUANTIZATIONS, memory_of
 from attention_viz.trace.kind import MEDIA
 
 if TYPE_CHECKING:
@@ -62,6 +64,33 @@ def model(*, required: bool = True) -> click.Option:
     return option("--model", "MODEL", purpose, required=required)
 
 
+def placing() -> tuple[click.Option, ...]:
+    """Return the options that say where and how the model is held."""
+    return (
+        option("--device", "NAME", "device of the model: cpu, cuda:1, balanced …", default="auto"),
+        option(
+            "--model-dtype", None, "dtype of the model's numbers", type=click.Choice(["auto", *DTYPES]), default="auto"
+        ),
+        option("--quantization", None, "round the model's matrices", type=click.Choice(QUANTIZATIONS)),
+        option("--max-memory", "LIMITS", "most memory per device, such as cuda:0=20GiB,cpu=60GiB", type=limits),
+    )
+
+
+def limits(words: str) -> dict[int | str, int | str]:
+    """Parse memory limits, such as cuda:0=20GiB,cpu=60GiB."""
+    found = dict[int | str, int | str]()
+    for part in words.split(","):
+        device, sign, limit = (one.strip() for one in part.partition("="))
+        if not sign or not device or device in found:
+            raise click.BadParameter(f"got {part.strip()!r}; give each device once, as in cuda:0=20GiB,cpu=60GiB")
+        found[device] = int(limit) if limit.isdecimal() else limit
+    try:
+        memory_of(found)
+    except UnsupportedModel as error:
+        raise click.BadParameter(str(error)) from None
+    return found
+
+
 def inputs(name: str = "text", *, several: bool = False, again: bool = False) -> tuple[click.Parameter, ...]:
     """Return the options for a text, or a trace file instead.
 
@@ -74,7 +103,7 @@ def inputs(name: str = "text", *, several: bool = False, again: bool = False) ->
     texts = option("--texts", "FILE", "a file with one text per line, read in addition to TEXT")
     runs = "its model reruns the text" if again else "no model runs for it"
     trace = option("--trace", "FILE", f"a saved trace instead of a text; {runs}", multiple=True)
-    return (text, *([texts] if several else []), trace, model(required=False))
+    return (text, *([texts] if several else []), trace, model(required=False), *placing())
 
 
 def media() -> tuple[click.Parameter, ...]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from attention_viz.cli.arguments import FORMAT, STREAM, command, inputs, model, option, place, top
+from attention_viz.cli.arguments import FORMAT, STREAM, command, inputs, model, option, place, placing, top
 from attention_viz.cli.given import given, model_behind, pretrained, report_without, trace_of
 from attention_viz.cli.output import report, show, show_with_origin
 from attention_viz.errors import AttentionVizError
@@ -125,6 +125,7 @@ def why(arguments: SimpleNamespace) -> int:
     "Describe heads by the model's parameters alone, without a text, or list the earlier heads that one head reads.",
     "circuits --model induction --layer 1 --head 1",
     model(),
+    *placing(),
     option("--layer", "N", "layer of the reading head, by the model's own number", type=place),
     option("--head", "N", "number of the reading head, from 0", type=place),
     top("with --layer and --head: maximum number of heads that it reads"),
@@ -140,7 +141,7 @@ def circuits(arguments: SimpleNamespace) -> int:
     place = (arguments.layer, arguments.head)
     if (place[0] is None) != (place[1] is None):
         raise click.UsageError("give --layer and --head together, or neither")
-    model = pretrained(arguments.model)
+    model = pretrained(arguments.model, arguments)
     report_without({model.name: model.layers})
     if place[0] is None:
         found: pandas.DataFrame = av.circuits(model, arguments.stream)

@@ -17,6 +17,7 @@ from attention_viz.cli.arguments import (
     media,
     option,
     places,
+    placing,
     top,
 )
 from attention_viz.cli.files import ENDINGS, check_target, part_of, write
@@ -221,6 +222,7 @@ def completion(arguments: SimpleNamespace) -> int:
     "verify all-MiniLM-L6-v2",
     argument("model", MODEL),
     option("--text", "TEXT", f"{TEXT}; by default one that suits the model"),
+    *placing(),
     note="The exit code is 1 if either error exceeds the bound.",
 )
 def verify(arguments: SimpleNamespace) -> int:
@@ -230,7 +232,7 @@ def verify(arguments: SimpleNamespace) -> int:
     known = CATALOGUE.get(arguments.model)
     own = known.examples[0] if known and known.examples else _EXAMPLE
     text = own if arguments.text is None else given_text(arguments.text)
-    fidelity = model_of(arguments.model).verify(text)
+    fidelity = model_of(arguments.model, arguments).verify(text)
     show_pairs(
         {
             "output_error": _measured(fidelity.output_error),

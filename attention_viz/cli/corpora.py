@@ -68,7 +68,9 @@ def scan(arguments: SimpleNamespace) -> int:
     scan_progress = _ScanProgress()
     try:
         found = av.scan(
-            pretrained(arguments.model, model_of(arguments.model, alone=arguments.picture is None)),
+            pretrained(
+                arguments.model, arguments, model_of(arguments.model, arguments, alone=arguments.picture is None)
+            ),
             corpus,
             arguments.out,
             engine=arguments.engine,

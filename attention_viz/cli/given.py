@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,7 +35,7 @@ def given(
         raise click.UsageError("a saved trace isn't run again; leave out --second and --target")
     kept = [_load(one, arguments.model) for one in files]
     # A saved trace's model reads the texts, unless another is named.
-    model = model_of(str(arguments.model or kept[0].provenance.model)) if texts else None
+    model = model_of(str(arguments.model or kept[0].provenance.model), arguments) if texts else None
     found = [*(() if model is None else (model.trace(one, second, target=target) for one in texts)), *kept]
     report_without({one.provenance.model: one.kept for one in found})
     return found, model
@@ -64,7 +64,7 @@ def shown(arguments: SimpleNamespace, target: str | None = None) -> "Trace | Non
     from attention_viz.inputs.media.readers import CLASSES
 
     thing = next(CLASSES[kind](path) for kind, path in files.items())
-    model = model_of(str(arguments.model))
+    model = model_of(str(arguments.model), arguments)
     if not isinstance(model, av.AttentionModel):
         raise UnsupportedModel(f"{arguments.model} reads text; got {thing!r}")
     made = model.trace(thing, target=target)
@@ -87,7 +87,7 @@ def trace_of(
         raise click.UsageError(f"give {option} TEXT or {option}-trace FILE")
     if file is not None:
         return _load(file, arguments.model), model
-    loaded = model or model_of(arguments.model or first.provenance.model)
+    loaded = model or model_of(arguments.model or first.provenance.model, arguments)
     return loaded.trace(whole(_no_trace(text or ""))), loaded
 
 
@@ -98,7 +98,7 @@ def model_behind(
     names = dict.fromkeys(one.provenance.model for one in traces)
     if len(names) > 1:
         raise AttentionVizError(f"this command needs traces of one model; got {', '.join(names)}")
-    loaded = pretrained(arguments.model or next(iter(names)), model)
+    loaded = pretrained(arguments.model or next(iter(names)), arguments, model)
     return loaded, [one if _has_run(one) else _again(loaded, one) for one in traces]
 
 
@@ -124,22 +124,36 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
     return made
 
 
-def pretrained(name: str, model: "AttentionModel | Scratch | None" = None) -> "AttentionModel":
+def pretrained(
+    name: str, arguments: SimpleNamespace, model: "AttentionModel | Scratch | None" = None
+) -> "AttentionModel":
     """Return the model, loaded if it isn't yet."""
     import attention_viz as av
 
-    found = model or model_of(name)
+    found = model or model_of(name, arguments)
     if not isinstance(found, av.AttentionModel):
         raise UnsupportedModel(f"{found.name} has random weights, which nothing trained; choose a pretrained model")
     return found
 
 
-def model_of(name: str, *, alone: bool = True) -> "AttentionModel | Scratch":
+def model_of(name: str, arguments: SimpleNamespace, *, alone: bool = True) -> "AttentionModel | Scratch":
     """Return the model of a name; one that also reads images reads text `alone`."""
     import attention_viz as av
 
     report(f"Loading {name} …")
-    return av.load(name, alone=alone)
+    return av.load(name, alone=alone, **placed(arguments))
+
+
+def placed(arguments: SimpleNamespace) -> dict[str, Any]:
+    """Return the options of `av.load` that say where and how the model is held."""
+    if not hasattr(arguments, "model_dtype"):  # a command without these options
+        return {}
+    return {
+        "device": arguments.device,
+        "dtype": arguments.model_dtype,
+        "quantization": arguments.quantization,
+        "max_memory": arguments.max_memory,
+    }
 
 
 def _load(file: str, model: str | None) -> "Trace":

@@ -9,6 +9,7 @@ from attention_viz.cli import causes, commands
 from attention_viz.cli.app import app
 from attention_viz.cli.corpora import scan
 from attention_viz.cli.course import course
+from attention_viz.cli.large import plan
 from attention_viz.cli.output import one_line, report
 
 PROGRAM = "attention-viz"
@@ -32,7 +33,7 @@ click.version_option(__version__, message="%(prog)s %(version)s")(program)
 for one in (
     *(app, commands.trace, commands.findings, commands.heads, commands.find),
     *(causes.compare, causes.why, causes.effects, causes.patch, causes.circuits),
-    *(scan, course, commands.verify, commands.models, commands.completion),
+    *(scan, course, commands.verify, plan, commands.models, commands.completion),
 ):
     program.add_command(one)
 

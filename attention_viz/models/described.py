@@ -10,6 +10,7 @@ from attention_viz.protocol.facts import ModelFacts
 from attention_viz.protocol.model import Model
 from attention_viz.recording.probe import Anatomy
 from attention_viz.recording.runner import Runner
+from attention_viz.recording.weights.stored import bytes_in_memory
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Provenance
 
@@ -78,9 +79,8 @@ class DescribedModel(Model):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its parameters and buffers in memory."""
-        tensors = (*self.hf_model.parameters(), *self.hf_model.buffers())
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        """Bytes of its parameters and buffers in memory, without those on a disk."""
+        return bytes_in_memory(self.hf_model)
 
     @property
     def mask_id(self) -> int | None:

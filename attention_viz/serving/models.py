@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +16,7 @@ from attention_viz.serving.door import FORWARDS
 from attention_viz.serving.run import Request
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.sources import CATALOGUE
+from attention_viz.sources.load_options import LoadOptions, memory_of
 
 if TYPE_CHECKING:
     from attention_viz.models.model import AttentionModel
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 _known = {name: entry.facts for name, entry in CATALOGUE.items()}
 # Why a model that reads text with audio has no audio on the pages.
 _WHY_NO_SOUND = "the pages don't show audio beside a text yet; in Python, use model.trace(text, sound=av.Sound(path))"
-# Numbers are read in float32, whatever a file holds.
-_BYTES_A_NUMBER = 4
+# Numbers are read in float32, whatever a file holds, unless the operator chose another form.
+_BYTES_A_NUMBER = {"float64": 8, "bfloat16": 2, "float16": 2}
 
 
 _MOMENTS = {snapshot_name(model, step): (model, step) for model, steps in SNAPSHOTS.items() for step in steps}
@@ -123,13 +124,21 @@ def plan_of(name: str) -> "Plan":
 
 def open_source(source: ModelFiles, cancelled: "Callable[[], bool]" = lambda: False) -> "Model":
     """Load a source."""
+    options = _options(source.name, source.folder)
     if source.folder is None:
-        return load(source.name, revision=source.revision, cancelled=cancelled).behind(FORWARDS)
+        chosen = {one.name: getattr(options, one.name) for one in fields(options)}
+        return load(source.name, revision=source.revision, cancelled=cancelled, **chosen).behind(FORWARDS)
     from attention_viz.models.loading.load_folder import load_folder
 
     largest = SETTINGS.model_memory * 1_000_000
     model = load_folder(
-        source.folder, source.name, revision=source.revision, largest=largest, cancelled=cancelled, alone=False
+        source.folder,
+        source.name,
+        options=options,
+        revision=source.revision,
+        largest=largest,
+        cancelled=cancelled,
+        alone=False,
     )
     return _shown(model).behind(FORWARDS)
 
@@ -156,6 +165,18 @@ def check_room(name: str, needed: int) -> None:
 def _checked(name: str, folder: Path, revision: str | None) -> ModelFiles:
     from attention_viz.sources.folders import check_folder
 
-    memory = check_folder(folder, name).numbers * _BYTES_A_NUMBER
+    memory = _rough_bytes(check_folder(folder, name).numbers, _options(name, folder))
     check_room(name, memory)
     return ModelFiles(name, folder, memory, revision)
+
+
+def _options(name: str, folder: Path | None) -> LoadOptions:
+    """Return the operator's options for a model, by its name on the pages or its folder's path."""
+    found = SETTINGS.load_options
+    return found.get(name) or found.get(str(folder)) or LoadOptions()
+
+
+def _rough_bytes(numbers: int, options: LoadOptions) -> int:
+    """Estimate the bytes of a model's numbers in memory, without the disk's share."""
+    size = numbers * (1 if options.quantization else _BYTES_A_NUMBER.get(options.dtype, 4))
+    return size if options.max_memory is None else min(size, sum(memory_of(options.max_memory).values()))

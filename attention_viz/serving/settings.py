@@ -2,10 +2,13 @@
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from attention_viz.sources.load_options import LoadOptions
+from attention_viz.sources.load_table import read_load_table
 
 _PREFIX = "ATTENTION_VIZ_"
 # An installed package has app.py inside, a checkout beside it.
@@ -29,6 +32,8 @@ class Settings:
         trace_memory: megabytes of traces in memory; least recently used go first.
         trace_disk: megabytes in temporary files, most of a long trace.
         model_memory: megabytes of models; least recently used go first. One larger alone is refused before download.
+        load_options: a TOML file with device, dtype, quantization and max_memory per model. Default: `models.toml`
+            beside app.py, if there is one.
         models: further model folders, as in PATH, subfolders too; "off" for none. Default: `models` beside app.py.
         scans: further scan folders, as in PATH; "off" for none. Default: `scans` beside app.py.
         hub: "off" stops visitors' downloads.
@@ -48,6 +53,7 @@ class Settings:
     trace_memory: int = 600
     trace_disk: int = 12_000
     model_memory: int = 4_000
+    load_options: Mapping[str, LoadOptions] = field(default_factory=lambda: _load_options("", ""))
     models: tuple[Path, ...] = (_OWN / "models",)
     scans: tuple[Path, ...] = (_OWN / "scans",)
     hub: bool = True
@@ -71,6 +77,11 @@ def _whole(variable: str, content: str) -> int:
     if not content.isdecimal() or int(content) < 1:
         raise ValueError(f"{variable} must be a whole number, 1 or more; got {content!r}")
     return int(content)
+
+
+def _load_options(_variable: str, content: str) -> Mapping[str, LoadOptions]:
+    file = Path(content).expanduser() if content.strip() else _OWN / "models.toml"
+    return read_load_table(file) if content.strip() or file.is_file() else {}
 
 
 def _folders(_variable: str, content: str) -> tuple[Path, ...]:
@@ -102,6 +113,7 @@ def _key(variable: str, content: str) -> str:
 
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
+    "load_options": _load_options,
     "models": _folders,
     "scans": _folders,
     "hub": _switch,

@@ -4,6 +4,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Generator, Mapping
+from logging import ERROR, getLogger
 from typing import Any, cast
 
 from torch import nn
@@ -124,6 +125,8 @@ def in_turn(check: Callable[[], None]) -> Generator[None]:
 def quietly() -> Generator[None]:
     """Mute transformers' logs, process-wide: the first load mutes them, the last restores them."""
     logging: Any = transformers.utils.logging
+    # It warns of what was asked for: parts on a disk.
+    getLogger("accelerate").setLevel(ERROR)
     with _silence:
         _silenced.append((logging.is_progress_bar_enabled(), logging.get_verbosity()))
         logging.disable_progress_bar()

@@ -41,7 +41,7 @@ def refuse_declared(config: Mapping[str, Any], name: str) -> None:
             if part.get(key) is not None:
                 raise UnsupportedModel(
                     f"can't load {name}, which is quantized ({_method(part[key])}, by {key} in config.json); get the "
-                    f"model without quantization, or {_YOURSELF}"
+                    f'model without quantization and load it with quantization="int8" or "int4", or {_YOURSELF}'
                 )
 
 
@@ -61,8 +61,8 @@ def refuse_gguf(files: Iterable[str], name: str) -> None:
     found = sorted(file for file in files if file.lower().endswith(".gguf"))
     if found:
         raise UnsupportedModel(
-            f"can't read the GGUF weights of {name} ({found[0][:80]}); get safetensors, or convert them with "
-            "AutoModelForCausalLM.from_pretrained(folder, gguf_file=…).save_pretrained(other_folder)"
+            f"can't read the GGUF weights of {name} ({found[0][:80]}) here; give the file to av.load or a command, or "
+            "convert it with AutoModelForCausalLM.from_pretrained(folder, gguf_file=…).save_pretrained(other_folder)"
         )
 
 

@@ -260,4 +260,5 @@ def keep_apart(model: "nn.Module") -> None:
     the whole process.
     """
     for one in (*model.parameters(), *model.buffers()):
-        one.data = one.data.clone()
+        if one.device.type == "cpu":
+            one.data = one.data.clone()

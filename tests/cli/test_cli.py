@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "command-line.md").read_text("utf-8")
 COMMANDS = (
     "app", "trace", "findings", "heads", "find", "compare", "why", "effects", "patch", "circuits", "scan",
-    "course", "verify", "models", "completion",
+    "course", "verify", "plan", "models", "completion",
 )  # fmt: skip
 DINO = "dinov2-small"
 MOON = "moon cheese frog ring moon cheese"

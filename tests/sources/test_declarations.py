@@ -94,15 +94,18 @@ def test_an_adapter_beside_a_whole_model_is_named_and_never_applied(folder: Path
     torch.testing.assert_close(trace.output, expected.output, rtol=0, atol=0)
 
 
-def test_gguf_is_refused_by_that_name_in_a_folder_and_as_a_file(folder: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_broken_and_missing_gguf_files_are_named(folder: Path, tmp_path: Path) -> None:  # noqa: F811
     (folder / "model.safetensors").rename(folder / "model-Q4_K_M.gguf")
-    with pytest.raises(av.UnsupportedModel, match=r"GGUF weights of .* \(model-Q4_K_M.gguf\)"):
-        av.load(str(folder))
-    (folder / "config.json").unlink()
-    with pytest.raises(av.UnsupportedModel, match=r"GGUF weights of .* \(model-Q4_K_M.gguf\).*save_pretrained"):
-        av.load(str(folder))
-    for name in (str(folder / "model-Q4_K_M.gguf"), "model.gguf", "MODEL.GGUF", "owner/model.gguf"):
-        with pytest.raises(av.UnsupportedModel, match="GGUF"):
+    with pytest.raises(av.UnsupportedModel, match=r"GGUF weights of mine \(model-Q4_K_M.gguf\).*av\.load"):
+        check_folder(folder, "mine")
+    for name in (folder, folder / "model-Q4_K_M.gguf"):
+        with pytest.raises(av.ModelNotFound, match=r"can't read the GGUF file .*model-Q4_K_M.gguf"):
+            av.load(name)
+    shutil.copyfile(folder / "model-Q4_K_M.gguf", folder / "model-Q8_0.gguf")
+    with pytest.raises(av.ModelNotFound, match=r"holds 2 GGUF files; give one of them, such as model-Q4_K_M\.gguf"):
+        av.load(folder)
+    for name in ("model.gguf", "MODEL.GGUF", "owner/model.gguf"):
+        with pytest.raises(av.ModelNotFound, match=r"the GGUF file .* doesn't exist"):
             av.load(name)
 
 

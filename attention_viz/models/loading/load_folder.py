@@ -1,15 +1,18 @@
 """Load a model from a folder: safetensors only, no code, with a plain message for each error."""
 
 import contextlib
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-import torch
 from torch import nn
 
-from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, UnsupportedModel, first_line
+from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound
 from attention_viz.models.loading.dry_run import Verdict
+from attention_viz.models.loading.placement import Placement, place
 from attention_viz.models.loading.reading import check_tokenizer, of_both, own_reader, prepare_texts, read_tokenizer
 from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.models.model import AttentionModel
@@ -26,18 +29,18 @@ from attention_viz.sources.building import (
 from attention_viz.sources.declarations import NO_ADAPTER, notes_on
 from attention_viz.sources.folders import CheckedFolder, check_folder, keep_apart, unchanged
 from attention_viz.sources.huggingface import PreTrainedModel, transformers
+from attention_viz.sources.load_options import LoadOptions, check_options
 from attention_viz.sources.size import building, check_config, check_size, refuse_larger, size_of
 from attention_viz.trace.trace import Provenance
 
-_DTYPES = ("float64", "float32", "bfloat16", "float16")
+_DEFAULT = LoadOptions()
 
 
 def load_folder(
     folder: Path,
     name: str,
     *,
-    device: str = "auto",
-    dtype: str = "auto",
+    options: LoadOptions = _DEFAULT,
     sha256: str | None = None,
     compared: str | None = None,
     revision: str | None = None,
@@ -49,30 +52,31 @@ def load_folder(
     """Load a model and its tokenizer from a folder, and wrap it.
 
     Args:
-        dtype: "auto" is float32 on a CPU and the model's own on a GPU.
         largest: bytes of memory; None for no limit.
     """
     check = _asking(name, cancelled)
-    precision = _dtype(dtype, place := _device(device))
+    check_options(options)
     with unchanged(folder, name), _asked_while_probing(check):
         checked = check_folder(folder, name)
         check_config(checked)
         # What ships was looked at; whatever else there is may be anybody's.
         apart = prepare_texts(ships=shipped)
         verdict = _built(checked, check) if shipped else verdict_of(checked, check)
-        refuse_larger(name, verdict.size, largest)
+        where = place(checked, options, check)
+        refuse_larger(name, where.bytes_of(verdict.size), largest)
         found = compared or _sha256(checked, sha256, check)
         with quietly():
             with building(check):
-                hf_model = _read_model(checked, verdict.kind, precision, check)
+                hf_model = _read_model(checked, verdict.kind, where, check)
             tokenizer = read_tokenizer(checked, check, apart=apart)
             reader = own_reader(checked, hf_model, check, apart=apart)
         check()
         check_tokenizer(checked, hf_model, tokenizer)
-        if sha256 is None and compared is None and revision is None and place.type == "cpu":
+        if sha256 is None and compared is None and revision is None:
             keep_apart(hf_model)
-        # A module is moved in place; what `to` returns is the same object, only without its type.
-        nn.Module.to(hf_model, place)
+        if where.parts is None:
+            # A module is moved in place; what `to` returns is the same object, only without its type.
+            nn.Module.to(hf_model, where.device)
         provenance = Provenance(model=name, revision=revision, sha256=found, notes=notes_on(folder))
         if alone or reader is not None:
             return AttentionModel.of(hf_model, tokenizer, provenance, reader)
@@ -114,10 +118,10 @@ def _built(folder: CheckedFolder, check: Callable[[], None]) -> Verdict:
     return Verdict(type(model).__name__, size_of(model))
 
 
-def _read_model(
-    folder: CheckedFolder, kind: str, dtype: torch.dtype | str, check: Callable[[], None]
-) -> PreTrainedModel:
+def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Callable[[], None]) -> PreTrainedModel:
     found = cast(type[PreTrainedModel], getattr(transformers, kind))
+    spread: dict[str, Any] = {} if where.parts is None else {"device_map": dict(where.parts)}
+    rest = tempfile.mkdtemp() if where.offloads else None
     try:
         model, report = taking_turns(found, check).from_pretrained(
             str(folder.path),
@@ -125,32 +129,27 @@ def _read_model(
             local_files_only=True,
             use_safetensors=True,
             trust_remote_code=False,
-            dtype=dtype,
+            dtype=where.dtype,
+            quantization_config=where.quantizer,
+            offload_folder=rest,
             output_loading_info=True,
             adapter_kwargs=NO_ADAPTER,
             ignore_mismatched_sizes=True,  # told below, by name and with both shapes
+            **spread,
         )
     except AttentionVizError:
+        _remove(rest)
         raise
     except Exception as error:
+        _remove(rest)
         raise loading_failure(folder, error) from error
+    weakref.finalize(model, _remove, rest)
     model.__class__ = found
     refuse_misfits(folder.name, report, model)
     return model
 
 
-def _device(asked: str) -> torch.device:
-    if asked == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        return torch.empty(0, device=asked).device
-    except (RuntimeError, AssertionError) as error:
-        raise UnsupportedModel(f"this machine has no device {asked!r}: {first_line(error)}") from None
-
-
-def _dtype(asked: str, device: torch.device) -> torch.dtype | str:
-    if asked == "auto":
-        return torch.float32 if device.type == "cpu" else "auto"
-    if asked not in _DTYPES:
-        raise UnsupportedModel(f"unknown dtype {asked!r}; choose auto, {', '.join(_DTYPES)}")
-    return cast(torch.dtype, getattr(torch, asked))
+def _remove(folder: str | None) -> None:
+    """Remove the folder for offloaded parts."""
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)

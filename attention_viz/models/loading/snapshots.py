@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from attention_viz.errors import ModelNotFound, UnsupportedModel
 from attention_viz.sources.catalogue import CATALOGUE
 from attention_viz.sources.folders import WEIGHTS
+from attention_viz.sources.load_options import LoadOptions
 
 if TYPE_CHECKING:
     import pandas
@@ -36,6 +37,7 @@ SNAPSHOTS: dict[str, dict[int, str]] = {
     },
 }
 
+_DEFAULT = LoadOptions()
 _FOLDER, _FIGURES = "snapshots", "snapshots.json"
 
 
@@ -69,8 +71,7 @@ def load_snapshot(
     name: str,
     revision: str,
     *,
-    device: str = "auto",
-    dtype: str = "auto",
+    options: LoadOptions = _DEFAULT,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> "AttentionModel":
     """Load a model as it was after some training steps."""
@@ -95,8 +96,7 @@ def load_snapshot(
             return load_folder(
                 Path(place),
                 name,
-                device=device,
-                dtype=dtype,
+                options=options,
                 sha256=sha256,
                 revision=revision,
                 cancelled=cancelled,

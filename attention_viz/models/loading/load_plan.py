@@ -1,0 +1,268 @@
+"""Plan a model's memory before anything of it is loaded: bytes of weights and traces, and whether they fit."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from os import fsdecode
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from attention_viz.errors import ModelNotFound, UnsupportedModel
+from attention_viz.models.loading.adapters import is_adapter
+from attention_viz.models.loading.held_bytes import HeldBytes, held_bytes
+from attention_viz.models.loading.placement import empty_model, place, stored_dtype
+from attention_viz.models.loading.quantizing import quantizer_of
+from attention_viz.models.loading.trace_bytes import TraceBytes
+from attention_viz.models.loading.verdicts import verdict_of
+from attention_viz.sources.catalogue import CATALOGUE
+from attention_viz.sources.folders import CheckedFolder, check_folder
+from attention_viz.sources.free_memory import free_memory
+from attention_viz.sources.load_options import (
+    DISK,
+    DeviceMap,
+    LoadOptions,
+    MaxMemory,
+    check_options,
+    memory_of,
+)
+from attention_viz.sources.size import check_config
+
+__all__ = ["LoadPlan", "load_plan"]
+
+# The length of the text that plans are for.
+_TOKENS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class LoadPlan:
+    """A model's need of memory with some options of `av.load`.
+
+    Attributes:
+        name: the model's name.
+        numbers: its parameters.
+        dtype: the dtype of its numbers and of a trace's.
+        quantization: how its matrices are rounded; "" if they aren't.
+        device: the device that computes.
+        weights: bytes of the weights in all.
+        by_device: bytes of the weights per device, "disk" among them.
+        tokens: the length of the text that `trace` and `peak` are for.
+        trace: bytes of such a text's trace with all layers; None if config.json doesn't say the sizes.
+        peak: bytes on the device that computes, while such a text is traced.
+        free: bytes that the device may take: its limit in `max_memory`, or its free memory; None if unknown.
+        layers: attention layers that a trace keeps.
+        alternatives: options that would fit, if these don't, best first.
+    """
+
+    name: str
+    numbers: int
+    dtype: str
+    quantization: str
+    device: str
+    weights: int
+    by_device: Mapping[str, int]
+    tokens: int
+    trace: int | None
+    peak: int
+    free: int | None
+    layers: int | None
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the peak fits into the device's memory; None if that isn't known."""
+        return None if self.free is None else self.peak <= self.free
+
+    @property
+    def trace_per_1000(self) -> int | None:
+        """Bytes of a trace per 1,000 tokens."""
+        return None if self.trace is None else self.trace * 1_000 // self.tokens
+
+    def __str__(self) -> str:
+        """Return the plan in sentences, one per line."""
+        form = f"{self.dtype}, {self.quantization}" if self.quantization else self.dtype
+        lines = [f"{self.name}: {self.numbers:,} numbers take {in_words(self.weights)} ({form})."]
+        if len(self.by_device) > 1 or DISK in self.by_device:
+            spread = ", ".join(f"{in_words(size)} on {where}" for where, size in self.by_device.items())
+            lines.append(f"Of these, {spread}.")
+        if self.trace is not None:
+            lines.append(f"A trace takes {in_words(self.trace_per_1000 or 0)} per 1,000 tokens.")
+        lines.append(
+            f"Loading it and tracing {self.tokens:,} tokens takes {in_words(self.peak)} on {self.device} at most."
+        )
+        if self.free is not None:
+            lines.append(f"It {'fits' if self.fits else 'does not fit'} into {in_words(self.free)} there.")
+        lines += [f"This would fit: {one}." for one in self.alternatives]
+        return "\n".join(lines)
+
+
+def load_plan(
+    name: str,
+    *,
+    revision: str | None = None,
+    device: DeviceMap = "auto",
+    dtype: str = "auto",
+    quantization: Any = None,
+    max_memory: MaxMemory | None = None,
+    tokens: int = _TOKENS,
+) -> LoadPlan:
+    """Return a model's need of memory before it is loaded: bytes of weights and of a trace, and whether they fit.
+
+    The sizes come from config.json and the headers of the weights. No weights are read. A hub model has to be on this
+    machine; `attention_viz.models.plan` returns a download's size.
+
+    Args:
+        name: as in `av.load`; a whole model, not an adapter.
+        revision: as in `av.load`, for a hub model.
+        device: as in `av.load`.
+        dtype: as in `av.load`.
+        quantization: as in `av.load`.
+        max_memory: as in `av.load`.
+        tokens: the length of the text to be traced.
+
+    Raises:
+        ModelNotFound: the model doesn't exist, isn't on this machine, or its files are missing or broken.
+        UnsupportedModel: the model or the options can't be loaded.
+    """
+    if tokens < 1:
+        raise UnsupportedModel(f"tokens must be at least 1; got {tokens}")
+    options = check_options(LoadOptions(device, dtype, quantization, max_memory))
+    name = fsdecode(name)
+    folder = _folder(name, revision)
+    checked = check_folder(folder, name)
+    check_config(checked)
+    if name not in CATALOGUE:
+        verdict_of(checked, _never)
+    return _plan(checked, options, tokens)
+
+
+def _folder(name: str, revision: str | None) -> Path:
+    """Return the folder of a model on this machine."""
+    if name == "scratch":
+        raise UnsupportedModel("scratch has no weights to load; choose another model")
+    if name in CATALOGUE:
+        path = CATALOGUE[name].path
+        if path is None:
+            raise ModelNotFound(f"{name} is not on this machine; run attention-viz models --install {name}")
+        return path
+    if Path(name).is_dir():
+        if is_adapter(Path(name)):
+            raise UnsupportedModel(f"{name} is an adapter; plan its base model, which takes nearly all of the memory")
+        return Path(name)
+    from attention_viz.sources import download, plan
+
+    wanted = plan(name, revision)
+    if not wanted.complete:
+        raise ModelNotFound(
+            f"{name} isn't on this machine; its files take {in_words(wanted.missing)} to download, with "
+            "attention_viz.models.download"
+        )
+    return download(wanted)
+
+
+def _plan(folder: CheckedFolder, options: LoadOptions, tokens: int) -> LoadPlan:
+    model = empty_model(folder, _never)
+    where = place(folder, options, _never, model=model)
+    held = cast(HeldBytes, where.held)
+    number = stored_dtype(folder) if where.dtype == "auto" else cast("torch.dtype", where.dtype)
+    sizes = TraceBytes.of(cast(Any, model).config)
+    free = _free(where.device, options)
+    found = LoadPlan(
+        name=folder.name,
+        numbers=sum(parameter.numel() for parameter in model.parameters()),
+        dtype=str(number).removeprefix("torch."),
+        quantization=where.method,
+        device=str(where.device),
+        weights=held.weights,
+        by_device=held.by_device,
+        tokens=tokens,
+        trace=None if sizes is None else sizes.kept(tokens, number.itemsize),
+        peak=_peak(held, sizes, tokens, number.itemsize),
+        free=free,
+        layers=None if sizes is None else sizes.layers,
+    )
+    if found.fits is not False or free is None:
+        return found
+    others = _alternatives(folder, model, options, where.device, number, sizes, tokens, free)
+    return replace(found, alternatives=tuple(others))
+
+
+def _free(device: torch.device, options: LoadOptions) -> int | None:
+    if options.max_memory is None:
+        return free_memory(device)
+    limits = memory_of(options.max_memory)
+    return limits.get(device.index or 0 if device.type in ("cuda", "xpu") else device.type)
+
+
+def _alternatives(
+    folder: CheckedFolder,
+    model: nn.Module,
+    options: LoadOptions,
+    device: torch.device,
+    number: torch.dtype,
+    sizes: TraceBytes | None,
+    tokens: int,
+    free: int,
+) -> list[str]:
+    """Return options that would fit, the ones that change its numbers least first."""
+    found = list[str]()
+    own = held_bytes(model, number, _quantizer(options.quantization, device, number), None, device)
+    most = 0 if sizes is None else _most_layers(own, sizes, tokens, number.itemsize, free)
+    if sizes is not None and most:
+        found.append(f"a trace of {most} of the {sizes.layers} layers, with layers= of trace")
+    for words, dtype, quantization in (
+        ('dtype="bfloat16"', torch.bfloat16, None),
+        ('quantization="int8"', number, "int8"),
+        ('quantization="int4"', number, "int4"),
+        ('dtype="bfloat16", quantization="int4"', torch.bfloat16, "int4"),
+    ):
+        if dtype.itemsize > number.itemsize or (dtype is number and quantization == options.quantization):
+            continue
+        quantizer = _quantizer(quantization, device, dtype)
+        if quantization is not None and quantizer is None:
+            continue
+        held = held_bytes(model, dtype, quantizer, None, device)
+        if _peak(held, sizes, tokens, dtype.itemsize) <= free:
+            found.append(f"{words}, {in_words(held.weights)} of weights")
+    room = free - (0 if sizes is None else sizes.run(tokens, number.itemsize))
+    if options.quantization is None and 0 < room < own.weights:
+        limits: dict[int | str, int | str] = {str(device): room}
+        with contextlib.suppress(UnsupportedModel):
+            rest = place(folder, LoadOptions(str(device), options.dtype, None, limits), _never, model=model).held
+            if rest is not None and _peak(rest, sizes, tokens, number.itemsize) <= free:
+                away = own.weights - rest.by_device[str(device)]
+                found.append(f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {in_words(away)} on the disk')
+    return found
+
+
+def _most_layers(held: HeldBytes, sizes: TraceBytes, tokens: int, itemsize: int, free: int) -> int:
+    """Return how many layers a trace may keep; 0 if not even one fits."""
+    counts = range(sizes.layers, 0, -1)
+    return next((count for count in counts if _peak(held, sizes, tokens, itemsize, count) <= free), 0)
+
+
+def _peak(held: HeldBytes, sizes: TraceBytes | None, tokens: int, itemsize: int, layers: int | None = None) -> int:
+    if sizes is None:
+        return held.peak()
+    return held.peak(sizes.run(tokens, itemsize, layers), sizes.kept(tokens, itemsize, layers))
+
+
+def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:
+    try:
+        return quantizer_of(asked, device, dtype)
+    except UnsupportedModel:  # the package isn't installed
+        return None
+
+
+def in_words(size: int) -> str:
+    """Return a number of bytes as people write it."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:,.1f} {unit}"
+    return f"{size} bytes"
+
+
+def _never() -> None:
+    """Go on."""

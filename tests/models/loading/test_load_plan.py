@@ -1,0 +1,181 @@
+"""The plan says before anything is loaded what loading then takes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import attention_viz as av
+from attention_viz.cli import main
+from attention_viz.models.loading import load_plan as module
+from attention_viz.models.loading.load_folder import load_folder
+from attention_viz.sources.load_options import LoadOptions, in_bytes
+from tests.models.loading.large import needs, whole
+
+# Loads a model in a process of its own, runs a text through it, and prints what both took at most.
+_MEASURED = """
+import gc, json, sys, threading, time
+import attention_viz as av
+
+def taken():
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
+
+small, folder, options, tokens = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])
+av.load(small, **options).trace_ids([1, 2, 3])  # everything is imported then
+gc.collect()
+before, most, done = taken(), 0, False
+
+def watch():
+    global most
+    while not done:
+        most = max(most, taken())
+        time.sleep(0.001)
+
+watching = threading.Thread(target=watch)
+watching.start()
+model = av.load(folder, **options)
+trace = model.trace_ids([5 + at % 100 for at in range(tokens)])
+done = True
+watching.join()
+print(json.dumps({"peak": most - before, "weights": model.nbytes, "trace": trace.nbytes + trace.resting_bytes}))
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four layers with 200 MB of weights."""
+    torch.manual_seed(0)
+    place = tmp_path_factory.mktemp("plan") / "large"
+    size = dict(hidden_size=768, intermediate_size=2048, num_attention_heads=12, num_key_value_heads=4)
+    config = LlamaConfig(vocab_size=16_000, num_hidden_layers=4, max_position_embeddings=4096, **size)
+    LlamaForCausalLM(config).save_pretrained(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("plan") / "small"
+    whole().save_pretrained(place)
+    return place
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process took")
+@pytest.mark.parametrize("tokens", [500, 1000])
+@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}], ids=["float32", "bfloat16"])
+def test_the_peak_is_near_what_loading_and_tracing_take(
+    options: dict[str, Any], tokens: int, large: Path, small: Path
+) -> None:
+    plan = av.load_plan(str(large), tokens=tokens, **options)
+    words = [sys.executable, "-c", _MEASURED, str(small), str(large), json.dumps(options), str(tokens)]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+    )
+    measured = json.loads(done.stdout.splitlines()[-1])
+    assert measured["weights"] == plan.weights
+    assert plan.trace is not None
+    # A mask of a bit per pair of tokens comes with it.
+    assert plan.trace <= measured["trace"] <= plan.trace * 1.1
+    # In half precision, the packed copies that matrix products make on a CPU come on top.
+    assert abs(plan.peak / measured["peak"] - 1) < (0.1 if not options else 0.35)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"dtype": "bfloat16"},
+        {"quantization": "int8"},
+        {"quantization": "int4"},
+        {"max_memory": {"cpu": "500KB"}},
+        {"max_memory": {"cpu": "1500KB"}},
+    ],
+    ids=str,
+)
+def test_the_bytes_of_weights_are_those_that_the_loaded_model_has(options: dict[str, Any], small: Path) -> None:
+    needs("torchao") if "quantization" in options else None
+    plan, model = av.load_plan(str(small), **options), av.load(small, **options)
+    in_memory = plan.by_device.get("cpu", 0)
+    assert abs(model.nbytes - in_memory) <= 0.03 * plan.weights
+    parts: dict[str, Any] = getattr(model.hf_model, "hf_device_map", None) or {}
+    assert ("disk" in parts.values()) == ("disk" in plan.by_device) == ("max_memory" in options)
+    assert sum(plan.by_device.values()) == plan.weights
+
+
+def test_what_would_fit_does_fit(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enough = av.load_plan(str(large))
+    assert enough.fits and not enough.alternatives
+    monkeypatch.setattr(module, "free_memory", lambda _device: enough.peak * 2 // 3)
+    plan = av.load_plan(str(large))
+    assert plan.fits is False
+    assert plan.alternatives[0].startswith('dtype="bfloat16", ')
+    assert av.load_plan(str(large), dtype="bfloat16").fits
+    disk = next(one for one in plan.alternatives if one.startswith("max_memory"))
+    limit = disk.split('"')[3]
+    spread = av.load_plan(str(large), max_memory={"cpu": limit})
+    assert spread.by_device["disk"] and spread.peak <= enough.peak * 2 // 3 + in_bytes("1MB")
+    monkeypatch.setattr(module, "free_memory", lambda _device: None)
+    assert av.load_plan(str(large)).fits is None
+
+
+def test_a_trace_of_fewer_layers_is_offered_if_only_the_trace_is_too_large(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = av.load_plan(str(small), tokens=50_000)
+    monkeypatch.setattr(module, "free_memory", lambda _device: plan.peak - 30_000_000)
+    assert "a trace of 3 of the 4 layers" in av.load_plan(str(small), tokens=50_000).alternatives[0]
+
+
+def test_the_plan_reads_as_sentences(small: Path) -> None:
+    lines = str(av.load_plan(str(small), max_memory={"cpu": "1500KB"})).splitlines()
+    assert lines[0].endswith("623,744 numbers take 2.5 MB (float32).")
+    assert "on cpu" in lines[1] and "on disk" in lines[1]
+    assert lines[2] == "A trace takes 4.6 MB per 1,000 tokens."
+
+
+def test_the_command_prints_it(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", str(small), "--tokens", "100"]) == 0
+    assert "It fits into" in capsys.readouterr().out
+    assert main(["plan", str(small), "--max-memory", "cpu=600KB", "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["fits"] is False and found["free"] == 600_000 and found["by_device"]["disk"]
+    assert main(["plan", str(small), "--max-memory", "cpu"]) == 2
+    assert main(["plan", str(small), "--quantization", "int3"]) == 2
+    assert main(["plan", str(small), "--device", "cuda:77"]) == 1
+
+
+def test_a_command_loads_as_its_options_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "induction", "--model-dtype", "float64"]) == 0
+    rule = capsys.readouterr().out
+    assert main(["verify", "induction", "--max-memory", "cpu=60KB"]) == 0
+    assert "yes" in rule and "yes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("scratch", "scratch has no weights"), ("no/such/model/here", "."), ("/nowhere", ".")],
+)
+def test_what_cannot_be_planned_is_refused(name: str, message: str) -> None:
+    with pytest.raises(av.errors.AttentionVizError, match=message):
+        av.load_plan(name)
+
+
+def test_a_limit_counts_the_model_as_it_is_held(small: Path) -> None:
+    with pytest.raises(av.UnsupportedModel, match="needs 2 MB of memory"):
+        load_folder(small, "mine", largest=2_000_000)
+    for options in (LoadOptions(dtype="bfloat16"), LoadOptions(max_memory={"cpu": "1500KB"})):
+        assert load_folder(small, "mine", options=options, largest=2_000_000).trace_ids([5, 6]).fidelity.ok
+
+
+@pytest.mark.parametrize(
+    ("limit", "size"),
+    [(7, 7), ("10GiB", 10 * 2**30), ("1.5 MB", 1_500_000), ("3kb", 3_000), ("2KiB", 2_048), ("8B", 8)],
+)
+def test_sizes_are_read_in_bytes(limit: object, size: int) -> None:
+    assert in_bytes(limit) == size
