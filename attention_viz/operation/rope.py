@@ -16,6 +16,8 @@ from torch import Tensor
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.shapes import is_whole
 
+__all__ = ["Rope"]
+
 # Each kind's numbers in a configuration: those that it needs, and those that it may have.
 _KINDS: Mapping[str, tuple[set[str], set[str]]] = {
     "default": (set(), set()),
@@ -179,7 +181,7 @@ def _checked(positions: Any, keys: int) -> Tensor:
 
 
 def _is_interleaved(cos: Tensor, sin: Tensor) -> bool:
-    """Return which numbers turn together, by which columns are equal."""
+    """Return whether neighbours turn together, as equal columns show."""
     if cos.shape != sin.shape:
         raise ShapeError(f"cos and sin must have one shape; got {tuple(cos.shape)} and {tuple(sin.shape)}")
     tables = torch.stack([cos, sin])
