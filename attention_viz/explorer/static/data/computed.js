@@ -35,7 +35,7 @@ const MOST_NUMBERS_KEPT = 26_000_000;
 const MOST_WEIGHTS_KEPT = 140_000_000;
 
 /** How many heads like one in a file are kept. @param {{queries: number, keys: number, width?: number}} packed */
-export function roomFor({queries, keys, width}) {
+export function headsKept({queries, keys, width}) {
   const room = width ? MOST_NUMBERS_KEPT / ((queries + keys) * width) : MOST_WEIGHTS_KEPT / (queries * keys);
   return Math.max(1, Math.min(MOST_KEPT, Math.floor(room)));
 }

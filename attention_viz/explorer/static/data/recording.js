@@ -1,6 +1,6 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
-import {forgetOldest, roomFor} from "./computed.js";
+import {forgetOldest, headsKept} from "./computed.js";
 import {Head} from "./head.js";
 import {readMixed, readSmall} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
@@ -181,7 +181,7 @@ export class Recording {
   headsToRead({stream, layer, head}) {
     const {terms = {}} = this.stream(stream).layers[layer];
     const others = Object.keys(terms).map(Number);
-    const count = head in terms ? roomFor(terms[head]) : 1;
+    const count = head in terms ? headsKept(terms[head]) : 1;
     return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, count - 1)];
   }
 

@@ -111,18 +111,18 @@ export function createNotes(view) {
 function longNotes({store, recording, now: {stream}}) {
   const tokens = stream.queries.count;
   const small = stream.layers.find((layer) => layer.small)?.small;
-  if (small) return [`thumbnails: ${rowsOf(small.side[0], tokens)}`];
+  if (small) return [`thumbnails: ${someRows(small.side[0], tokens)}`];
   if (!recording.header.long || stream.signed) return [];
   const {findings} = recording.header;
   return [
-    `thumbnails: ${rowsOf(stream.sampled, tokens)}`,
-    stream.searched && findings?.length ? `findings: ${rowsOf(stream.searched, tokens)}` : null,
+    `thumbnails: ${someRows(stream.sampled, tokens)}`,
+    stream.searched && findings?.length ? `findings: ${someRows(stream.searched, tokens)}` : null,
     recording.ask || recording.has(store.state) ? null : notHere(stream),
   ];
 }
 
 /** @param {number} some @param {number} all */
-function rowsOf(some, all) {
+function someRows(some, all) {
   return some < all ? `${some.toLocaleString("en")} of ${all.toLocaleString("en")} rows` : "all rows";
 }
 
