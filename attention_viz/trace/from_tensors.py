@@ -35,6 +35,8 @@ Labels = Sequence[str] | Tokens | None
 
 _Made = TypeVar("_Made", bound=TraceData)
 
+# Weights held at a time for an output.
+_AT_ONCE = 2**24
 # So many weights of a head are compared; of more, this many rows.
 _WHOLE, _ROWS = 2**20, 128
 
@@ -271,10 +273,20 @@ def trace_of_calls(
         {stream: tuple(Layer(call, str(place)) for place, call in enumerate(calls))},
         {stream: asking},
         {stream: asked},
-        side_by_side(calls[-1].output),
+        side_by_side(_output(calls[-1])),
         origin_of(name, calls[0], notes),
     )
     return attach(trace, Rerun(measure))
+
+
+def _output(call: Attention) -> Tensor:
+    """Return a call's output; some rows at a time if torch would hold all weights for it."""
+    heads, queries, keys = call.shape
+    if heads * queries * keys <= _AT_ONCE or (fusible(call) and call.value.shape[-1] == call.key.shape[-1]):
+        return call.output
+    step = max(1, _AT_ONCE // (heads * keys))
+    starts = range(0, queries, step)
+    return torch.cat([call.rows(range(start, min(start + step, queries))).output for start in starts], dim=-2)
 
 
 def _of_all_heads(call: Attention) -> Tensor | None:
