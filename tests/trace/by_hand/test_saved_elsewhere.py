@@ -21,9 +21,9 @@ import attention_viz as av
 
 SIZE: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 50}
 SIZE |= {"intermediate_size": 64, "max_position_embeddings": 64, "initializer_range": 0.3, "pad_token_id": 0}
-GROUPED = {**SIZE, "num_key_value_heads": 2}
+GROUPED: dict[str, Any] = {**SIZE, "num_key_value_heads": 2}
 # Every second layer without positions.
-SPARSE = {**GROUPED, "no_rope_layers": [1, 0], "rope_parameters": {"rope_theta": 2e6, "rope_type": "default"}}
+SPARSE: dict[str, Any] = {**GROUPED, "no_rope_layers": [1, 0], "rope_parameters": {"rope_theta": 2e6, "rope_type": "default"}}
 IDS = torch.arange(1, 24)[None]
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0, "original_max_position_embeddings": 16}
 
