@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -63,14 +64,19 @@ def save_model(folder: Path) -> PreTrainedTokenizerFast:
     inner = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="[UNK]")
-    size: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2}
+    size: dict[str, Any] = {
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "num_hidden_layers": 2,
+    }
     config = LlamaConfig(**size, vocab_size=6, intermediate_size=64, initializer_range=0.4, bos_token_id=0)
     LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return tokenizer
 
 
-def serve(folder: Path, ids: Tensor, layers: list[Attention]) -> None:
+def serve(folder: Path, ids: Tensor, layers: Sequence[Attention]) -> None:
     """Run the prompt and then two tokens, one by one, with each layer's new rows passed to `layers` as vLLM does."""
 
     def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any, **_: Any) -> tuple[Tensor, None]:

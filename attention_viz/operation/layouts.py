@@ -42,20 +42,25 @@ def heads_first(
 
 def _split(query: Any, key: Any, value: Any, d_k: int) -> tuple[Any, Any, Any]:
     """Give flat tensors a head axis before their last; values have the heads of their keys."""
-    if isinstance(key, list | tuple) and isinstance(value, list | tuple) and isinstance(query, list | tuple):
-        parts = [_split(*layer, d_k) for layer in zip(query, key, value, strict=False)]
-        if not len(query) == len(key) == len(value):
-            return query, key, value  # refused with the other lists of unequal length
-        return tuple([layer[place] for layer in parts] for place in range(3))  # pyright: ignore[reportReturnType]
     if not is_whole(d_k) or d_k < 1:
         raise ShapeError(f"d_k must be a whole number, 1 or more; got {d_k!r}")
+    parts = [list(cast("Sequence[Any]", one)) for one in (query, key, value) if isinstance(one, list | tuple)]
+    if len(parts) < 3:
+        return _split_layer(query, key, value, d_k)
+    if len({len(one) for one in parts}) > 1:
+        return query, key, value  # refused with other lists of unequal length
+    layers = [_split_layer(*layer, d_k) for layer in zip(parts[0], parts[1], parts[2], strict=True)]
+    return [one[0] for one in layers], [one[1] for one in layers], [one[2] for one in layers]
+
+
+def _split_layer(query: Any, key: Any, value: Any, d_k: int) -> tuple[Any, Any, Any]:
     query, key = _in_heads(query, "query", d_k), _in_heads(key, "key", d_k)
     heads = key.shape[-2]
-    width = value.shape[-1] if getattr(value, "ndim", 0) in (2, 3) else 0
+    width = value.shape[-1] if isinstance(value, Tensor) and value.ndim in (2, 3) else 0
     if not width or width % heads:
         raise ShapeError(
             f"with {heads} key heads, a flat value must be (…, position, {heads} · width); got "
-            f"{tuple(getattr(value, 'shape', ()))}"
+            f"{tuple(getattr(value, 'shape', ())) or type(value).__name__}"
         )
     return query, key, value.unflatten(-1, (heads, width // heads))
 

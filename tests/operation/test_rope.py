@@ -61,7 +61,8 @@ def test_vectors_turn_as_in_llama_and_in_cohere(interleaved: bool, kind: torch.d
     rope = av.Rope(interleaved=interleaved)
     tables = rope.tables(range(9), 32)
     turn = neighbours_turned if interleaved else apply_rotary_pos_emb
-    expected = turn(query[None], key[None], *(one[None].to(kind) for one in tables))
+    cos, sin = (one[None].to(kind) for one in tables)
+    expected = turn(query[None], key[None], cos, sin)
     for way, positions in ((rope, None), (tables, None), (tuple(one[None] for one in tables), None), (rope, range(9))):
         turned = rotated(query, key, way, positions)
         exact = kind == torch.float32

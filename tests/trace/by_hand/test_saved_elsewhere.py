@@ -1,10 +1,11 @@
 """Queries, keys and values saved elsewhere, flat and before their positions, against transformers' weights."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import (
     CohereConfig,
     CohereForCausalLM,
@@ -19,13 +20,27 @@ from transformers import (
 
 import attention_viz as av
 
-SIZE: dict[str, Any] = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 50}
-SIZE |= {"intermediate_size": 64, "max_position_embeddings": 64, "initializer_range": 0.3, "pad_token_id": 0}
+NUMBERS = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 50}
+OTHERS = {"intermediate_size": 64, "max_position_embeddings": 64, "initializer_range": 0.3, "pad_token_id": 0}
+SIZE: dict[str, Any] = {**NUMBERS, **OTHERS}
 GROUPED: dict[str, Any] = {**SIZE, "num_key_value_heads": 2}
 # Every second layer without positions.
-SPARSE: dict[str, Any] = {**GROUPED, "no_rope_layers": [1, 0], "rope_parameters": {"rope_theta": 2e6, "rope_type": "default"}}
+SPARSE: dict[str, Any] = {
+    **GROUPED,
+    "no_rope_layers": [1, 0],
+    "rope_parameters": {"rope_theta": 2e6, "rope_type": "default"},
+}
 IDS = torch.arange(1, 24)[None]
 YARN = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0, "original_max_position_embeddings": 16}
+
+
+def keeper(kept: list[Tensor]) -> Callable[[nn.Module, Any, Tensor], None]:
+    """A hook that keeps a module's outputs."""
+
+    def keep(_module: nn.Module, _args: Any, output: Tensor) -> None:
+        kept.append(output)
+
+    return keep
 
 
 def saved(model: PreTrainedModel) -> tuple[dict[str, list[Tensor]], list[Tensor]]:
@@ -35,7 +50,7 @@ def saved(model: PreTrainedModel) -> tuple[dict[str, list[Tensor]], list[Tensor]
     for name, kind in (("q_proj", "query"), ("k_proj", "key"), ("v_proj", "value")):
         for path, module in model.named_modules():
             if path.endswith(name):
-                module.register_forward_hook(lambda *call, kept=parts[kind]: kept.append(call[-1]))
+                module.register_forward_hook(keeper(parts[kind]))
     with torch.no_grad():
         weights = model(IDS, output_attentions=True).attentions
     return parts, [one[0] for one in weights]
@@ -60,7 +75,7 @@ def difference(trace: av.Trace, weights: list[Tensor]) -> float:
 )
 def test_flat_projections_and_their_positions_give_transformers_weights(model: Any, rope: Any) -> None:
     parts, weights = saved(model.eval())
-    given = {**parts, "allowed": av.masks.causal(23), "layout": "flat", "d_k": 16}
+    given: dict[str, Any] = {**parts, "allowed": av.masks.causal(23), "layout": "flat", "d_k": 16}
     trace = av.Trace.from_qkv(**given, rope=rope, labels=[str(one) for one in IDS[0].tolist()])
     assert difference(trace, weights) <= 1e-5 and trace.head_count(0) == 4 and trace.fidelity.ok
     assert "rotated to their positions afterwards, by Rope(theta=" in trace.provenance.notes[0]
@@ -68,11 +83,11 @@ def test_flat_projections_and_their_positions_give_transformers_weights(model: A
 
 
 def test_a_models_own_tables_and_its_scale_are_taken() -> None:
-    model = GPTNeoXForCausalLM(GPTNeoXConfig(**SIZE, rotary_pct=0.5)).eval()
+    model: Any = GPTNeoXForCausalLM(GPTNeoXConfig(**SIZE, rotary_pct=0.5)).eval()  # pyright: ignore[reportCallIssue]
     model.set_attn_implementation("eager")
     fused: list[Tensor] = []
     for layer in model.gpt_neox.layers:
-        layer.attention.query_key_value.register_forward_hook(lambda *call: fused.append(call[-1]))
+        layer.attention.query_key_value.register_forward_hook(keeper(fused))
     with torch.no_grad():
         weights = [one[0] for one in model(IDS, output_attentions=True).attentions]
         tables = model.gpt_neox.rotary_emb(torch.zeros(1), torch.arange(23)[None])
