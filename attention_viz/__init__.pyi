@@ -89,6 +89,7 @@ from .operation.modules import MultiHeadAttention as MultiHeadAttention
 from .operation.modules import Projection as Projection
 from .operation.modules import SelfAttention as SelfAttention
 from .operation.modules import from_torch as from_torch
+from .operation.rope import Rope as Rope
 from .operation.token_mixer import TokenMixer as TokenMixer
 from .protocol.facts import ModelFacts as ModelFacts
 from .protocol.fitting import Fit as Fit

@@ -185,7 +185,11 @@ def _layers(
         }
         for number, layer in _numbered(trace, stream, report)
     ]
-    return {"layers": layers, "sampled": len(pictures.rows), "side": pictures.side}
+    from attention_viz.analysis.findings.findings import searched_rows
+
+    searched = searched_rows(trace, stream)
+    rows = {"sampled": len(pictures.rows)} | ({} if searched is None else {"searched": searched})
+    return {"layers": layers, **rows, "side": pictures.side}
 
 
 def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes, *, hosted: bool) -> list[dict[str, Any]]:

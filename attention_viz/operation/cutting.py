@@ -25,7 +25,8 @@ def narrowed(term: Term, value: Any, counts: Mapping[str, int | None]) -> Any:
     for axis, name in enumerate(term.axes.names, start=-len(term.axes.names)):
         count = counts.get(name)
         if count is not None and value.shape[axis] > count:
-            value = value.narrow(axis, 0, count)
+            # An index, which a mask without cells in memory answers by the few that are taken.
+            value = value[(..., slice(count), *(slice(None),) * (-axis - 1))]
     return value
 
 
@@ -36,7 +37,7 @@ def between(call: Attention, start: int, stop: int) -> Attention:
     def narrow(term: Term, value: Any) -> Any:
         if not term.has_queries or value.shape[-2] != queries:
             return value
-        return value.narrow(-2, start, stop - start)
+        return value[..., start:stop, :]
 
     return map_terms(call, narrow)
 

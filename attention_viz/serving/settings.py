@@ -14,6 +14,8 @@ _PREFIX = "ATTENTION_VIZ_"
 # An installed package has app.py inside, a checkout beside it.
 _INSTALLED = Path(__file__).parents[1] / "app"
 _OWN = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2]
+# Characters of the sentence box at least, and per token of the longest text: an English word has five and a blank.
+_SHORTEST_INPUT, _CHARACTERS = 50_000, 6
 # Shorter keys can be guessed.
 _SHORTEST_KEY = 8
 
@@ -26,7 +28,7 @@ class Settings:
         forwards_at_once: texts that run at one time; others wait, so that newcomers see the page.
         longest_text: tokens at most, on pages with one head at a time.
         longest_study: tokens, on pages with all heads or several runs.
-        longest_input: characters in the sentence box.
+        longest_input: characters in the sentence box; six per token of `longest_text` by default, and 50,000 at least.
         longest_link: characters of text in a link.
         most_weights: weights of a trace file that pages open; larger files are refused.
         trace_memory: megabytes of traces in memory; least recently used go first.
@@ -47,7 +49,7 @@ class Settings:
     forwards_at_once: int = 2
     longest_text: int = 8_192
     longest_study: int = 1_024
-    longest_input: int = 50_000
+    longest_input: int = 0
     longest_link: int = 1_500
     most_weights: int = 20_000_000_000
     trace_memory: int = 600
@@ -62,6 +64,11 @@ class Settings:
     metrics: bool = False
     log_messages: bool = False
     teacher: str = ""
+
+    def __post_init__(self) -> None:
+        """Let the sentence box hold the longest text."""
+        if not self.longest_input:
+            object.__setattr__(self, "longest_input", max(_SHORTEST_INPUT, _CHARACTERS * self.longest_text))
 
     @classmethod
     def from_environment(cls) -> "Settings":

@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 import torch
@@ -12,8 +12,10 @@ from torch import Tensor
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention, attend, fusible
 from attention_viz.operation.kernel import BOUNDS, kernel_weights
+from attention_viz.operation.layouts import Named, check_weights_layout
 from attention_viz.operation.masks import causal
 from attention_viz.operation.reach import is_causal
+from attention_viz.operation.rope import Positions, Rope, rotated
 from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
 from attention_viz.trace.from_weights import attention_of
@@ -24,13 +26,6 @@ from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import TraceData, attach
 
-# (batch, head, position, width) as in torch and transformers; (batch, position, head, width) as in FlashAttention,
-# TransformerLens and vLLM. The batch axis may be missing in both.
-LAYOUTS = ("bhsd", "bshd")
-# How far a sum of weights may be from 1 to count as one of a row, in any precision.
-_A_SHARE = 1e-2
-# The labels of queries and keys, and the stream, as far as they were named.
-Named = tuple[Sized | None, Sized | None, str | None]
 # A tensor of one layer, or one a layer.
 Layers = Tensor | Sequence[Tensor]
 
@@ -40,83 +35,10 @@ Labels = Sequence[str] | Tokens | None
 
 _Made = TypeVar("_Made", bound=TraceData)
 
+# Weights held at a time for an output.
+_AT_ONCE = 2**24
 # So many weights of a head are compared; of more, this many rows.
 _WHOLE, _ROWS = 2**20, 128
-
-
-def heads_first(
-    query: Any,
-    key: Any,
-    value: Any,
-    layout: str | None,
-    named: Named,
-    mask: Any,
-) -> tuple[Any, Any, Any]:
-    """Move the head axis first; without a layout, refuse tensors that fit the other layout better."""
-    if layout not in (None, *LAYOUTS):
-        raise ShapeError(f"unknown layout {layout!r}; choose {' or '.join(LAYOUTS)}")
-    if layout == "bshd":
-        swapped = [_swap(part) for part in (query, key, value)]
-        return swapped[0], swapped[1], swapped[2]
-    if layout is None:
-        for of_query, of_key, of_mask in zip(_shapes(query), _shapes(key), _shapes(mask), strict=False):
-            _check(of_query, of_key, of_mask, named)
-    return query, key, value
-
-
-def check_weights_layout(weights: Tensor, named: Named) -> None:
-    """Refuse weights whose head and query axes are likely swapped."""
-    labels, key_labels, stream = named
-    if weights.ndim not in (3, 4) or key_labels is not None or stream is not None:
-        return
-    heads, queries, keys = weights.shape[-3:]
-    if labels is not None and len(labels) == queries:
-        return
-    if heads == keys != queries and bool(((weights.float().sum(dim=-1) - 1).abs() < _A_SHARE).all()):
-        raise ShapeError(
-            f"weights {tuple(weights.shape)} have as many keys as heads, but {queries} queries; they may be (…, "
-            'query, head, key). Pass weights.transpose(-3, -2), or name the stream, such as stream="decoder"'
-        )
-
-
-def _swap(part: Any) -> Any:
-    if isinstance(part, list | tuple):
-        return [_swap(one) for one in cast("Sequence[Any]", part)]
-    return part.transpose(-3, -2) if getattr(part, "ndim", 0) in (3, 4) else part
-
-
-def _shapes(part: Any) -> list[tuple[int, ...]]:
-    entries = cast("Sequence[Any]", part) if isinstance(part, list | tuple) else [part]
-    return [tuple(getattr(one, "shape", ())) for one in entries]
-
-
-def _check(
-    query: tuple[int, ...],
-    key: tuple[int, ...],
-    mask: tuple[int, ...],
-    named: Named,
-) -> None:
-    if len(query) not in (3, 4) or len(key) != len(query):
-        return
-    labels, key_labels, stream = named
-    (heads, queries, _), (key_heads, keys, _) = query[-3:], key[-3:]
-    wrong = ""
-    if labels is not None and len(labels) != queries and len(labels) == heads:
-        wrong = f"there are {len(labels)} labels"
-    elif key_heads and keys and heads % key_heads and queries % keys == 0:
-        wrong = f"keys {key} don't fit"
-    elif len(mask) >= 2 and mask[-2:] == (heads, key_heads) != (queries, keys):
-        wrong = f"the mask is {mask[-2]} × {mask[-1]}"
-    elif labels is None and key_labels is None and stream is None and heads == key_heads:
-        if queries > keys and queries % keys == 0:
-            wrong = f"keys {key} would be fewer positions with as many heads"
-        elif not mask and heads > queries == keys:
-            wrong = f"{heads} may be the number of positions"
-    if wrong:
-        raise ShapeError(
-            f"queries {query} would be {heads} heads × {queries} positions, but {wrong}. For (…, position, head, "
-            'width) pass layout="bshd"; for heads first, layout="bhsd"'
-        )
 
 
 def calls_of_qkv(
@@ -127,14 +49,19 @@ def calls_of_qkv(
     bias: Any,
     sinks: Any,
     batch: int | None,
+    rope: Positions | Sequence[Positions] = None,
+    positions: Any = None,
     **numbers: float | None,
 ) -> list[Attention]:
     """Make each layer's call from copies of its tensors; `scale` and `softcap` apply to all layers."""
     calls: list[Attention] = []
     for place in range(_count_layers(query, key, value)):
+        asking, asked = _layer_tensor(query, place, batch), _layer_tensor(key, place, batch)
+        if (turning := _layer_rope(rope, place)) is not None:
+            asking, asked = rotated(asking, asked, turning, positions)
         made = attend(
-            _layer_tensor(query, place, batch),
-            _layer_tensor(key, place, batch),
+            asking,
+            asked,
             _layer_tensor(value, place, batch),
             _layer_mask(allowed, place, batch),
             bias=_layer_mask(bias, place, batch),
@@ -182,6 +109,11 @@ def _of_layer(part: Any, place: int) -> Any:
     if place >= len(entries):
         raise ShapeError(f"a list has {len(entries)} entries for more layers; pass one entry per layer, or one for all")
     return entries[place]
+
+
+def _layer_rope(rope: Positions | Sequence[Positions], place: int) -> Positions:
+    """Return a layer's positions; a list has one entry per layer, a tuple is cosines and sines."""
+    return cast("Positions", _of_layer(rope, place)) if isinstance(rope, list) else cast("Positions", rope)
 
 
 def _layer_tensor(part: Any, place: int, batch: int | None) -> Tensor:
@@ -278,11 +210,23 @@ def tokens_of(labels: Labels, count: int, which: str) -> Tokens:
     return tokens
 
 
-def origin_of(name: str, call: Attention) -> Provenance:
+def noted(rope: Positions | Sequence[Positions]) -> tuple[str, ...]:
+    """Return a note on positions that were applied here, since nothing compares them with the run's own."""
+    if rope is None:
+        return ()
+    rules = rope if isinstance(rope, list) else [rope]
+    kinds = dict.fromkeys(
+        repr(one) if isinstance(one, Rope) else "given cosines and sines" for one in rules if one is not None
+    )
+    return (f"Queries and keys were rotated to their positions afterwards, by {' and '.join(kinds)}.",) if kinds else ()
+
+
+def origin_of(name: str, call: Attention, notes: tuple[str, ...] = ()) -> Provenance:
     """Describe the origin of numbers that no model here computed."""
     own = str(vars(sys.modules[__name__.partition(".")[0]])["__version__"])
     versions = {"attention_viz": own, "torch": str(torch.__version__), "device": call.query.device.type}
-    return Provenance(model=name, dtype=str(call.query.dtype).removeprefix("torch."), versions=versions)
+    dtype = str(call.query.dtype).removeprefix("torch.")
+    return Provenance(model=name, dtype=dtype, versions=versions, notes=notes)
 
 
 def sampled(shape: Sequence[int]) -> Tensor | None:
@@ -308,6 +252,7 @@ def trace_of_calls(
     named: tuple[Labels, Labels, str | None],
     name: str,
     measure: Callable[[], Fidelity],
+    notes: tuple[str, ...] = (),
 ) -> _Made:
     """Make a trace of one call per layer, with its queries' labels, keys' labels and stream."""
     labels, key_labels, stream = named
@@ -328,10 +273,20 @@ def trace_of_calls(
         {stream: tuple(Layer(call, str(place)) for place, call in enumerate(calls))},
         {stream: asking},
         {stream: asked},
-        side_by_side(calls[-1].output),
-        origin_of(name, calls[0]),
+        side_by_side(_output(calls[-1])),
+        origin_of(name, calls[0], notes),
     )
     return attach(trace, Rerun(measure))
+
+
+def _output(call: Attention) -> Tensor:
+    """Return a call's output; some rows at a time if torch would hold all weights for it."""
+    heads, queries, keys = call.shape
+    if heads * queries * keys <= _AT_ONCE or (fusible(call) and call.value.shape[-1] == call.key.shape[-1]):
+        return call.output
+    step = max(1, _AT_ONCE // (heads * keys))
+    starts = range(0, queries, step)
+    return torch.cat([call.rows(range(start, min(start + step, queries))).output for start in starts], dim=-2)
 
 
 def _of_all_heads(call: Attention) -> Tensor | None:

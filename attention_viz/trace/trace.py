@@ -10,6 +10,8 @@ from typing import Any, Literal
 import pandas
 from torch import Tensor
 
+from attention_viz.operation.layouts import heads_first
+from attention_viz.operation.rope import Positions
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.export import trace_in_html, weights_table
 from attention_viz.trace.files.read import read_trace
@@ -21,7 +23,7 @@ from attention_viz.trace.from_tensors import (
     calls_of_weights,
     compared,
     compared_with_weights,
-    heads_first,
+    noted,
     trace_of_calls,
 )
 from attention_viz.trace.kind import STREAMS
@@ -70,6 +72,9 @@ class Trace(TraceData):
         stream: str | None = None,
         batch: int | None = None,
         layout: str | None = None,
+        d_k: int | None = None,
+        rope: Positions | Sequence[Positions] = None,
+        positions: Sequence[int] | Tensor | None = None,
         name: str = "your own queries, keys and values",
     ) -> "Trace":
         """Make a trace from the queries, keys and values of your own code; our attention computes the rest.
@@ -91,17 +96,25 @@ class Trace(TraceData):
             stream: "encoder", "decoder" or "cross"; by default "cross" if the keys are other tokens, "decoder" if no
                 query may attend to later tokens, else "encoder".
             batch: the row of a batch, from 0; required if there are several.
-            layout: "bhsd" for (batch, head, position, width), "bshd" for (batch, position, head, width), each with or
-                without its batch axis. By default "bhsd"; ambiguous shapes are refused.
+            layout: "bhsd" for (batch, head, position, width), "bshd" for (batch, position, head, width), "flat" for
+                (batch, position, head · width), each with or without its batch axis. By default "bhsd"; ambiguous
+                shapes are refused.
+            d_k: the width of a head of a flat query or key; a flat value has as many heads as its key.
+            rope: rotary positions to apply first, if queries and keys were saved before it: an `av.Rope`, or the
+                model's own (cos, sin), each (key, dim); or a list with one per layer, None for a layer without. By
+                default, they were applied already. Nothing compares them with the run's own, and a note says so.
+            positions: a whole number per key, for an `av.Rope`; 0, 1, 2 … by default. Queries have those of the last
+                keys.
             name: the name in figures and files.
 
         Raises:
-            ShapeError: shapes or dtypes don't fit together, or the layout or batch row is missing.
+            ShapeError: shapes, dtypes or positions don't fit together, or the layout or batch row is missing.
             TraceError: wrong number of labels, or no such stream.
         """
-        query, key, value = heads_first(query, key, value, layout, (labels, key_labels, stream), allowed)
-        calls = calls_of_qkv(query, key, value, allowed, bias, sinks, batch, scale=scale, softcap=softcap)
-        return trace_of_calls(cls, calls, (labels, key_labels, stream), name, lambda: compared(calls))
+        query, key, value = heads_first(query, key, value, layout, d_k, (labels, key_labels, stream), allowed)
+        numbers = {"scale": scale, "softcap": softcap}
+        calls = calls_of_qkv(query, key, value, allowed, bias, sinks, batch, rope, positions, **numbers)
+        return trace_of_calls(cls, calls, (labels, key_labels, stream), name, lambda: compared(calls), noted(rope))
 
     @classmethod
     def from_weights(

@@ -39,6 +39,12 @@ def findings_of(trace: Trace, count: int, effects: FindEffects) -> tuple[Finding
     return tuple(tell(scenes[one.stream], one) for one in chosen)
 
 
+def searched_rows(trace: Trace, stream: str) -> int | None:
+    """Return the number of rows that findings use, if they use a sample of a long text's."""
+    scene = StreamScene(trace, stream)
+    return len(scene.rows) if scene.is_sampled else None
+
+
 def none_because(trace: Trace) -> str:
     """Explain why a run has no findings."""
     kinds = [kind for stream in trace.streams for kind in StreamScene(trace, stream).keys.kinds]

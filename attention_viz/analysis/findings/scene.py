@@ -54,16 +54,32 @@ class StreamScene:
     @once
     def asked(self) -> tuple[int, ...]:
         """Return the searched words, rising; a meaningful sample of long texts."""
-        kinds = self.queries.kinds
-        mute = self.unheard(self.queries) | self._pictured
-        words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in mute]
-        shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
-        room = MOST_WEIGHTS // max(1, sum(heads * keys for heads, _, keys in shapes))
-        tokens = sum(len(self.queries.pieces[word]) for word in words)
-        if tokens > room:
-            telling = [word for word in words if kinds[word] in ("content", "pronoun")]
-            words = list(sample_of(telling, max(1, len(words) * room // tokens)))
+        words = self._words
+        if self.is_sampled:
+            telling = [word for word in words if self.queries.kinds[word] in ("content", "pronoun")]
+            words = list(sample_of(telling, max(1, len(words) * self._room // self._count(words))))
         return tuple(sorted({*words, *([] if self.last is None else [self.last])}))
+
+    @once
+    def is_sampled(self) -> bool:
+        """Whether the text is too long to search the rows of all words."""
+        return self._count(self._words) > self._room
+
+    @once
+    def _words(self) -> list[int]:
+        """Return the words whose rows can be news."""
+        mute = self.unheard(self.queries) | self._pictured
+        kinds = enumerate(self.queries.kinds)
+        return [word for word, kind in kinds if kind not in ("special", "padding") and word not in mute]
+
+    @once
+    def _room(self) -> int:
+        """Return how many rows may be searched."""
+        shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
+        return MOST_WEIGHTS // max(1, sum(heads * keys for heads, _, keys in shapes))
+
+    def _count(self, words: list[int]) -> int:
+        return sum(len(self.queries.pieces[word]) for word in words)
 
     @once
     def _pictured(self) -> frozenset[int]:

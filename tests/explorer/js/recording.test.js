@@ -82,16 +82,40 @@ test("a head of this text that is handed over is taken, one of another is not", 
 
 test("only so many computed heads are kept", async () => {
   const recording = new Recording(packed("long"));
-  for (let head = 0; head < 30; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0});
+  for (let head = 0; head < 30; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0, numbers: 0});
   assert.equal(recording.head({stream: "decoder", layer: 0, head: 0}), null);
   assert.ok(recording.head({stream: "decoder", layer: 0, head: 29}));
 });
 
 test("of heads whose weights came, only as many are kept as memory has room for", async () => {
   const recording = new Recording(packed("long"));
-  for (let head = 0; head < 4; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 8192 * 8192});
+  for (let head = 0; head < 4; head++)
+    recording.keep({stream: "decoder", layer: 0, head}, {known: 8192 * 8192, numbers: 0});
   const kept = [0, 1, 2, 3].map((head) => recording.head({stream: "decoder", layer: 0, head}) !== null);
   assert.deepEqual(kept, [false, false, true, true]);
+});
+
+test("of heads of 32,768 tokens only as many are kept as twelve of 8,192 tokens have numbers", async () => {
+  const recording = new Recording(packed("long"));
+  const numbers = 2 * 32768 * 128;
+  for (let head = 0; head < 5; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0, numbers});
+  const kept = [0, 1, 2, 3, 4].map((head) => recording.head({stream: "decoder", layer: 0, head}) !== null);
+  assert.deepEqual(kept, [false, false, true, true, true]);
+});
+
+test("of a file's layer no more heads are read than are kept", () => {
+  const recording = new Recording(packed("long"));
+  const layer = recording.stream("decoder").layers[1];
+  for (const size of [{width: 128}, {}]) {
+    const one = {...layer.terms[0], ...size, queries: 32768, keys: 32768};
+    if (!size.width) delete one.width;
+    recording.stream("decoder").layers[1] = {
+      ...layer,
+      terms: Object.fromEntries([0, 1, 2, 3, 4].map((at) => [at, one])),
+    };
+    const heads = recording.headsToRead({stream: "decoder", layer: 1, head: 4});
+    assert.deepEqual(heads, size.width ? [4, 0, 1] : [4]);
+  }
 });
 
 test("in a file the other heads of a layer are read for the search; a host that ranks is asked instead", () => {
@@ -105,9 +129,9 @@ test("in a file the other heads of a layer are read for the search; a host that 
 test("a head that is looked at again is kept longest", async () => {
   const recording = new Recording(packed("long"));
   await recording.loadHead({stream: "decoder", layer: 1, head: 0});
-  for (let head = 2; head < 13; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0});
+  for (let head = 2; head < 13; head++) recording.keep({stream: "decoder", layer: 0, head}, {known: 0, numbers: 0});
   await recording.loadHead({stream: "decoder", layer: 1, head: 0});
-  recording.keep({stream: "decoder", layer: 0, head: 13}, {known: 0});
+  recording.keep({stream: "decoder", layer: 0, head: 13}, {known: 0, numbers: 0});
   assert.ok(recording.head({stream: "decoder", layer: 1, head: 0}));
   assert.equal(recording.head({stream: "decoder", layer: 0, head: 2}), null);
 });

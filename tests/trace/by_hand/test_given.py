@@ -151,7 +151,7 @@ def test_positions_before_heads_are_refused_where_nobody_says_so(
 ) -> None:
     with pytest.raises(av.ShapeError, match=rf"would be 10 heads × 4 positions, but {why}.*layout=\"bshd\""):
         av.Trace.from_qkv(FULL, keys, keys, **options)
-    with pytest.raises(av.ShapeError, match="unknown layout 'sbhd'; choose bhsd or bshd"):
+    with pytest.raises(av.ShapeError, match="unknown layout 'sbhd'; choose bhsd, bshd or flat"):
         av.Trace.from_qkv(FULL, keys, keys, layout="sbhd", **options)
 
 

@@ -27,6 +27,30 @@ const MOST_SQUARES = 400;
 // How many blocks are opened in search of the strongest cells: a quarter of a second's work.
 const MOST_BLOCKS = 6000;
 
+// How many such heads are kept, and of how many numbers, four bytes each: twelve of 8,192 tokens and a width of 128, but
+// three of 32,768.
+const MOST_KEPT = 12;
+const MOST_NUMBERS_KEPT = 26_000_000;
+// The same of heads whose weights came instead, in weights: one of 8,192 tokens has 67 million, two bytes each.
+const MOST_WEIGHTS_KEPT = 140_000_000;
+
+/** How many heads like one in a file are kept. @param {{queries: number, keys: number, width?: number}} packed */
+export function headsKept({queries, keys, width}) {
+  const room = width ? MOST_NUMBERS_KEPT / ((queries + keys) * width) : MOST_WEIGHTS_KEPT / (queries * keys);
+  return Math.max(1, Math.min(MOST_KEPT, Math.floor(room)));
+}
+
+/** Forget heads, the first ones first, until there is room for the last; it always stays.
+ * @param {Map<string, ComputedHead>} heads @param {ComputedHead} last */
+export function forgetOldest(heads, last) {
+  const sum = (/** @type {"known" | "numbers"} */ what) => [...heads.values()].reduce((all, one) => all + one[what], 0);
+  for (const [place, head] of heads) {
+    const fits = sum("known") <= MOST_WEIGHTS_KEPT && sum("numbers") <= MOST_NUMBERS_KEPT;
+    if (head === last || (heads.size <= MOST_KEPT && fits)) return;
+    heads.delete(place);
+  }
+}
+
 /** One head, with the methods of `Head`. */
 export class ComputedHead {
   /** @param {Terms | KnownWeights} terms
@@ -70,6 +94,11 @@ export class ComputedHead {
   /** How many weights it holds that are not computed. */
   get known() {
     return "weights" in this.terms ? this.terms.weights.length : 0;
+  }
+
+  /** How many numbers it holds that weights are computed from. */
+  get numbers() {
+    return "weights" in this.terms ? 0 : this.terms.query.length + this.terms.key.length;
   }
 
   /** The weight of a cell that is not blocked. @param {number} query @param {number} key */

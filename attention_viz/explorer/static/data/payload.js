@@ -84,9 +84,9 @@
  * @typedef {CausalMask | BitMask | RunMask} PackedMask */
 
 /** One kind of attention, or where `signed` the layers without a softmax; `queries` and `keys` are numbers of axes. Such layers are drawn up to `longest` tokens. Of a long text, `sampled` is from how many rows its
- * pictures were made, and `side` the rows and columns of such a picture.
+ * pictures were made, `side` the rows and columns of such a picture, and `searched` the rows of its findings if not all.
  * @typedef {{name: string, queries: number, keys: number, layers: PackedLayer[], sampled: number,
- *   side: [number, number], signed?: boolean, longest?: number}} PackedStream */
+ *   searched?: number, side: [number, number], signed?: boolean, longest?: number}} PackedStream */
 
 /** Something that a person should look at: a sentence in parts with their roles, and where it is seen, its layer by number.
  * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,

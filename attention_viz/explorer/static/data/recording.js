@@ -1,5 +1,6 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
+import {forgetOldest, headsKept} from "./computed.js";
 import {Head} from "./head.js";
 import {readMixed, readSmall} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
@@ -33,11 +34,7 @@ import {readAxis} from "./tokens.js";
  * @typedef {{of: string, stream: string, query: number, key: number}} AskedPair
  * @typedef {AskedPair & {ranked: RankedHead[]}} Ranking */
 
-// How many computed heads are kept: of 8,000 tokens each is five megabytes.
-const MOST_KEPT = 12;
-// The same of heads whose weights came instead, in weights: one of 8,192 tokens has 67 million, two bytes each.
-const MOST_WEIGHTS_KEPT = 140_000_000;
-// The same of heads without a softmax that a host handed over, four bytes each.
+// How many numbers of heads without a softmax that a host handed over are kept, four bytes each.
 const MOST_MIXED_KEPT = 24_000_000;
 
 /** All streams of a trace. */
@@ -182,8 +179,10 @@ export class Recording {
   /** The head itself, and where nobody else can rank them, the others of its layer that are in these bytes.
    * @param {HeadChoice} choice */
   headsToRead({stream, layer, head}) {
-    const others = Object.keys(this.stream(stream).layers[layer].terms ?? {}).map(Number);
-    return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, MOST_KEPT - 1)];
+    const {terms = {}} = this.stream(stream).layers[layer];
+    const others = Object.keys(terms).map(Number);
+    const count = head in terms ? headsKept(terms[head]) : 1;
+    return this.ask ? [head] : [head, ...others.filter((one) => one !== head).slice(0, count - 1)];
   }
 
   /** Read a head of a long text, where it is in these bytes; tells whether it was. @param {HeadChoice} choice */
@@ -239,12 +238,7 @@ export class Recording {
     const place = `${stream} ${layer} ${head}`;
     this.computed.delete(place); // the one asked for last goes last
     this.computed.set(place, found);
-    let weights = [...this.computed.values()].reduce((sum, one) => sum + one.known, 0);
-    for (const [first, one] of this.computed) {
-      if (one === found || (this.computed.size <= MOST_KEPT && weights <= MOST_WEIGHTS_KEPT)) break;
-      this.computed.delete(first);
-      weights -= one.known;
-    }
+    forgetOldest(this.computed, found);
   }
 
   /** @param {Stream} stream @param {number} number */

@@ -111,12 +111,19 @@ export function createNotes(view) {
 function longNotes({store, recording, now: {stream}}) {
   const tokens = stream.queries.count;
   const small = stream.layers.find((layer) => layer.small)?.small;
-  if (small) return [`thumbnails: ${small.side[0] < tokens ? `${small.side[0]} of ${tokens} rows` : "all rows"}`];
+  if (small) return [`thumbnails: ${someRows(small.side[0], tokens)}`];
   if (!recording.header.long || stream.signed) return [];
+  const {findings} = recording.header;
   return [
-    `thumbnails: ${stream.sampled < tokens ? `${stream.sampled} of ${tokens} rows` : "all rows"}`,
+    `thumbnails: ${someRows(stream.sampled, tokens)}`,
+    stream.searched && findings?.length ? `findings: ${someRows(stream.searched, tokens)}` : null,
     recording.ask || recording.has(store.state) ? null : notHere(stream),
   ];
+}
+
+/** @param {number} some @param {number} all */
+function someRows(some, all) {
+  return some < all ? `${some.toLocaleString("en")} of ${all.toLocaleString("en")} rows` : "all rows";
 }
 
 /** What a file has no numbers of. @param {Stream} stream */
