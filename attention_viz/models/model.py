@@ -116,9 +116,10 @@ class AttentionModel(DescribedModel):
         If it takes over ten seconds, it prints the needed memory and time first, then its progress.
 
         Args:
-            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model that reads
-                text with images, also a chat's messages, {"role": …, "content": …}, where a content is a text or a list
-                of {"type": "text", "text": …} and {"type": "image", "image": a Picture}.
+            text: a text; a chat's messages, {"role": …, "content": …}, for a tokenizer with a chat template (see
+                `Trace.segments`); or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model
+                that reads text with images, a content may be a list of {"type": "text", "text": …} and {"type":
+                "image", "image": a Picture}.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should generate. By default it is the model's own output without
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
@@ -143,6 +144,7 @@ class AttentionModel(DescribedModel):
                 duplicates or names a missing layer.
         """
         keep, wording = self.anatomy.calls_of(layers), Wording(special_tokens, chat)
+        text, wording = texts.as_text(self._parts, text, wording)
         if any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str):
             beside = media.one_or_several(picture, pictures, video, sound)
             return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, wording, progress)
@@ -285,7 +287,8 @@ class AttentionModel(DescribedModel):
         images, the whole runs each time, and placeholders for images are never generated.
 
         Args:
-            text: the text to continue; with images, also a chat's messages, as in `trace`.
+            text: the text to continue, or a chat's messages, as in `trace`. The model answers the last message; if that
+                is the assistant's own, the model continues it.
             tokens: largest number of new tokens.
             evict: keys to evict from the KV cache, as an `av.Evict()`; None for none.
             special_tokens: as in `trace`.
@@ -303,7 +306,7 @@ class AttentionModel(DescribedModel):
             ShapeError: `tokens` is below 0.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
-        wording = Wording(special_tokens, chat)
+        text, wording = texts.as_text(self._parts, text, Wording(special_tokens, chat), continues=True)
         if self._reads_beside or any(one is not None for one in (picture, pictures, video, sound)):
             beside = media.one_or_several(picture, pictures, video, sound)
             return continue_beside(self._parts, text, beside, tokens, evict, wording)
