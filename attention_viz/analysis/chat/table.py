@@ -29,7 +29,7 @@ __all__ = ["OTHER", "SINK", "SegmentAxis", "segment_table", "segment_weights"]
 SINK, OTHER = "sink", "other"
 COLUMNS = ("layer", "head", "from_segment", "to_segment", "weight")
 # Weights in memory at a time, 64 MiB in float32; weights a second, on two cores.
-_AT_ONCE, WEIGHTS_A_SECOND = 2**24, 1e9
+AT_ONCE, WEIGHTS_A_SECOND = 2**24, 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ def _tiles(call: Attention) -> Iterator[tuple[int, Float[Tensor, "head row key"]
     start = 0
     while start < queries:
         # Early rows of a causal matrix are short, so more of them fit.
-        rows = max(1, min(queries - start, _AT_ONCE // (heads * keys)))
+        rows = max(1, min(queries - start, AT_ONCE // (heads * keys)))
         end = start + rows
         cut = first(call, queries=end, keys=end) if closed else call
         yield start, between(cut, start, end).weights.detach().float().cpu()

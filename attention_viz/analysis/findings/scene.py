@@ -55,7 +55,7 @@ class StreamScene:
     def asked(self) -> tuple[int, ...]:
         """Return the searched words, rising; a meaningful sample of long texts."""
         kinds = self.queries.kinds
-        mute = self.unheard(self.queries) | self._pictured
+        mute = self.unheard(self.queries) | self._pictured | self._templated
         words = [word for word, kind in enumerate(kinds) if kind not in ("special", "padding") and word not in mute]
         shapes = [self.trace.attention(layer, self.stream).shape for layer in self.trace.layer_numbers(self.stream)]
         room = MOST_WEIGHTS // max(1, sum(heads * keys for heads, _, keys in shapes))
@@ -72,6 +72,15 @@ class StreamScene:
         return frozenset(word for word, (first, *_) in enumerate(self.queries.pieces) if first in patches)
 
     @once
+    def _templated(self) -> frozenset[int]:
+        """Return the words that a chat template wrote around the messages."""
+        trace = self.trace
+        if not trace.provenance.chat or not trace.segments or not self.alike or self.stream != trace.text_stream:
+            return frozenset()
+        said = {position for one in trace.segments for position in range(one.start, one.end)}
+        return frozenset(word for word, (first, *_) in enumerate(self.queries.pieces) if first not in said)
+
+    @once
     def rows(self) -> tuple[int, ...]:
         """The positions of these words."""
         return tuple(position for word in self.asked for position in self.queries.pieces[word])
@@ -83,7 +92,7 @@ class StreamScene:
         sink = self.looks_back and self.stream not in self.trace.mixers
         first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if sink else []
         mute = (word for word, kind in enumerate(kinds) if kind in ("special", "padding"))
-        return frozenset((*first, *mute)) | self.unheard(self.keys)
+        return frozenset((*first, *mute)) | self.unheard(self.keys) | self._templated
 
     def unheard(self, words: Words) -> frozenset[int]:
         """Return the silent frames that pad a sound."""
