@@ -90,10 +90,13 @@ class AttentionModel(DescribedModel):
         """
         return read(self.name, self.tokenizer, text).tokens
 
-    def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
-        """Count a text's tokens, after another sentence if there is one."""
-        pair = (text, None) if before is None else (before, text)
-        return count_tokens(self.name, self.tokenizer, *pair, Wording(special_tokens, chat))
+    def count_tokens(
+        self, text: "str | media.Messages", before: str | None, *, special_tokens: bool, chat: bool
+    ) -> int:
+        """Count a text's tokens, after another sentence if there is one; or those of a chat's messages."""
+        written, wording = texts.as_text(self._parts, text, Wording(special_tokens, chat))
+        pair = (cast("str", written), None) if before is None else (before, cast("str", written))
+        return count_tokens(self.name, self.tokenizer, *pair, wording)
 
     def trace(
         self,

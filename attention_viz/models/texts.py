@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -22,10 +22,12 @@ from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Provenance, Trace
 from attention_viz.trace.trace_data import attach, behind
 
+_Input = TypeVar("_Input")
+
 
 def as_text(
-    parts: ModelParts, text: "str | Sequence[object] | object", wording: Wording, *, continues: bool = False
-) -> tuple[object, Wording]:
+    parts: ModelParts, text: _Input, wording: Wording, *, continues: bool = False
+) -> tuple[_Input | str, Wording]:
     """Return a chat's messages as a text, for a model that reads text alone; return anything else as it is.
 
     Args:

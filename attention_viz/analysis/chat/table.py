@@ -1,5 +1,6 @@
 """How much of each segment's rows goes to which segment, head by head."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -151,22 +152,22 @@ def _checked(trace: Trace, stream: str | None) -> tuple[str, SegmentAxis]:
 
 
 @without_autocast()
-def segment_weights(call: Attention, axis: SegmentAxis) -> Float[Tensor, "head row column"]:
+def segment_weights(call: Attention, axis: SegmentAxis) -> Float[Tensor, "*head row column"]:
     """Return a call's mean summed weight from each segment to each column, in float64; tile by tile.
 
     Raises:
         ShapeError: the call has other positions than the text.
     """
-    heads, queries, keys = call.shape
+    *lead, queries, keys = call.shape
     if not queries == keys == len(axis.of_position):
         raise ShapeError(f"the call needs {len(axis.of_position)} queries and keys; got {queries} and {keys}")
-    found = torch.zeros(heads, len(axis.rows), len(axis.columns), dtype=torch.float64)
+    found = torch.zeros(*lead, len(axis.rows), len(axis.columns), dtype=torch.float64)
     for start, summed in _summed(call, axis.keys):
         found += axis.queries[:, start : start + summed.shape[-2]] @ summed.double()
     return found / axis.counts[:, None]
 
 
-def _summed(call: Attention, keys: Tensor) -> Iterator[tuple[int, Float[Tensor, "head query column"]]]:
+def _summed(call: Attention, keys: Tensor) -> Iterator[tuple[int, Float[Tensor, "*head query column"]]]:
     """Yield each row's weight on each column, some rows at a time, with the first row's number."""
     if not fusible(call):
         for start, weights in _tiles(call):
@@ -184,14 +185,13 @@ def _summed(call: Attention, keys: Tensor) -> Iterator[tuple[int, Float[Tensor, 
     yield 0, torch.cat(parts, dim=-1)
 
 
-def _tiles(call: Attention) -> Iterator[tuple[int, Float[Tensor, "head row key"]]]:
+def _tiles(call: Attention) -> Iterator[tuple[int, Float[Tensor, "*head row key"]]]:
     """Yield blocks of rows with all keys that they may attend to, and each block's first row."""
-    heads, queries, keys = call.shape
+    *lead, queries, keys = call.shape
     closed = is_causal(call.allowed, (queries, keys))
     start = 0
     while start < queries:
-        # Early rows of a causal matrix are short, so more of them fit.
-        rows = max(1, min(queries - start, AT_ONCE // (heads * keys)))
+        rows = max(1, min(queries - start, AT_ONCE // (math.prod(lead) * keys)))
         end = start + rows
         cut = first(call, queries=end, keys=end) if closed else call
         yield start, between(cut, start, end).weights.detach().float().cpu()
