@@ -32,7 +32,7 @@ const TO_UNFOLD = "Tokens";
 export function createSegments(view, open, turned) {
   const {segments, long} = view.recording.header;
   const fold = element("button", {type: "button", "data-testid": "explorer-fold", onclick: () => turn(!folded)});
-  const place = element("div", {class: "av-segments", "data-testid": "explorer-segments"});
+  const place = element("div", {class: "av-chat", "data-testid": "explorer-segments"});
   const part = element("p", {class: "av-quiet", "data-testid": "explorer-part", "aria-live": "polite", hidden: true});
   place.addEventListener("click", (event) => choose(within(event, "[data-from], [data-to]")));
   place.addEventListener("keydown", (event) => walkSegments(place, event));
