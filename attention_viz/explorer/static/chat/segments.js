@@ -2,7 +2,7 @@
 // its part of the matrix, token by token.
 
 import {layerNumber} from "../heads/numbers.js";
-import {arrowStep, element, focusOne, within} from "../parts/element.js";
+import {arrowStep, element, focusOne, focused, within} from "../parts/element.js";
 import {SCALES, inkOn, onRamp, rgb, weightText} from "../data/scale.js";
 import {hasAny} from "../data/store.js";
 import {segmentWeights} from "./weights.js";
@@ -12,7 +12,7 @@ import {segmentWeights} from "./weights.js";
  * @import {PackedSegments} from "../data/payload.js"
  * @import {Viewport} from "../data/viewport.js" */
 
-/** @typedef {Pick<View, "store" | "recording" | "now" | "colours">} SegmentView */
+/** @typedef {Pick<View, "store" | "recording" | "now" | "colours" | "pin">} SegmentView */
 
 /** The folded matrix: `open` shows a part of the matrix of tokens, null all of it.
  * @typedef {object} Segments
@@ -22,7 +22,8 @@ import {segmentWeights} from "./weights.js";
  * @property {() => boolean} folds  whether it is shown in place of the matrix of tokens
  * @property {(changed: Set<keyof State>) => void} draw */
 
-// A long chat begins folded.
+/** What the matrix of segments follows from. @type {(keyof State)[]} */
+const SHOWN = ["stream", "layer", "head", "preview", "loaded", "hideSpecial", "scale", "theme", "size"];
 const TO_FOLD = "Segments";
 const TO_UNFOLD = "Tokens";
 
@@ -36,6 +37,7 @@ export function createSegments(view, open, turned) {
   const part = element("p", {class: "av-quiet", "data-testid": "explorer-part", "aria-live": "polite", hidden: true});
   place.addEventListener("click", (event) => choose(within(event, "[data-from], [data-to]")));
   place.addEventListener("keydown", (event) => walkSegments(place, event));
+  // A long chat begins folded.
   let folded = Boolean(segments && long);
   return {
     ...{fold, place, part},
@@ -47,7 +49,7 @@ export function createSegments(view, open, turned) {
       if (!here || hasAny(changed, "stream", "hideSpecial")) part.hidden = true;
       fold.textContent = folded ? TO_UNFOLD : TO_FOLD;
       fold.title = folded ? "Show the matrix of all tokens" : "Fold the chat into its segments";
-      if (segments && folded && here) fillSegments(view, place, segments);
+      if (segments && folded && here && hasAny(changed, ...SHOWN)) fillSegments(view, place, segments);
     },
   };
 
@@ -73,6 +75,8 @@ export function createSegments(view, open, turned) {
     part.hidden = false;
     turned();
     open({top: down[0], bottom: down[1], left: across[0], right: across[1]});
+    // The line of tokens follows.
+    if (cell.dataset["from"]) view.pin({query: rows[down[0]], key: null}, {pair: false});
     fold.focus({preventScroll: true});
   }
 }
@@ -88,7 +92,7 @@ function hasSegments({now}, segments) {
  * @returns {[first: number, after: number] | null} */
 export function segmentSpan({spans}, name, places) {
   if (name === undefined) return [0, places.length];
-  if (name === "sink") return [0, 1];
+  if (name === "sink") return places[0] === 0 ? [0, 1] : null;
   const found = spans.find(([one]) => one === name);
   if (!found) return null;
   const [first, after] = [found[1], found[2]].map((end) => {
@@ -102,14 +106,14 @@ export function segmentSpan({spans}, name, places) {
 function fillSegments(view, place, segments) {
   const {at, stream} = view.now;
   const weights = segmentWeights(view.recording, {stream: stream.name, ...at});
-  const focus = place.contains(document.activeElement);
+  const before = [...place.querySelectorAll("button")].findIndex((one) => one === focused(place));
   const name = `Layer ${layerNumber(stream.layers, at.layer)} head ${at.head}`;
   const caption = element(
     "caption",
     {},
-    element("span", {class: "av-query"}, "From \u2193"),
-    " to ",
-    element("span", {class: "av-keys"}, "segment \u2192"),
+    element("span", {class: "av-query"}, "Segments \u2193"),
+    " attend to ",
+    element("span", {class: "av-keys"}, "segments \u2192"),
     element("span", {class: "av-sr"}, `, ${name}: each row\u2019s weights, summed per segment; their mean per segment`),
   );
   const head = element(
@@ -140,9 +144,10 @@ function fillSegments(view, place, segments) {
       "Mean over a segment\u2019s rows. sink: the first token; other: the chat template. Click a segment to open it.",
     ),
   );
-  const [first] = place.querySelectorAll("button");
-  for (const one of place.querySelectorAll("button")) one.tabIndex = one === first ? 0 : -1;
-  if (focus) first?.focus();
+  const buttons = place.querySelectorAll("button");
+  const [first] = buttons;
+  for (const one of buttons) one.tabIndex = one === first ? 0 : -1;
+  if (before >= 0) focusOne(buttons, buttons[before]);
 }
 
 /** A segment's name, as a button where it can be opened.
@@ -157,9 +162,9 @@ function segmentHeading({spans}, side, name) {
 
 /** @param {SegmentView} view @param {PackedSegments} segments @param {string} from @param {string} to
  * @param {number | null} weight */
-function segmentCell({colours}, {spans}, from, to, weight) {
+function segmentCell({colours, now}, {spans}, from, to, weight) {
   const text = weight === null ? "\u2026" : weightText(weight);
-  const colour = onRamp(colours.ramp, weight === null ? 0 : SCALES.linear.place(weight, 1));
+  const colour = onRamp(colours.ramp, weight === null ? 0 : SCALES[now.scale].place(weight, now.maximum));
   const style = `background: ${rgb(colour)}; color: ${inkOn(colour)}`;
   const opens = spans.some(([one]) => one === from) && (to === "sink" || spans.some(([one]) => one === to));
   if (!opens) return element("span", {style}, text);
