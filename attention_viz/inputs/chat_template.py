@@ -24,7 +24,7 @@ _lock = threading.Lock()
 def render_chat(
     model: str,
     template: str,
-    messages: Sequence[Mapping[str, str]],
+    messages: Sequence[Mapping[str, Any]],
     tokens: Mapping[str, object],
     process: TextProcess | None = None,
     *,
@@ -41,7 +41,7 @@ def render_chat(
 
 
 def _render_here(
-    model: str, template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any], *, answers: bool
+    model: str, template: str, messages: list[dict[str, Any]], tokens: Mapping[str, Any], *, answers: bool
 ) -> str:
     try:
         return fill_template(template, messages, tokens, answers=answers)

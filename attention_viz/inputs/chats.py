@@ -16,7 +16,9 @@ from attention_viz.trace.tokens import Tokens
 
 # Role and content.
 Message = tuple[str, str]
-Render = Callable[[list[dict[str, str]], bool], str]
+# A message's text, or its parts, {"type": "text", "text": …} and {"type": "image"} each.
+Content = str | Sequence[Mapping[str, Any]]
+Render = Callable[[list[dict[str, Any]], bool], str]
 
 MOST_MESSAGES = 1_000
 _LONGEST_ROLE = 64
@@ -150,15 +152,18 @@ def _of_json(text: str) -> tuple[Message, ...]:
     return check_messages(cast("list[object]", found))
 
 
-def render(messages: Sequence[Message], template: Render) -> Rendered:
+def render(messages: Sequence[tuple[str, Content]], template: Render, *, answers: bool | None = None) -> Rendered:
     """Render a chat, and find its messages in the text.
 
     A second rendering has marks around each message. If it is the same text without them, the marks show where each
     message is.
+
+    Args:
+        answers: whether an answer is to follow; by default if the last message isn't the assistant's.
     """
-    answers = messages[-1][0] != "assistant"
+    answers = messages[-1][0] != "assistant" if answers is None else answers
     text = template([{"role": role, "content": content} for role, content in messages], answers)
-    if _ANY_MARK.search(text) or any(_ANY_MARK.search(content) for _, content in messages):
+    if _ANY_MARK.search(text) or any(_ANY_MARK.search(str(content)) for _, content in messages):
         return Rendered(text, notes=(_unknown("they have characters of Unicode's private use"),))
     parts, marked = _marked(messages)
     try:
@@ -174,19 +179,30 @@ def _unknown(why: str) -> str:
     return f"The messages' segments are unknown, because {why}; set them with trace.with_segments."
 
 
-def _marked(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], list[dict[str, str]]]:
+def _marked(messages: Sequence[tuple[str, Content]]) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
     """Return each part's role and text, and the messages with marks around their parts."""
-    parts, marked = list[tuple[str, str]](), list[dict[str, str]]()
+    parts, marked = list[tuple[str, str]](), list[dict[str, Any]]()
     for role, content in messages:
-        written, after = "", 0
-        for part, start, end in _cut(role, content):
-            number = "".join(chr(_DIGIT + int(digit)) for digit in str(len(parts)))
-            opens, closes = f"{_OPENS}{number}\ue0f2", f"{_CLOSES}{number}\ue0f2"
-            written += f"{content[after:start]}{opens}{content[start:end]}{closes}"
-            parts.append((part, content[start:end]))
-            after = end
-        marked.append({"role": role, "content": written + content[after:]})
+        if isinstance(content, str):
+            marked.append({"role": role, "content": _with_marks(role, content, parts)})
+            continue
+        pieces = [
+            {**one, "text": _with_marks(role, str(one["text"]), parts)} if "text" in one else one for one in content
+        ]
+        marked.append({"role": role, "content": pieces})
     return parts, marked
+
+
+def _with_marks(role: str, content: str, parts: list[tuple[str, str]]) -> str:
+    """Put numbered marks around a text's parts, and add these to `parts`."""
+    written, after = "", 0
+    for part, start, end in _cut(role, content):
+        number = "".join(chr(_DIGIT + int(digit)) for digit in str(len(parts)))
+        opens, closes = f"{_OPENS}{number}\ue0f2", f"{_CLOSES}{number}\ue0f2"
+        written += f"{content[after:start]}{opens}{content[start:end]}{closes}"
+        parts.append((part, content[start:end]))
+        after = end
+    return written + content[after:]
 
 
 def _cut(role: str, content: str) -> list[tuple[str, int, int]]:
@@ -250,6 +266,39 @@ def lay_out(
     if answer is not None and found and found[-1].end == len(tokens) and found[-1].role == answer[0]:
         answer = (found[-1].role, found[-1].start)  # the model continues the last message
     return Layout(tuple(found), tuple(dict.fromkeys(notes)), answer)
+
+
+def lay_out_beside(chat: Rendered, tokens: Tokens, marks: Sequence[int], tokenizer: Any) -> Layout:
+    """Find the tokens of a chat with images; `marks` are the positions of the placeholders, which the processor repeats.
+
+    The other tokens must be the text's own, one by one.
+    """
+    ids, placed = tokens.numbers, set(marks)
+    kept = [at for at in range(len(ids)) if at not in placed]
+    mark = {ids[at] for at in marks}
+    for special in (True, False):
+        try:
+            encoded = tokenizer(chat.text, add_special_tokens=special, return_offsets_mapping=True)
+        except (NotImplementedError, TypeError, ValueError):
+            break
+        own = zip(encoded["input_ids"], encoded["offset_mapping"], strict=True)
+        words = [(number, (int(first), int(last))) for number, (first, last) in own if number not in mark]
+        if [number for number, _ in words] == [ids[at] for at in kept]:
+            offsets = [(0, 0)] * len(ids)
+            for at, (_, span) in zip(kept, words, strict=True):
+                offsets[at] = span
+            found = lay_out(chat, tokens, offsets, lambda some: str(tokenizer.decode(list(some))))
+            return replace(found, segments=_with_pictures(found.segments, sorted(placed)))
+    return Layout(notes=(_unknown("the processor writes other tokens around images"),))
+
+
+def _with_pictures(segments: tuple[Segment, ...], marks: Sequence[int]) -> tuple[Segment, ...]:
+    """Add a segment per run of placeholders; none without the text's."""
+    known = set(marks)
+    starts = [at for at in marks if at - 1 not in known]
+    ends = [at + 1 for at in marks if at + 1 not in known]
+    pictures = [Segment("picture", start, end) for start, end in zip(starts, ends, strict=True)]
+    return tuple(sorted((*segments, *pictures), key=lambda one: one.start)) if segments else ()
 
 
 def continued_segments(origin: Provenance, tokens: Tokens) -> Provenance:

@@ -154,7 +154,7 @@ def _rendered(
     template, marks = _template(tokenizer), tokenizer.special_tokens_map
     messages = wording.messages or (("user", text),)
 
-    def filled(messages: list[dict[str, str]], answers: bool) -> str:
+    def filled(messages: list[dict[str, Any]], answers: bool) -> str:
         return render_chat(model, template, messages, marks, process, answers=answers)
 
     found = render(messages, filled)
