@@ -269,7 +269,7 @@ def lay_out(
 
 
 def lay_out_beside(chat: Rendered, tokens: Tokens, marks: Sequence[int], tokenizer: Any) -> Layout:
-    """Find the tokens of a chat with images; `marks` are the positions of the placeholders, which the processor repeats.
+    """Find the tokens of a chat with images; `marks` are the positions of the placeholders that a processor repeats.
 
     The other tokens must be the text's own, one by one.
     """

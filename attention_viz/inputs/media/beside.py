@@ -18,7 +18,7 @@ from attention_viz.errors import (
     first_line,
 )
 from attention_viz.inputs.chat_template import render_chat
-from attention_viz.inputs.chats import Rendered, render
+from attention_viz.inputs.chats import Content, Rendered, render
 from attention_viz.inputs.media.as_read import as_read, of_tensors
 from attention_viz.inputs.media.beside_video import read_video, why_no_video, with_marks
 from attention_viz.inputs.media.picture import Picture
@@ -289,7 +289,8 @@ class BesideReader(Reader):
         def filled(messages: list[dict[str, Any]], answers: bool) -> str:
             return render_chat(self._name, template, messages, tokens, answers=answers)
 
-        return render([(one["role"], one["content"]) for one in messages], filled, answers=True)
+        pairs: list[tuple[str, Content]] = [(str(one["role"]), cast("Content", one["content"])) for one in messages]
+        return render(pairs, filled, answers=True)
 
     def _template(self) -> str | None:
         owners = (self._processor, self._processor.tokenizer)

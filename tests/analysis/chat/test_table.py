@@ -73,7 +73,7 @@ def test_tiles_equal_the_fused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = chat()
     axis, call = SegmentAxis.of(trace), trace.attention(1)
     fused = segment_weights(call, axis)
-    monkeypatch.setattr(table, "fusible", lambda _call: False)
+    monkeypatch.setattr(table, "fusible", lambda _: False)  # pyright: ignore[reportUnknownLambdaType] -- any call
     monkeypatch.setattr(table, "AT_ONCE", 7 * HEADS * COUNT)
     torch.testing.assert_close(segment_weights(call, axis), fused, atol=1e-6, rtol=0)
     open_call = dataclasses.replace(call, allowed=None)

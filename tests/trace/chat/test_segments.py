@@ -89,7 +89,8 @@ def test_derived_traces_keep_segments_only_of_their_own_tokens() -> None:
 
 def test_merged_words_keep_the_segments_of_their_first_pieces() -> None:
     tokens = Tokens(("a", "b", "c", "d"), (0, 1, 2, 3), words=(0, 0, 1, 2), spelling=("text",) * 4)
-    plain = av.Trace.from_qkv(*torch.randn(3, 1, 4, 2), av.masks.causal(4))
+    query, key, value = torch.randn(3, 1, 4, 2)
+    plain = av.Trace.from_qkv(query, key, value, av.masks.causal(4))
     named = plain.derived(queries={"decoder": tokens}, keys={"decoder": tokens})
     found = av.merge_words(named.with_segments([av.Segment("user", 0, 2), av.Segment("assistant", 3, 4)]))
     assert found.segments == (av.Segment("user", 0, 1), av.Segment("assistant", 2, 3))

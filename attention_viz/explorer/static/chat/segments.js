@@ -165,11 +165,15 @@ function segmentHeading({spans}, side, name) {
 function segmentCell({colours, now}, {spans}, from, to, weight) {
   const text = weight === null ? "\u2026" : weightText(weight);
   const colour = onRamp(colours.ramp, weight === null ? 0 : SCALES[now.scale].place(weight, now.maximum));
-  const style = `background: ${rgb(colour)}; color: ${inkOn(colour)}`;
+  // Not as an attribute: a saved page allows no style of its own there.
+  const coloured = (/** @type {HTMLElement} */ node) => {
+    Object.assign(node.style, {background: rgb(colour), color: inkOn(colour)});
+    return node;
+  };
   const opens = spans.some(([one]) => one === from) && (to === "sink" || spans.some(([one]) => one === to));
-  if (!opens) return element("span", {style}, text);
+  if (!opens) return coloured(element("span", {}, text));
   const label = `${from} to ${to}: ${text}`;
-  return element("button", {type: "button", "data-from": from, "data-to": to, "aria-label": label, style}, text);
+  return coloured(element("button", {type: "button", "data-from": from, "data-to": to, "aria-label": label}, text));
 }
 
 /** Arrow keys go from button to button. @param {HTMLElement} place @param {KeyboardEvent} event */
