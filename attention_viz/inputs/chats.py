@@ -34,7 +34,7 @@ _THOUGHT = re.compile(r"<think>\s*\Z")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a rendered chat's messages are.
+    """The tokens of a rendered chat's messages.
 
     Attributes:
         segments: each message's tokens, in order; empty if they can't be found.

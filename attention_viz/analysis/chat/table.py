@@ -1,4 +1,4 @@
-"""How much of each segment's rows goes to which segment, head by head."""
+"""Sum heads' weights from each segment of a chat to each."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Heads by which a chat's answer draws on its question, its thinking, or another segment."""
+"""Heads whose rows of a chat's answer draw on its question, its thinking, or another segment."""
 
 import torch
 from jaxtyping import Float, Int
