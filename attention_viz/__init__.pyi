@@ -90,6 +90,7 @@ from .operation.modules import SelfAttention as SelfAttention
 from .operation.modules import from_torch as from_torch
 from .operation.token_mixer import TokenMixer as TokenMixer
 from .protocol.facts import ModelFacts as ModelFacts
+from .protocol.fitting import Fit as Fit
 from .recording.own.record import Recording as Recording
 from .recording.own.record import record as record
 from .scratch.model import Scratch as Scratch
@@ -101,8 +102,8 @@ from .sources import catalogue as catalogue
 from .steps.steps import STEPS as STEPS
 from .steps.steps import Step as Step
 from .trace.chat.segments import Segment as Segment
+from .trace.decoding import Decoding as Decoding
 from .trace.derived import merge_words as merge_words
-from .trace.fitting import Fit as Fit
 from .trace.rerun import Relevance as Relevance
 from .trace.tokens import Region as Region
 from .trace.tokens import Tokens as Tokens

@@ -1,18 +1,22 @@
 """A trace's axes for the browser: tokens, and their groups."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.chat.table import SegmentAxis
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
+from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.seen import ImageSheet, on_sheet
 from attention_viz.trace.spelling import cut_characters
 
 if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Trace
+
+# Generated tokens whose probabilities are computed; each takes a row of logits.
+_MOST_CHANCES = 256
 
 
 # The largest matrix of segments is this many rows.
@@ -22,10 +26,14 @@ MOST_SEGMENTS_DRAWN = 64
 class PackedAxes:
     """Rows of tokens, packed once for all streams."""
 
-    def __init__(self, generated: int, sheet: ImageSheet | None = None) -> None:
-        """Begin empty; `generated` counts the model's own last tokens, and patches are named on the sheet."""
+    def __init__(self, generated: int, sheet: ImageSheet | None = None, chances: Sequence[float] = ()) -> None:
+        """Begin empty; `generated` counts the model's own last tokens, and patches are named on the sheet.
+
+        Args:
+            chances: the probability that each generated token had, if known.
+        """
         self.entries: list[dict[str, Any]] = []
-        self._generated, self._sheet = generated, sheet
+        self._generated, self._sheet, self._chances = generated, sheet, list(chances)
 
     def add(self, tokens: "Tokens", stream: str) -> int:
         """Return an axis's number, packing it if new; an image's own stream has no generated tokens."""
@@ -45,6 +53,8 @@ class PackedAxes:
             entry["sentences"] = [[i for i, one in enumerate(tokens.sentence) if one == which] for which in (0, 1)]
         if self._generated and stream != "picture":
             entry["generated"] = list(range(max(0, len(tokens) - self._generated), len(tokens)))
+            if len(self._chances) == len(entry["generated"]):
+                entry["chances"] = self._chances
         if tokens.placed:
             entry["place"] = [None if place is None else list(place) for place in tokens.place]
             if (sheet := self._sheet) is not None:
@@ -92,6 +102,18 @@ def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":
         return tokens
     special = tuple(one or after for one, after in zip(tokens.special, past, strict=True))
     return replace(tokens, special=special)
+
+
+def chances_of(trace: "Trace") -> list[float]:
+    """Return the probability that each generated token had, rounded; empty if unknown or if there are too many."""
+    from attention_viz.inputs.chances import chances
+
+    if not 0 < generated_by(trace) <= _MOST_CHANCES:
+        return []
+    try:
+        return [float(f"{one:.4g}") for one in chances("", None, trace, None)["probability"]]
+    except AttentionVizError:  # words were merged, or the model has changed since
+        return []
 
 
 def generated_by(trace: "Trace") -> int:

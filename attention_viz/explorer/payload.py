@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from attention_viz.analysis.blocks import row_slices, weights_of
 from attention_viz.analysis.chat.table import segment_weights
 from attention_viz.errors import TraceError
-from attention_viz.explorer.axes import PackedAxes, generated_by, in_sight, packed_segments, segments_in_sight
+from attention_viz.explorer.axes import (
+    PackedAxes,
+    chances_of,
+    generated_by,
+    in_sight,
+    packed_segments,
+    segments_in_sight,
+)
 from attention_viz.explorer.limits import refuse_large
 from attention_viz.explorer.mixers import LONGEST_HEAD, add_mixer, channels_id, comes_alone, longest_matrix
 from attention_viz.explorer.packet import Packet, read_packet
@@ -86,7 +93,8 @@ def pack(
     """
     if terms is None:
         refuse_large(trace)
-    packet, masks, axes = Packet(), Masks(), PackedAxes(generated_by(trace), sheet_of(trace))
+    packet, masks = Packet(), Masks()
+    axes = PackedAxes(generated_by(trace), sheet_of(trace), chances_of(trace))
     report, axis = _layers_done(trace, progress), segments_in_sight(trace)
     streams: list[dict[str, Any]] = [
         {

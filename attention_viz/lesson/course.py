@@ -32,7 +32,7 @@ from attention_viz.lesson.screens import (
 from attention_viz.lesson.screens.caching import kv_cache, windows
 from attention_viz.lesson.seen import PICTURE_MODEL, SOUND_MODEL
 from attention_viz.lesson.tasks.answering import asked
-from attention_viz.lesson.tasks.around import residual
+from attention_viz.lesson.tasks.around import logits, residual
 from attention_viz.lesson.tasks.caching import stored, window
 from attention_viz.lesson.tasks.counting import cost, memory, shape
 from attention_viz.lesson.tasks.dots import nearest, project, scaled, score
@@ -54,7 +54,7 @@ _SCREENS = (
 )
 _LESSONS = {name: lesson for screen in _SCREENS for name, lesson in screen.LESSONS.items()}
 _ORDER = (
-    "why vectors plain roles scores softmax scaling mixture masks heads around jobs together writes "
+    "why vectors plain roles scores softmax scaling mixture masks heads around next jobs together writes "
     "positions cross picture where sound older recurrent cost cache windows practice linear delta limits"
 )
 LESSONS: dict[str, Lesson] = {name: _LESSONS[name] for name in _ORDER.split()}
@@ -124,7 +124,10 @@ EXERCISES: dict[str, ExerciseKind] = {
     "residual": ExerciseKind(
         "Follow a word's vector",
         _clear(residual),
-        "To know that a layer adds to a vector, and what makes it a next word.",
+        "To know that a layer adds to a vector, and that its parts read normed copies.",
+    ),
+    "logits": ExerciseKind(
+        "Compare two next words", _clear(logits), "To turn a difference of logits into a ratio of probabilities."
     ),
     "job": ExerciseKind("Continue a pattern", job, "To know where an induction head looks."),
     "part": ExerciseKind("Find the missing part", _clear(part), "To know that the parts of a score add up to it."),

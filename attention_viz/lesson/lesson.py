@@ -85,6 +85,7 @@ class Ask:
         place: None for our small head.
         drawn: whether the numbers come from a seed and mean nothing.
         premise: the numbers that the question builds on, in a sentence beside it.
+        reasons: by option, a sentence on why it is wrong, said in place of its rank; "" for none.
     """
 
     question: str
@@ -104,11 +105,12 @@ class Ask:
     place: CatalogueHead | None = None
     drawn: bool = False
     premise: str = ""
+    reasons: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that every option has a number and text."""
         count = len(self.options)
-        others = (self.values, self.shown or self.values, self.pressed or self.values)
+        others = (self.values, self.shown or self.values, self.pressed or self.values, self.reasons or self.values)
         if not count or any(len(one) != count for one in others):
             got = ", ".join(str(len(one)) for one in others)
             raise ShapeError(f"a question needs one number and text per option; got {got} for {count} options")
@@ -135,6 +137,8 @@ class Ask:
         if guess in self.right:
             return translate("Right. {answer}", answer=self._answer(guess))
         name, answer = short(self.options[guess]), self._answer(min(self.right))
+        if self.reasons and self.reasons[guess]:
+            return translate("Not quite. {reason} {answer}", reason=self.reasons[guess], answer=answer)
         if not self.values[guess]:
             return translate("Not quite: you chose {name}. {answer}", name=name, answer=answer)
         place, count = 1 + sum(value > self.values[guess] for value in self.values), len(self.values)

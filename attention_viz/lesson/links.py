@@ -27,7 +27,7 @@ class HeadLink:
     """A head's link from one token to another; positions start at 0.
 
     Attributes:
-        among: the words that the key was chosen from, within "of …".
+        among: the words that the key was chosen from, within "of …"; "" if it has the query's largest weight of all.
     """
 
     layer: int
@@ -129,7 +129,8 @@ def strongest_link(trace: Trace, query: int, head: tuple[int, int] | None = None
             number, at = divmod(int(row.argmax()), len(far))
             found = (layer, number, far[at])
     layer, number, key = found
-    return HeadLink(layer, number, query, key, float(trace.weights(layer, number)[query, key]), translate(among))
+    row = trace.weights(layer, number)[query]
+    return HeadLink(layer, number, query, key, float(row[key]), "" if int(row.argmax()) == key else translate(among))
 
 
 @once_for_each

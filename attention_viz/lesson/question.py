@@ -8,7 +8,7 @@ from attention_viz.lesson.lesson import Ask, Lesson
 from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.translation import translate
 
-__all__ = ["GUESS", "SHOWN", "how_to_guess", "question_data", "read_guess", "reply"]
+__all__ = ["GUESS", "SHOWN", "hide_letters", "how_to_guess", "question_data", "read_guess", "reply"]
 
 # In the URL instead of a guess: the answer is shown without one.
 SHOWN = "shown"
@@ -30,6 +30,11 @@ def _numbers(ask: Ask) -> tuple[int, int]:
     if ask.opening is not None:
         return ask.opening.numbers
     return (len(ask.options), _PERCENT) if ask.shares else (1, len(ask.options) - 1)
+
+
+def hide_letters(text: str) -> str:
+    """Replace letters and digits, so that a text takes its room without being known; as in `course/lesson.js`."""
+    return re.sub(r"\w", "e", text)
 
 
 def how_to_guess(lesson: Lesson, ask: Ask) -> str:

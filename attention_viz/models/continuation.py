@@ -11,6 +11,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.chats import continued_segments
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.labelling import label_ids, with_words
+from attention_viz.models.next_token import NextToken
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.tokens import Tokens
@@ -64,20 +65,20 @@ class Growing:
             )
         behind(trace).check()
 
-    def traces(self, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
-        """Yield traces, one token longer each, until the model ends the text or is full."""
+    def traces(self, trace: Trace, tokens: int, evict: Evict | None, following: NextToken) -> Iterator[Trace]:
+        """Yield traces, one token longer each, until the model or a stop ends the text, or the model is full."""
         read, tokenizer = trace.query_tokens(), self.tracer.tokenizer
         steps = None
         for _ in range(tokens):
             # Between two tokens whoever asks for them may do anything.
             behind(trace).check()
-            chosen = int(trace.output_at(-1).argmax())
+            chosen = following.choose(trace.output_at(-1), trace.provenance.generated)
             limit = self.inputs.limit
             if chosen in end_ids(self.inputs.model) or (limit is not None and len(read) >= limit):
                 return
             read = _longer(tokenizer, read, label_ids(tokenizer, [chosen]))
             edits = () if evict is None else (str(evict),)
-            provenance = replace(trace.provenance, generated=trace.provenance.generated + 1, edits=edits)
+            provenance = replace(trace.provenance.with_token(following.decoding), edits=edits)
             provenance = continued_segments(provenance, read)
             if self.stepping.exact:
                 if steps is None:
@@ -87,6 +88,8 @@ class Growing:
             else:
                 trace = self._whole(read, provenance)
             yield trace
+            if following.ends(tokenizer, read.numbers, provenance.generated):
+                return
 
     def _whole(self, tokens: Tokens, provenance: Provenance) -> Trace:
         """Run the whole text, for a model that can't run in steps."""

@@ -16,11 +16,11 @@ from attention_viz.inputs.media.readers import Reader
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
 from attention_viz.inputs.text import InputRow, Wording, count_tokens, read
-from attention_viz.inputs.vocabulary import candidates, probability
 from attention_viz.models import media, texts
 from attention_viz.models.continued_beside import continue_beside, extend_beside
-from attention_viz.models.described import DescribedModel
+from attention_viz.models.next_token import NextToken, Stop
 from attention_viz.models.parts import ModelParts
+from attention_viz.models.predicting import PredictingModel
 from attention_viz.operation.modules import Projection
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.batches.batched import traces_together
@@ -29,7 +29,6 @@ from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
 if TYPE_CHECKING:
-    import pandas
     from transformers.modeling_utils import PreTrainedModel
     from transformers.tokenization_utils_base import PreTrainedTokenizerBase
 
@@ -37,7 +36,7 @@ __all__ = ["AttentionModel"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AttentionModel(DescribedModel):
+class AttentionModel(PredictingModel):
     """A model whose attention can be recorded: made by `load` or `wrap`, safe to use from several threads."""
 
     @classmethod
@@ -275,6 +274,11 @@ class AttentionModel(DescribedModel):
         text: "str | media.Messages",
         tokens: int = 20,
         *,
+        sample: bool = False,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        stop: Stop = (),
         evict: Evict | None = None,
         special_tokens: bool = True,
         chat: bool = False,
@@ -283,16 +287,23 @@ class AttentionModel(DescribedModel):
         video: Video | None = None,
         sound: Sound | None = None,
     ) -> Iterator[Trace]:
-        """Continue a text by the likeliest token: yield a trace of the text, then one per new token.
+        """Continue a text: yield a trace of the text, then one per new token, the likeliest or a random one.
 
         The text runs once; each new token runs as a step with the KV cache. If a test shows that steps differ from a
         whole run, the whole text runs each time. Generation ends early if the model ends the text or is full. With
-        images, the whole runs each time, and placeholders for images are never generated.
+        images, the whole runs each time, and placeholders for images are never generated. `provenance.decoding` says
+        how the tokens were chosen.
 
         Args:
             text: the text to continue, or a chat's messages, as in `trace`. The model answers the last message; if that
                 is the assistant's own, the model continues it.
             tokens: largest number of new tokens.
+            sample: True for a random token at each step, by the model's probabilities; False for the likeliest.
+            temperature: divides the logits before sampling; below 1 favours likely tokens.
+            top_p: samples from the fewest likeliest tokens whose probabilities sum to at least this.
+            seed: a whole number; the same seed gives the same tokens. None for a new one, which the provenance has.
+            stop: a text, a token id, or a list of them. Generation ends after the token that completes one, in the
+                generated text alone.
             evict: keys to evict from the KV cache, as an `av.Evict()`; None for none.
             special_tokens: as in `trace`.
             chat: as in `trace`.
@@ -306,16 +317,29 @@ class AttentionModel(DescribedModel):
             UnusableText: the text is empty.
             UnusablePicture, UnusableSound, UnusableVideo: the model doesn't read images, audio or video, or can't read
                 this one.
-            ShapeError: `tokens` is below 0.
+            ShapeError: `tokens` is below 0, an option of sampling is out of range or comes without `sample`, or a stop
+                isn't an id of the model.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
+        following = NextToken.of(sample, temperature, top_p, seed, stop)
         text, wording = texts.as_text(self._parts, text, Wording(special_tokens, chat), continues=True)
         if self._reads_beside or any(one is not None for one in (picture, pictures, video, sound)):
             beside = media.one_or_several(picture, pictures, video, sound)
-            return continue_beside(self._parts, text, beside, tokens, evict, wording)
-        return texts.continue_text(self._parts, cast("str", text), tokens, evict, wording)
+            return continue_beside(self._parts, text, beside, tokens, evict, following, wording)
+        return texts.continue_text(self._parts, cast("str", text), tokens, evict, following, wording)
 
-    def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
+    def extend(
+        self,
+        trace: Trace,
+        tokens: int = 1,
+        *,
+        sample: bool = False,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        stop: Stop = (),
+        evict: Evict | None = None,
+    ) -> Iterator[Trace]:
         """Continue a trace of this decoder as `generate` does: yield one trace per new token.
 
         The trace's keys and values are the KV cache.
@@ -323,47 +347,21 @@ class AttentionModel(DescribedModel):
         Args:
             trace: a run of this model without edits, or one grown with the same eviction.
             tokens: largest number of new tokens.
+            sample: as in `generate`.
+            temperature: as in `generate`.
+            top_p: as in `generate`.
+            seed: as in `generate`; None also takes the trace's own seed if its last token was sampled alike.
+                The same seed gives the tokens of one longer `generate`.
+            stop: as in `generate`.
             evict: as in `generate`.
 
         Raises:
             UnsupportedModel: the model isn't a decoder with an unembedding, its keys can't be evicted, or the trace is
                 another model's, has edits, keeps only some layers, comes from another trace or has another eviction.
             TraceError: the model has changed since the trace was made.
-            ShapeError: `tokens` is below 0.
+            ShapeError: as in `generate`.
         """
+        following = NextToken.of(sample, temperature, top_p, seed, stop)
         if self._reads_beside:
-            return extend_beside(self._parts, trace, tokens, evict)
-        return texts.extend_trace(self._parts, trace, tokens, evict)
-
-    def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
-        """Return the likeliest tokens at a position of this model's trace: columns token, id, probability, written.
-
-        For a decoder this is the next token; for an encoder it is the masked one, so the position must be a mask.
-
-        Raises:
-            UnsupportedModel: the model has no unembedding, or the trace is another model's.
-            ShapeError: the position doesn't exist or is padding, or `count` is below 1.
-            UnusableText: an encoder's position isn't a mask.
-        """
-        self._check_own(trace)
-        return candidates(self.anatomy.no_words, self.tokenizer, trace, position, count)
-
-    def probability(self, trace: Trace, token: int | str, position: int = -1) -> float:
-        """Return a token's probability, from 0 to 1: the next token after a position, or the masked one there.
-
-        Args:
-            trace: from this model; a trace from a file works.
-            token: token id or text, such as " Mary".
-            position: counted from the end if negative.
-
-        Raises:
-            UnsupportedModel: the model has no unembedding, or the trace is another model's.
-            ShapeError: the position or id doesn't exist, or the position is padding.
-            UnusableText: the text isn't exactly one token, or an encoder's position isn't a mask.
-        """
-        self._check_own(trace)
-        return probability(self.anatomy.no_words, self.tokenizer, trace, token, position)
-
-    def _check_own(self, trace: Trace) -> None:
-        if trace.provenance.model != self.name:
-            raise UnsupportedModel(f"{self.name} accepts only its own traces; got one of {trace.provenance.model}")
+            return extend_beside(self._parts, trace, tokens, evict, following)
+        return texts.extend_trace(self._parts, trace, tokens, evict, following)

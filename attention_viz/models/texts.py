@@ -15,6 +15,7 @@ from attention_viz.inputs.check import checked_mask, padded
 from attention_viz.inputs.labelling import with_doubled
 from attention_viz.inputs.text import InputRow, Wording, read, read_target
 from attention_viz.inputs.vocabulary import random_twice
+from attention_viz.models.next_token import NextToken
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.batches.batched_edits import batch_outputs
 from attention_viz.trace.ahead import Progress
@@ -149,9 +150,12 @@ def run_batch(
     return found
 
 
-def continue_text(parts: ModelParts, text: str, tokens: int, evict: Evict | None, wording: Wording) -> Iterator[Trace]:
+def continue_text(
+    parts: ModelParts, text: str, tokens: int, evict: Evict | None, following: NextToken, wording: Wording
+) -> Iterator[Trace]:
     """Check the arguments at once; then trace the text, and one token more each time."""
-    check_continues(parts, tokens, evict)
+    check_continues(parts, tokens, evict, following)
+    following = following.seeded()
     reading = read(parts.name, parts.tokenizer, text, None, wording, parts.inputs.limit)
     provenance = _origin(parts, text, reading, wording)
 
@@ -159,24 +163,27 @@ def continue_text(parts: ModelParts, text: str, tokens: int, evict: Evict | None
         parts.inputs.check_tokens(reading.tokens)
         first = _repeatable(parts, parts.trace_row(reading, (), provenance))
         yield first
-        yield from parts.growing.traces(first, tokens, evict)
+        yield from parts.growing.traces(first, tokens, evict, following)
 
     return traces()
 
 
-def extend_trace(parts: ModelParts, trace: Trace, tokens: int, evict: Evict | None) -> Iterator[Trace]:
+def extend_trace(
+    parts: ModelParts, trace: Trace, tokens: int, evict: Evict | None, following: NextToken
+) -> Iterator[Trace]:
     """Continue a decoder's trace; see `AttentionModel.extend`."""
-    check_continues(parts, tokens, evict)
+    check_continues(parts, tokens, evict, following)
     parts.growing.check_start(trace, evict)
-    return parts.growing.traces(trace, tokens, evict)
+    return parts.growing.traces(trace, tokens, evict, following.seeded(trace.provenance))
 
 
-def check_continues(parts: ModelParts, tokens: int, evict: Evict | None) -> None:
+def check_continues(parts: ModelParts, tokens: int, evict: Evict | None, following: NextToken) -> None:
     """Refuse to continue a text if the model can't, or the count or the eviction is wrong."""
     if why := _why_not_continued(parts):
         raise UnsupportedModel(f"{parts.name} can't continue a text, because {why}")
     if type(tokens) is not int or tokens < 0:
         raise ShapeError(f"can't generate {tokens} tokens; give a whole number of at least 0")
+    following.check(parts.name, parts.inputs.model, parts.tokenizer)
     parts.growing.check(evict)
 
 
@@ -187,7 +194,7 @@ def _why_not_continued(parts: ModelParts) -> str:
     if facts.is_encoder_decoder:
         return "it is an encoder–decoder, whose traces hold its whole output"
     if not parts.tracer.anatomy.streams:
-        return "it has no softmax attention; trace the ids that model.hf_model.generate returns"
+        return "it has no softmax attention; pass the ids that model.hf_model.generate returns to model.follow"
     if facts.streams != ("decoder",):
         return f"its attention ({' and '.join(facts.streams)}) looks ahead; use a decoder"
     return parts.tracer.anatomy.no_words

@@ -12,7 +12,7 @@ from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel
 from attention_viz.operation.modules import Projection
 from attention_viz.protocol.facts import ModelFacts
-from attention_viz.trace.fitting import Fit, fit_text
+from attention_viz.protocol.fitting import Fit, fit_text
 from attention_viz.trace.kept import KeptLayers
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.provenance import Fidelity
@@ -106,18 +106,34 @@ class Model(ABC):
         text: str,
         tokens: int = 20,
         *,
+        sample: bool = False,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        stop: "str | int | Sequence[str | int]" = (),
         evict: Evict | None = None,
         special_tokens: bool = True,
         chat: bool = False,
     ) -> Iterator[Trace]:
-        """Continue a text greedily: a trace of it, then one per token.
+        """Continue a text: a trace of it, then one per token.
 
         Raises:
             UnsupportedModel: the model predicts no words.
         """
         raise UnsupportedModel(f"{self.name} predicts no words, so it can't continue a text; use a decoder")
 
-    def extend(self, trace: Trace, tokens: int = 1, *, evict: Evict | None = None) -> Iterator[Trace]:
+    def extend(
+        self,
+        trace: Trace,
+        tokens: int = 1,
+        *,
+        sample: bool = False,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        stop: "str | int | Sequence[str | int]" = (),
+        evict: Evict | None = None,
+    ) -> Iterator[Trace]:
         """Continue a trace of this model, one trace per token.
 
         Raises:
@@ -127,6 +143,14 @@ class Model(ABC):
 
     def candidates(self, trace: Trace, position: int = -1, count: int = 10) -> "pandas.DataFrame":
         """Return the likeliest tokens at a position: columns token, id, probability, written.
+
+        Raises:
+            UnsupportedModel: the model predicts no words.
+        """
+        raise UnsupportedModel(f"{self.name} has no unembedding; use a model that predicts tokens")
+
+    def chances(self, trace: Trace, start: int | None = None) -> "pandas.DataFrame":
+        """Return each token's probability and rank: columns position, token, id, probability, rank, written.
 
         Raises:
             UnsupportedModel: the model predicts no words.

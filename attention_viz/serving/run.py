@@ -9,7 +9,7 @@ from attention_viz.trace.once import once
 
 if TYPE_CHECKING:
     from attention_viz.analysis.findings.finding import Finding
-    from attention_viz.trace.fitting import Fit
+    from attention_viz.protocol.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 # The name of our own module, which needs no loading.
@@ -38,6 +38,7 @@ class Request:
         target: an encoder-decoder's output; empty for its own.
         more: tokens a decoder generates.
         evict: how many first and last keys it caches; None for all.
+        sampling: temperature, top-p and seed of its random tokens; None for the likeliest.
         own: our own module's settings; None for defaults.
         shown: an image or audio replacing the text: a name in `SAMPLES` or an upload's; several images beside
             a text, as `uploads.joined`.
@@ -53,6 +54,7 @@ class Request:
     chat: bool = False
     own: OwnModule | None = None
     shown: str = ""
+    sampling: tuple[float, float, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_viz.errors import UnusableText
+from attention_viz.protocol.fitting import Fit
 from attention_viz.serving.cache import SharedCache
 from attention_viz.serving.door import ANALYSES, FORWARDS, long_text, share_cores
 from attention_viz.serving.jobs import Loads
@@ -17,7 +18,6 @@ from attention_viz.serving.run import OWN, OwnModule, Request, Run
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import beside_of, forget_runs, room_of, runs_of, thing_of
 from attention_viz.trace.ahead import unsaid
-from attention_viz.trace.fitting import Fit
 from attention_viz.trace.kind import MEDIA
 
 if TYPE_CHECKING:
@@ -190,7 +190,8 @@ def _answer(chat: _Chat, request: Request, limit: int | None, edits: "tuple[Edit
     with long_text(chat.count):
         if model.facts.continues_text and request.more and not edits:
             evict = _evicted(request)
-            trace = _grown(request, limit, model, lambda: model.generate(messages, request.more, evict=evict), evict)
+            options: dict[str, Any] = {"evict": evict, **sampling_of(request)}
+            trace = _grown(request, limit, model, lambda: model.generate(messages, request.more, **options), evict)
         else:
             trace = model.trace(messages, edits=edits)
     return Run(trace, Fit(request.text, "", chat.count, limit))
@@ -256,6 +257,7 @@ def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") ->
     assert isinstance(model, AttentionModel), "no other model reads a text with an image"
     given: dict[str, Any] = {**beside_of(request.shown), "chat": _wording(model, request)[1]}
     if request.more and not edits:
+        given |= sampling_of(request)
         trace = _grown(request, None, model, lambda: model.generate(request.text, request.more, **given))
     else:
         trace = model.trace(request.text, edits=edits, **given)
@@ -266,7 +268,7 @@ def _grow(
     model: "Model", request: Request, fit: "Fit", longest: int | None, *, special_tokens: bool, chat: bool
 ) -> "Trace":
     evict = _evicted(request)
-    options: dict[str, Any] = {"evict": evict, "special_tokens": special_tokens, "chat": chat}
+    options: dict[str, Any] = {"evict": evict, "special_tokens": special_tokens, "chat": chat, **sampling_of(request)}
     return _grown(request, longest, model, lambda: model.generate(fit.kept, request.more, **options), evict)
 
 
@@ -284,14 +286,28 @@ def _grown(
     evict: "Evict | None" = None,
 ) -> "Trace":
     """Generate from the beginning, or from an equal request's trace of one token less."""
-    less = replace(request, more=request.more - 1, evict=request.evict if request.more > 1 else None)
+    less = replace(request, more=request.more - 1)
+    less = less if less.more else replace(less, evict=None, sampling=None)
     runs = runs_of(request.shown, TRACES)
     if (before := runs.peek((less, None, (), longest or SETTINGS.longest_text))) is not None:
-        steps = chain([before.trace], model.extend(before.trace, 1, evict=evict))
+        steps = chain([before.trace], model.extend(before.trace, 1, evict=evict, **sampling_of(request)))
     else:
         steps = generate()
     # Only the last is kept, as it holds all that the ones before it do.
     return deque(steps, maxlen=1).pop()
+
+
+def sampling_of(request: Request) -> dict[str, Any]:
+    """Return the sampling arguments of `generate`; empty for the likeliest tokens."""
+    names = ("temperature", "top_p", "seed")
+    return {} if request.sampling is None else {"sample": True, **dict(zip(names, request.sampling, strict=True))}
+
+
+def chance_of(request: Request, trace: "Trace", position: int) -> tuple[float, int] | None:
+    """Return the probability and rank that a generated token had; None if it has none."""
+    found = _chosen(request).chances(trace, position)
+    likely, ranks = found["probability"].to_list(), found["rank"].to_list()
+    return (likely[0], ranks[0]) if likely else None
 
 
 def projections(request: Request, layer: int, stream: str) -> "Mapping[str, Projection]":

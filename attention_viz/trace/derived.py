@@ -71,9 +71,8 @@ def merge_words(trace: Trace) -> Trace:
         output=output,
         # A word of which the model chose only the end isn't one that it generated.
         provenance=replace(
-            trace.provenance.leaving_out(left_out),
+            trace.provenance.leaving_out(left_out).generating([group[0] - made for group in read if group[0] >= made]),
             edits=(*trace.provenance.edits, MERGED),
-            generated=sum(group[0] >= made for group in read),
             segments=_of_words(trace.segments, groups[f"{trace.text_stream} queries"]),
             answer=None,
         ),
@@ -203,8 +202,7 @@ def beginning(trace: Trace, count: int) -> Trace:
 def _cut(trace: Trace, count: int, tokens: int) -> Provenance:
     origin, answer = trace.provenance, trace.provenance.answer
     return replace(
-        origin,
-        generated=max(0, origin.generated - (tokens - count)),
+        origin.generating(range(origin.generated - (tokens - count))),
         segments=tuple(replace(one, end=min(one.end, count)) for one in origin.segments if one.start < count),
         answer=answer if answer is None or answer[1] <= count else None,
     )

@@ -212,6 +212,7 @@ def trace_in_html(trace: TraceData) -> str:
     rows += [(name, _shortened(text)) for name, text in texts if text is not None]
     rows += [("notes", _shortened(one)) for one in origin.notes]
     rows += [("edited", _shortened(edit)) for edit in origin.edits]
+    rows += [("generated", words)] if (words := origin.generated_in_words) else []
     if words := origin.stored_in_words:
         rows.append(("stored", words))
     if origin.added:

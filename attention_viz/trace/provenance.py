@@ -1,12 +1,13 @@
 """A trace's origin and fidelity."""
 
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 from attention_viz.trace.chat.segments import Segment
+from attention_viz.trace.decoding import Decoding, in_words, one_more, pick
 from attention_viz.trace.kind import MEDIA, InputKind
 
 # The edit that a trace of merged words names.
@@ -44,7 +45,9 @@ class Provenance:
         video: the video's file name, frames and size; None without a video.
         notes: a sentence each on the model and its input: its enclosing model, changes made before, duplicate special
             tokens, and attention that isn't in the trace (see `left_out`).
-        generated: how many tokens at the end the model itself generated, before any edits.
+        generated: how many tokens at the end were generated, before any edits: by the model itself, or by something
+            else if `decoding` says so.
+        decoding: how these tokens were chosen, in order: one `Decoding` per run of tokens that were chosen alike.
         special_tokens: whether the tokenizer added its special tokens.
         chat: whether the text is a user's message, or a chat's messages, in the tokenizer's chat template.
         messages: a chat's messages, (role, content) each; empty for a text. `text` then has them with their roles.
@@ -76,6 +79,7 @@ class Provenance:
     video: str | None = None
     notes: tuple[str, ...] = ()
     generated: int = 0
+    decoding: tuple[Decoding, ...] = ()
     special_tokens: bool = True
     chat: bool = False
     revision: str | None = None
@@ -95,8 +99,10 @@ class Provenance:
     answer: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
-        """Make `versions` read-only."""
+        """Make `versions` read-only, and treat generated tokens as the likeliest if nothing else is known."""
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+        if self.generated > 0 and not self.decoding:
+            object.__setattr__(self, "decoding", (Decoding(tokens=self.generated),))
 
     @property
     def media(self) -> dict[InputKind, str]:
@@ -114,6 +120,19 @@ class Provenance:
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *more))))
 
     @property
+    def generated_in_words(self) -> str:
+        """How many tokens were generated, and how they were chosen, as a part of a sentence; empty if none were."""
+        return in_words(self.decoding)
+
+    def with_token(self, way: Decoding) -> "Provenance":
+        """Return a copy with one more generated token, chosen in this way."""
+        return replace(self, generated=self.generated + 1, decoding=one_more(self.decoding, way))
+
+    def generating(self, numbers: Sequence[int]) -> "Provenance":
+        """Return a copy with some of the generated tokens, by their numbers from 0, rising."""
+        return replace(self, generated=len(numbers), decoding=pick(self.decoding, numbers))
+
+    @property
     def stored_in_words(self) -> str:
         """The file's loss against the run's numbers, as a part of a sentence; empty if none."""
         *_, last = self.stored.split(", ")
@@ -129,6 +148,7 @@ class Provenance:
         """Return plain values, for a file's header."""
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values["told"] = values.pop("notes")  # its name in every file so far
+        values["decoding"] = [asdict(one) for one in self.decoding]
         values["segments"] = [[one.role, one.start, one.end] for one in self.segments]
         for name in ("messages", "segments", "answer"):  # most texts aren't chats
             if not values[name]:

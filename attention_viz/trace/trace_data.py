@@ -108,11 +108,10 @@ class TraceData:
             f"{stream}: {size} × {len(self.query_tokens(stream))} × {len(self.key_tokens(stream))} tokens"
             for stream, size in sizes_in_words(self.layers, self.kept, self.mixers).items()
         )
-        stored = f", {words}" if (words := self.provenance.stored_in_words) else ""
-        text = self.provenance.text
-        media = self.provenance.media.values()
-        read = next(iter(media), "no text" if text is None else short_repr(text))
-        return f"Trace({self.provenance.model!r}, {read}, {sizes}{stored})"
+        origin = self.provenance
+        more = "".join(f", {words}" for words in (origin.generated_in_words, origin.stored_in_words) if words)
+        read = next(iter(origin.media.values()), "no text" if origin.text is None else short_repr(origin.text))
+        return f"Trace({origin.model!r}, {read}, {sizes}{more})"
 
     @property
     def nbytes(self) -> int:

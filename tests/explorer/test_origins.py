@@ -37,6 +37,19 @@ def test_the_browser_is_told_which_tokens_belong_where(pair: Trace, continued: T
     assert set(axis) == {"labels", "spelling", "special", "padding"}
 
 
+def test_a_generated_token_shows_the_probability_that_it_had(show: Show, continued: Trace) -> None:
+    expected = shipped("induction").chances(continued)["probability"].to_list()
+    assert read_packet(pack(continued))[0]["axes"][0]["chances"] == pytest.approx(expected, rel=1e-3)
+    assert "chances" not in read_packet(pack(av.merge_words(continued)))[0]["axes"][0]
+    page = show(continued)
+    titles = page.get_by_test_id("explorer-arcs").locator(".av-token").evaluate_all("all => all.map(one => one.title)")
+    typed, made = titles[:-2], titles[-2:]
+    assert made == [
+        f"{word}, generated with probability {one:.2f}" for word, one in zip(("cheese", "frog"), expected, strict=True)
+    ]
+    assert not any("generated" in one for one in typed)
+
+
 def test_each_token_of_a_pair_says_its_sentence(show: Show, pair: Trace) -> None:
     page = show(pair)
     for name in ("bank, first sentence", "river, second sentence", "the (occurrence 2), second sentence"):

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 
 from attention_viz.lesson import EXERCISES, LESSONS, Scene, lesson_text
+from attention_viz.lesson.question import question_data
 from attention_viz.lesson.scene import LONGEST, MOST_PRESSED, RunText
+from attention_viz.lesson.translation import LANGUAGES, in_language
 
 TEXT = "The bank of the river was flooded"
 # One word, one word many times, as many as a lesson takes, signs of other scripts, and what could be markup of ours,
@@ -47,6 +49,29 @@ def test_any_sentence_is_told_and_drawn_in_any_setting(name: str, run: RunText) 
             assert shown.says.rstrip().endswith((".", "!", "?"))
             assert "nan" not in " ".join((*shown.facts.values(), shown.says)).split()
             assert not any("\u202e" in fact for fact in shown.facts.values())
+
+
+# Their options are claims or numbers, which have no rank.
+CLAIMS = (
+    *("roles", "scaling", "mixture", "heads", "around", "next", "writes", "positions", "older", "recurrent", "cost"),
+    *("cache", "windows", "practice", "linear", "delta", "limits"),
+)
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_a_wrong_claim_is_answered_with_a_reason(name: str, code: str, run: RunText) -> None:
+    lesson, scene = LESSONS[name], Scene(TEXT, run, seed=3)
+    with in_language(code):
+        for option in ["", *list(lesson.control.options(scene))[: SLOW.get(name)]]:
+            ask = lesson.ask(replace(scene, choice=option))
+            for at, reason in enumerate(ask.reasons):
+                assert bool(reason) != (at in ask.right)
+                assert len(reason.split()) <= 24 and (not reason or reason.endswith("."))
+            assert len(ask.reasons) == len(ask.options)
+            replies = [ask.said(at) for at in range(len(ask.options)) if at not in ask.right]
+            assert all(one.startswith(("Not quite. ", "Nicht ganz. ")) for one in replies)
+            assert not any(reason and reason in str(question_data(ask, shown=False)) for reason in ask.reasons)
 
 
 @pytest.mark.parametrize("name", LESSONS)

@@ -78,7 +78,7 @@ def test_each_number_of_a_question_and_its_answer_is_computed_again(name: str, r
             for text in (*module.facts(scene, run).values(), *module.numbers(scene, run))
             for one in numbers_in(text)
         }
-        for text in (ask.question, ask.finding, ask.premise, ask.source, shown.says):
+        for text in (ask.question, ask.finding, ask.premise, ask.source, *ask.reasons, shown.says):
             for stated in numbers_in(text):
                 assert any(near(stated, one) for one in known), f"{name} ({scene.choice}): {stated} in {text!r}"
 

@@ -40,7 +40,7 @@ PAIRS = (
     "path",
     "state",
     "erase",
-    "residual",
+    "logits",
     "strongest",
     "head",
 )
@@ -81,7 +81,7 @@ def wrong_answers(exercise: Exercise) -> list[object]:
 
 def test_each_lesson_has_an_exercise_and_each_exercise_a_lesson_that_may_use_it() -> None:
     assert {lesson.exercise for lesson in LESSONS.values()} <= set(EXERCISES)
-    assert len(EXERCISES) == 28
+    assert len(EXERCISES) == 29
     assert all(kind.label and kind.lesson.endswith(".") for kind in EXERCISES.values())
 
 
@@ -206,9 +206,16 @@ def solve_score(exercise: Exercise) -> float:
 
 
 def solve_residual(exercise: Exercise) -> float:
-    vectors, unembedding = exercise.given
-    end, asked = numpy.sum(vectors.numbers, axis=0), re.search(r"softmax for “(.+)” at T = (\S+)\?$", exercise.question)
-    return float(end @ unembedding.numbers[unembedding.rows.index(asked[1])]) / float(asked[2])
+    (vectors,) = exercise.given
+    read = numpy.sum(vectors.numbers[:2], axis=0)
+    return float((read / numpy.linalg.norm(read))[int(re.search(r"dimension (\d)", exercise.question)[1])])
+
+
+def solve_logits(exercise: Exercise) -> float:
+    (last,), (first, second) = (numpy.array(one.numbers) for one in exercise.given)
+    temperature = float(re.search(r"At T = ([\d.]+),", exercise.question)[1])
+    chances = _softmax(numpy.array([last @ first, last @ second]) / temperature)
+    return float(chances[0] / chances[1])
 
 
 def solve_part(exercise: Exercise) -> float:

@@ -354,7 +354,7 @@ def test_german_places_stand_in_whole_sentences(run: RunText) -> None:
         f"schaut am stärksten auf die Stelle {ask.options[max(range(9), key=ask.values.__getitem__)]}:" in ask.finding
     )
     assert shown.facts["place"] in ask.options and "in der Mitte" in ask.options[4]
-    assert picture.question.startswith("Klicke auf die Stelle des Bildes (ein")
+    assert picture.question.startswith("Klicke auf eine Stelle des Bildes (ein")
 
 
 def test_german_figures_and_masks_have_no_english_left(run: RunText) -> None:

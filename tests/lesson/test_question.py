@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from attention_viz.errors import ShapeError
 from attention_viz.lesson.lesson import Ask
 from attention_viz.lesson.question import question_data, read_guess, reply
 from attention_viz.lesson.translation import in_language
@@ -58,3 +59,16 @@ def test_a_reply_is_whole_sentences() -> None:
         assert ask.said(0) == "Nicht ganz: Du hast „1 number“ gewählt. Die Antwort ist „8 numbers“."
         assert SHARES.said(0) == "Nicht ganz: „a“ steht mit 0.25 auf Platz 2 von 2. Die Antwort ist „b“: 0.75."
         assert SHARES.said(1) == "Richtig. Die Antwort ist „b“: 0.75."
+
+
+def test_a_wrong_guess_hears_its_reason_and_no_rank() -> None:
+    ask = Ask("Why?", "So", "a model", ("a", "b", "c"), (0.5, 1.0, 0.2), reasons=("It is short.", "", ""))
+    assert ask.said(0) == "Not quite. It is short. The answer is “b”: 1.000."
+    assert ask.said(1) == "Right. The answer is “b”: 1.000."
+    assert "ranks 3 of 3" in ask.said(2)
+    assert "It is short." not in json.dumps(question_data(ask, shown=False))
+    assert reply(ask, (0,)).words == ask.said(0) in str(question_data(ask, shown=True))
+    with in_language("de"):
+        assert ask.said(0) == "Nicht ganz. It is short. Die Antwort ist „b“: 1.000."
+    with pytest.raises(ShapeError, match="got 2, 2, 2, 1 for 2 options"):
+        Ask("Why?", "So", "a model", ("a", "b"), (0.0, 1.0), reasons=("It is short.",))

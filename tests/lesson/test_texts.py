@@ -30,6 +30,7 @@ ORDER = [
         "masks",
         "heads",
         "around",
+        "next",
         "jobs",
         "together",
         "writes",

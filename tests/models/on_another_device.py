@@ -93,6 +93,9 @@ ASKED: dict[str, Callable[[AttentionModel], object]] = {
     "a text that goes on": lambda model: [*model.generate(TEXT, 3)][-1].output,
     "a text whose keys are thrown away": lambda model: [*model.generate(TEXT, 3, evict=av.Evict(1, 2))][-1].output,
     "a trace that goes on": lambda model: [*model.extend(model.trace(TEXT), 2)][-1].output,
+    "a text with sampled tokens": lambda model: [*model.generate(TEXT, 3, sample=True, top_p=0.9, seed=1)][-1].output,
+    "tokens from elsewhere": lambda model: model.follow(ids(9), prompt=5).output,
+    "their chances": lambda model: model.chances(model.follow(ids(9), prompt=5)),
     "several at once": lambda model: torch.stack([one.output for one in model.trace_together([TEXT, OTHER])]),
 }
 

@@ -15,10 +15,10 @@ from attention_viz.edits.kinds.replacement import Replace
 from attention_viz.edits.kinds.temperature import Temperature
 from attention_viz.errors import AttentionVizError, ShapeError, TextTooLong, UnsupportedModel, UnusableText
 from attention_viz.operation import masks
+from attention_viz.protocol.fitting import Fit
 from attention_viz.scratch import model as from_scratch
 from attention_viz.scratch.model import Scratch, scratch
 from attention_viz.scratch.vectors import sinusoidal, word_vectors
-from attention_viz.trace.fitting import Fit
 
 TEXT = "The bank of the river was flooded"
 

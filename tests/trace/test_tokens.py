@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_viz.errors import TraceError
-from attention_viz.trace.fitting import Fit, fit_text
+from attention_viz.protocol.fitting import Fit, fit_text
 from attention_viz.trace.splitting import split_words
 from attention_viz.trace.tokens import Tokens
 

@@ -31,6 +31,11 @@ def _ask_cost(_: Scene) -> Ask:
         tuple(float(one == found) for one in sizes),
         shown=tuple(sizes.values()),
         premise=translate("Each weight takes {bytes} bytes.", bytes=_BYTES),
+        reasons=(
+            translate("That is one weight for each token; but each token has one for every token."),
+            translate("That is {width} numbers for each token, as its key has; weights belong to pairs.", width=WIDTH),
+            "",
+        ),
     )
 
 
@@ -102,6 +107,19 @@ _FINDINGS = {
 }
 
 
+# By option; none for the right one.
+_REASONS = {
+    "fused": ("", *["Side by side, the matrices make the same numbers as each alone."] * 2),
+    "blockwise": ("", *["Blocks carry their sums along, so that the end is divided by that of the whole row."] * 2),
+    "checkpointing": ("", *["The same computation gives the same numbers, up to rounding."] * 2),
+    "mixed precision": (
+        "Two bytes hold two or three digits, so the result differs further.",
+        "",
+        "Each number keeps two or three digits, so the result is off by little.",
+    ),
+}
+
+
 def _ask_practice(scene: Scene) -> Ask:
     name = _CONTROL_PRACTICE.value(scene)
     measured = practice(name)
@@ -119,6 +137,7 @@ def _ask_practice(scene: Scene) -> Ask:
         tuple(float(at == found) for at in range(len(options))),
         shown=tuple(_part(measured.apart) if at == found else "" for at in range(len(options))),
         premise=translate(_WHAT[name]),
+        reasons=tuple(map(translate, _REASONS[name])) if found == _REASONS[name].index("") else (),
     )
 
 

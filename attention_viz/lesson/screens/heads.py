@@ -47,30 +47,35 @@ def _link(scene: Scene) -> HeadLink:
 def _ask_mixture(scene: Scene) -> Ask:
     """Give weights and values along the figure's first direction; ask for the mixture."""
     trace, link, (parts, right) = scene.trained(), _link(scene), _parts(scene)
-    word, options = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
+    word, reasons = short(trace.query_tokens().names[link.query]), _mixtures(right, [place for _, _, place in parts])
+    options = sorted(reasons)
     return Ask(
-        translate("At which place is the output of {word}?", word=word),
+        translate("Where on this line is the output of {word}?", word=word),
         translate("The output of {word} is at {right}", word=word, right=_number(right)),
-        translate("{model}, layer {layer}, head {head}: places along the figure’s first direction", **_place(scene)),
+        translate("{model}, layer {layer}, head {head}: places from left to right in the figure", **_place(scene)),
         tuple(map(_number, options)),
         tuple(float(option == right) for option in options),
         shown=("",) * len(options),
         place=CatalogueHead.of(trace, link.layer, link.head),
         premise=translate(
-            "{word} takes: {parts}.",
+            "{word} takes {parts}.",
             word=word,
-            parts="; ".join(
+            parts=", ".join(
                 translate(
-                    "{weight} from {other}, at {place}", weight=weight_text(weight), other=name, place=_number(at)
+                    "{weight} from {other} (at {place})"
+                    if name
+                    else "{weight} from all others (on average at {place})",
+                    **{"weight": weight_text(weight), "other": name, "place": _number(at)},
                 )
                 for name, weight, at in parts
             ),
         ),
+        reasons=tuple(reasons[one] for one in options),
     )
 
 
 def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
-    """Return name, weight and place of the largest parts and of all others together, and where the mixture is."""
+    """Return name, weight and place of the largest parts and of all others together (""), and the mixture's place."""
     trace, link = scene.trained(), _link(scene)
     labels = [short(name) for name in trace.query_tokens().names]
     flat, _ = in_a_plane(trace, link.layer, link.head)
@@ -79,17 +84,24 @@ def _parts(scene: Scene) -> tuple[list[tuple[str, float, float]], float]:
     parts = [(labels[key], float(weights[key]), float(places[key])) for key in ranked[:_GIVEN]]
     rest = ranked[_GIVEN:]
     if share := float(weights[rest].sum()):
-        parts.append((translate("the others"), share, float(weights[rest] @ places[rest]) / share))
+        parts.append(("", share, float(weights[rest] @ places[rest]) / share))
     return parts, float(weights @ places)
 
 
-def _mixtures(right: float, places: Sequence[float]) -> list[float]:
-    """Return the right mixture among usual mistakes, in order: without weights, added up, only one value."""
-    found, apart = [right], _APART * (max(places) - min(places))
-    for wrong in (places[0], fmean(places), sum(places), places[-1], -right):
+def _mixtures(right: float, places: Sequence[float]) -> dict[float, str]:
+    """Return the right mixture and usual mistakes, each with a reason: only one value, without weights, added up."""
+    found, apart = {right: ""}, _APART * (max(places) - min(places))
+    alone = translate("That is one of the places alone; each counts, by its weight.")
+    for wrong, why in (
+        (places[0], alone),
+        (fmean(places), translate("That is the plain mean of the places; each counts by its weight.")),
+        (sum(places), translate("That adds up the places without their weights.")),
+        (places[-1], alone),
+        (-right, translate("That has the wrong sign.")),
+    ):
         if len(found) < _OFFERED and all(abs(wrong - one) > apart for one in found):
-            found.append(wrong)
-    return sorted(found)
+            found[wrong] = why
+    return found
 
 
 def _sum(parts: Sequence[tuple[str, float, float]], right: float) -> str:
@@ -163,7 +175,16 @@ def _ask_heads(scene: Scene) -> Ask:
             "Each word has {count} numbers, and each of its {heads} has a query of {width}.",
             **{"count": _D_MODEL, "heads": counted(heads, "head"), "width": _D_MODEL // heads},
         ),
+        reasons=tuple("" if option == read else _why_not(option, heads) for option in options),
     )
+
+
+def _why_not(option: int, heads: int) -> str:
+    if option == _D_MODEL // heads:
+        return translate("A head’s query has that many numbers, and a matrix makes it from the whole vector.")
+    if option == heads:
+        return translate("That is the number of heads; each has a matrix for the whole vector.")
+    return translate("Each number of a query adds up many numbers of the word, each times a learned one.")
 
 
 def _inputs_read(scene: Scene, heads: int) -> int:
@@ -226,8 +247,8 @@ LESSONS = {
         "output",
         deeper=("steps",),
         idea=(
-            "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers; "
-            "here each is one number, its place along the direction of their largest differences."
+            "A word’s output is a mixture: each value times its weight, all added up. A value is a list of numbers. To "
+            "make it easy, each value here is one number: its place on a line."
         ),
     ),
     "heads": Lesson(

@@ -95,7 +95,25 @@ def _ask_older(scene: Scene) -> Ask:
         tuple(float(times == right) for times in options),
         shown=tuple(f"{short:.2f} → {grouped(long, ',.2f')}" if times == right else "" for times in options),
         premise=translate(_PREMISES[kind]),
+        reasons=_reasons(kind, [*options].index(right)),
     )
+
+
+def _reasons(kind: str, right: int) -> tuple[str, ...]:
+    """Say why the others are wrong, if the answer is the one that a score's formula makes plain."""
+    if kind == "additive" and right == 0:
+        return (
+            "",
+            translate("The sum grows like this, but tanh keeps each of its numbers between −1 and 1."),
+            translate("Here nothing multiplies the two vectors with each other: they are added."),
+        )
+    if kind != "additive" and right == len(_PREMISES) - 2:
+        return (
+            translate("Nothing squeezes this score: it grows with both vectors."),
+            translate("One longer vector does this; here both are longer, and the score multiplies them."),
+            "",
+        )
+    return ()
 
 
 def _show_older(scene: Scene) -> Shown:

@@ -107,9 +107,18 @@ def _ask_positions(scene: Scene) -> Ask:
     options = [translate("it stays the same"), translate("it changes")]
     shown = ["", ""]
     shown[right] = translate("moves by {part}", part=by)
+    reasons = [
+        translate("With positions, the words’ vectors change when their places do.") if right else "",
+        "" if right else translate("Without positions, the same words have the same weights and values in any order."),
+    ]
     if there != at:
         options.append(translate("it is that of ‘{word}’", word=in_words(names[there])))
         shown.append(translate("{part} away", part=share_text(other)))
+        reasons.append(
+            translate("Only the position comes from there; the word is still “{word}”.", word=word)
+            if right
+            else translate("Its query is still that of “{word}”, wherever it is.", word=word)
+        )
     return Ask(
         translate(_QUESTIONS[positions], word=word),
         translate("Read backwards, the output of “{word}” stays the same", word=word)
@@ -122,6 +131,7 @@ def _ask_positions(scene: Scene) -> Ask:
         tuple(float(one == right) for one in range(len(options))),
         shown=tuple(shown),
         premise=translate("Backwards, it reads: “{turned}”.", turned=" ".join(map(in_words, _words(scene)[::-1]))),
+        reasons=tuple(reasons),
     )
 
 
@@ -214,6 +224,12 @@ def _ask_recurrent(scene: Scene) -> Ask:
     named = {1: translate("attention"), count: translate("recurrent network")}
     if count == 1:
         named = {1: translate("both")}
+    reasons = {
+        count**2: translate("Each word needs one new state; nothing compares pairs of words."),
+        (count + 1) // 2: translate("No word can be left out: each state needs the one before."),
+        1: translate("That is attention; a state needs the one before, so states come one after the other."),
+        count: "",
+    }
     return Ask(
         translate(
             "With as many processors as you like, how many rounds does a recurrent network need to reach “{word}”?",
@@ -224,6 +240,7 @@ def _ask_recurrent(scene: Scene) -> Ask:
         tuple(map(_rounds, rounds)),
         tuple(float(one == count) for one in rounds),
         shown=tuple(named.get(one, "") for one in rounds),
+        reasons=tuple(reasons[one] for one in rounds),
     )
 
 

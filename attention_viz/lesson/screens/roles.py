@@ -69,6 +69,13 @@ def _ask_roles(scene: Scene) -> Ask:
         premise=translate(
             "The dot product of the query of {word} with the key of {other} is {number}.", number=there, **words
         ),
+        reasons=()
+        if same or opposite
+        else (
+            translate("The reverse compares two other vectors: the query of {other} and the key of {word}.", **words),
+            "",
+            translate("Swapping the words makes no minus sign: it compares two other vectors."),
+        ),
     )
 
 

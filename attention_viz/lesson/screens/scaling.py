@@ -46,7 +46,7 @@ def _ask_scaling(scene: Scene) -> Ask:
     nearest = min(range(len(sizes)), key=lambda at: abs(sizes[at] - spreads[-1]))
     measured = signed(spreads[-1], 2)
     return Ask(
-        translate("By how much do scores of {width} products spread?", width=last),
+        translate("By how much do scores of {width} products spread, four times as many again?", width=last),
         translate(
             "Scores of {width} products spread by {spread}; √{width} is {root}",
             **{"width": last, "spread": measured, "root": math.isqrt(last)},
@@ -56,9 +56,26 @@ def _ask_scaling(scene: Scene) -> Ask:
         tuple(float(at == nearest) for at in range(len(sizes))),
         shown=tuple(measured if at == nearest else "" for at in range(len(sizes))),
         premise=translate(
-            "Scores that add up {few} products spread by {narrow}, scores of {more} products by {wider}.",
+            "Scores of {few} products spread by {narrow}. Scores of {more} products, four times as many, spread by "
+            "{wider}.",
             **{"few": _WIDTHS[0], "narrow": signed(spreads[0], 2), "more": before, "wider": signed(spreads[1], 2)},
         ),
+        reasons=_reasons(spreads[1]) if nearest == 1 else (),
+    )
+
+
+def _reasons(wider: float) -> tuple[str, ...]:
+    few, before, last = _WIDTHS
+    return (
+        translate("Scores of {more} products already spread by {wider}.", more=before, wider=signed(wider, 2)),
+        "",
+        translate(
+            "From {few} to {more} products, the spread about doubles, and from {more} to {most} it does so again.",
+            few=few,
+            more=before,
+            most=last,
+        ),
+        translate("Products above and below zero partly cancel, so the spread grows more slowly than their number."),
     )
 
 
@@ -109,8 +126,8 @@ LESSONS = {
         "scaled",
         deeper=("steps",),
         idea=(
-            "Queries and keys have equally many numbers. A score adds up that many products: some are above zero and "
-            "some below, each about 1 in size. The spread of scores is their usual distance from their mean (the "
+            "A score is a sum of products, one for each number of query and key. Some products are above zero and some "
+            "below, so they partly cancel. The spread of scores says how far from their mean they usually are (the "
             "standard deviation)."
         ),
     ),

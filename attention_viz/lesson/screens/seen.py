@@ -1,9 +1,8 @@
 """Images and audio: patches attend like words; heads give words their times."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from attention_viz.lesson.lesson import Ask, Control, Lesson, Shown
 from attention_viz.lesson.openings.images import ImagePlaces
@@ -11,15 +10,15 @@ from attention_viz.lesson.openings.opening import Reply
 from attention_viz.lesson.scene import Scene
 from attention_viz.lesson.seen import PICTURE_MODEL, PICTURES, SAMPLE, SOUND_MODEL, PictureRun, SoundRun
 from attention_viz.lesson.translation import translate
-from attention_viz.lesson.words import in_words, labelled, texts, weight_texts
+from attention_viz.lesson.words import in_words, labelled, signed, texts, weight_texts
 from attention_viz.trace.spelling import weight_text
 from attention_viz.views import overlay, spoken
 from attention_viz.views.style.theme import palette
 
 # Places in a row and in a column, each of several patches.
 _PLACES = 8
-# Places with at least this part of the largest weight are nearly right.
-_NEARLY = 0.5
+# Places with at least so many times an even look's weight are right, and nearly right.
+_RIGHT, _NEARLY = 2, 1
 
 
 def _looked(scene: Scene) -> PictureRun:
@@ -32,47 +31,71 @@ def _ask_picture(scene: Scene) -> Ask:
     values = tuple(map(float, looked.boxes(_PLACES, _PLACES).ravel()))
     spots = [(row, column) for row in range(_PLACES) for column in range(_PLACES)]
     names = tuple(translate("row {row}, column {column}", row=row + 1, column=column + 1) for row, column in spots)
-    most = int(np.argmax(values))
+    much = _much(values)
     ask = Ask(
         translate(
-            "Click where you think [CLS] looks most, in an image of {shows}", shows=translate(PICTURES[looked.sample])
+            "Click a place that [CLS] looks at much, in an image of {shows}", shows=translate(PICTURES[looked.sample])
         ),
-        translate("[CLS] looks most at {place}: {weight}", place=names[most], weight=weight_text(values[most])),
         translate(
-            "{model}, layer {layer}, head {head}: weights of [CLS], added up over {count} places",
+            "{count} of {of} places get {share} of all that [CLS] takes",
+            **{"count": len(much), "of": len(values), "share": weight_text(sum(values[at] for at in much))},
+        ),
+        translate(
+            "{model}, layer {layer}, head {head}: weights of [CLS] over {count} places",
             **texts(model=PICTURE_MODEL, layer=layer, head=head, count=len(names)),
         ),
         names,
         values,
         shown=tuple(map(weight_text, values)),
         whole=1.0,
+        premise=translate(
+            "If [CLS] looked evenly, each of {count} places would get {even}. A place is right with at least {times} "
+            "times as much.",
+            **{"count": len(values), "even": signed(_even(values)), "times": _RIGHT},
+        ),
     )
     shown = looked.shown(spots, _PLACES)
     if shown is None:
         return ask
-    opening = ImagePlaces(shown, names, _PLACES, _replies(looked, names, values))
+    opening = ImagePlaces(shown, names, _PLACES, _replies(names, values))
     return replace(ask, seen=replace(shown, boxes=()), opening=opening)
 
 
-def _replies(looked: PictureRun, names: tuple[str, ...], values: tuple[float, ...]) -> tuple[Reply, ...]:
-    most = max(values)
-    facts = {"best": names[values.index(most)], "most": weight_text(most), "share": weight_text(looked.share)}
-    facts |= {"count": str(int(looked.region.sum()))}
+def _even(values: Sequence[float]) -> float:
+    """Return each place's weight if all had the same."""
+    return sum(values) / len(values)
+
+
+def _much(values: Sequence[float]) -> list[int]:
+    """Return the places that are right: far above an even look's weight, and the largest in any case."""
+    least = min(_RIGHT * _even(values), max(values))
+    return [at for at, value in enumerate(values) if value >= least]
+
+
+def _replies(names: tuple[str, ...], values: tuple[float, ...]) -> tuple[Reply, ...]:
+    most, much = max(values), _much(values)
+    facts = {"best": names[values.index(most)], "most": weight_text(most)}
+    facts |= {"count": str(len(much)), "share": weight_text(sum(values[at] for at in much))}
     found = list[Reply]()
-    for name, value in zip(names, values, strict=True):
+    for at, (name, value) in enumerate(zip(names, values, strict=True)):
         own = {"place": name, "weight": weight_text(value), "rank": str(1 + sum(one > value for one in values))}
         own |= {"of": str(len(values))}
         if value == most:
             words = translate("Right: {place} has most, {weight} of all that [CLS] looks at.", **facts, **own)
             found.append(Reply("right", words))
-        elif value >= _NEARLY * most:
+        elif at in much:
+            words = translate(
+                "Right: your place has {weight}, number {rank} of {of}. {best} has {most}.", **facts, **own
+            )
+            found.append(Reply("right", words))
+        elif value >= _NEARLY * _even(values):
             words = translate(
                 "Nearly: your place has {weight}, number {rank} of {of}. {best} has {most}.", **facts, **own
             )
             found.append(Reply("near", words))
         else:
             words = translate(
-                "Not quite: your place has {weight}, number {rank} of {of}. {count} patches that touch have {share} "
+                "Not quite: your place has {weight}, number {rank} of {of}. The {count} right places have {share} "
                 "together.",
                 **facts,
                 **own,
@@ -205,7 +228,7 @@ LESSONS = {
         sample=_CONTROL_PICTURE.value,
         idea=(
             "A model that reads images cuts each into squares, its patches, and treats them like words. One more "
-            "position, [CLS], stands for the whole image."
+            "position, [CLS], is to describe the whole image: what tells most about it?"
         ),
     ),
     "sound": Lesson(

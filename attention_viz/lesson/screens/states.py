@@ -74,6 +74,12 @@ def _ask_linear(scene: Scene) -> Ask:
         float(after.sum()): " + ".join(map(trimmed, after.tolist())),
         right: f"{trimmed(kept)} + {_NEW}",
     }
+    reasons = {
+        kept: translate("That is the old state alone; the new word adds to it."),
+        float(_NEW): translate("That is the new word alone; the old state counts, too."),
+        float(after.sum()): translate("That adds both numbers of the state; the query (1, 0) reads only the first."),
+        right: "",
+    }
     options = sorted(read)
     plain = translate("The state is ({first}, {second}).", first=first, second=second)
     return Ask(
@@ -89,6 +95,7 @@ def _ask_linear(scene: Scene) -> Ask:
         tuple(float(one == right) for one in options),
         shown=tuple(read[one] for one in options),
         premise=f"{plain} {_new_word(decay)}",
+        reasons=tuple(reasons[one] for one in options),
     )
 
 
@@ -191,6 +198,12 @@ _QUESTIONS = {
     "Which colour does the question read?",
     "erases": "A layer erases a key’s old value before it adds the new one. Which colour does the question read?",
 }
+# By option: mostly the old value, mostly the new one, both alike; none for the right one.
+_REASONS = {
+    "adds": (*["Nothing is erased, so both values stay, with the same key."] * 2, ""),
+    "half": ("Part of the old value is erased, none of the new one.", "", "That is so if nothing is erased."),
+    "erases": ("The old value is erased before the new one comes.", "", "That is so if nothing is erased."),
+}
 _FORMULAS_DELTA = {
     "rows": r"S_i = S_{i-1} + \beta_i\, k_i^{\top} (v_i - k_i S_{i-1})",
     "columns": r"S_i = S_{i-1} + \beta_i\, (v_i - S_{i-1} k_i)\, k_i^{\top}",
@@ -235,6 +248,7 @@ def _ask_delta(scene: Scene) -> Ask:
             new=new,
             name=NAMES[OPENING],
         ),
+        reasons=tuple(map(translate, _REASONS[rule])) if not _REASONS[rule][right] else (),
     )
 
 

@@ -29,7 +29,9 @@ def _ask_together(scene: Scene) -> Ask:
     found, score, last = short(names[pair.key]), pair.opened.total, len(TOY_WORDS) - 1
     parts = {"other": short(names[best]), "part": signed(numbers[best], 2), "score": signed(score, 2)}
     return Ask(
-        translate("Which word led it there?"),
+        translate(
+            "Which word’s part in the key of {found} led {word} there?", found=found, word=short(names[pair.query])
+        ),
         translate("{other} led it there: {part} of a score of {score}", **parts)
         if numbers[best] > _MOST * score > 0
         else translate("No word led it there: a score of {score}", **parts),
@@ -45,7 +47,9 @@ def _ask_together(scene: Scene) -> Ask:
         word=True,
         place=CatalogueHead.of(pair.trace, layer, head),
         premise=translate(
-            "{word} comes again, and a head looks at {found}.", word=short(names[pair.query]), found=found
+            "When {word} comes again, a head of the second layer looks at {found}.",
+            word=short(names[pair.query]),
+            found=found,
         ),
     )
 
@@ -119,7 +123,7 @@ def _ask_writes(scene: Scene) -> Ask:
             **names,
         ),
         translate(
-            "the toy {model}, each head but layer {layer}, head {head}: loss of the probability of {word} without it",
+            "the toy {model}, all heads but layer {layer}, head {head}: loss of probability without each",
             model=TOY,
             **names,
         ),
@@ -130,13 +134,22 @@ def _ask_writes(scene: Scene) -> Ask:
         whole=before,
         place=CatalogueHead.of(reader.trace, layer, head),
         premise=translate(
-            "At {query}, layer {layer}, head {head} adds {added} to the logit of {word}. The toy gives {word} "
-            "{likely}; without this head, {without}. Each option is another head (layer·head) with its own addition.",
+            "After {query} comes {word}. Layer {layer}, head {head} adds {added} to its logit. Without this head, its "
+            "probability falls from {likely} to {without}. The other heads (layer·head) add this:",
             query=short(reader.trace.key_tokens().names[reader.query]),
             added=signed(reader.added[following], 2),
             likely=weight_text(before),
             without=weight_text(reader.likely_without[following]),
             **names,
+        ),
+        reasons=tuple(
+            ""
+            if name == needed
+            else translate(
+                "Without head {other}, {word} still has {left}.",
+                **{"other": name, "word": short(following), "left": weight_text(one)},
+            )
+            for name, one in left.items()
         ),
     )
 
@@ -196,9 +209,9 @@ LESSONS = {
         "part",
         deeper=("why", "compare"),
         idea=(
-            "This toy model has two layers and reads a few words twice; a small ₂ marks the second time. Heads of the"
-            " first layer add other words to a word’s vector. The second layer makes its keys from that sum, so a "
-            "word can be found by its neighbour."
+            "This toy model has two layers. It reads a few words twice; a small ₂ marks the second time. In the first "
+            "layer, heads add something of earlier words to each word’s vector. The second layer makes the word’s key "
+            "from that sum."
         ),
     ),
     "writes": Lesson(
@@ -211,8 +224,8 @@ LESSONS = {
         deeper=("why", "heads"),
         idea=(
             "At its end, a model gives every word that it knows a number, its logit: the larger, the likelier it "
-            "comes next. A head’s output raises some logits and lowers others. Before that, heads of later layers "
-            "read it, too."
+            "comes next. A head’s output raises some logits and lowers others. But heads of later layers read it, too, "
+            "and may need it."
         ),
     ),
 }

@@ -272,6 +272,14 @@ def _ask_about_effect(scene: Scene) -> Ask:
         tuple(products),
         place=CatalogueHead.of(trace, layer, light.head, (light.query, light.key)),
         premise=translate("Each option is a word’s weight × the length of its value."),
+        reasons=tuple(
+            ""
+            if key == most
+            else translate("It has the largest weight, but a short value: their product is {product}.", product=product)
+            if key == ranked[0]
+            else translate("Its weight × length is {product}.", product=product)
+            for key, product in zip(keys, map(signed, products), strict=True)
+        ),
     )
 
 

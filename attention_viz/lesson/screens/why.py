@@ -46,8 +46,9 @@ def _show_why(scene: Scene) -> Shown:
     opening = in_words(labels[opening_position(trace, scene.query)])
     facts = {
         **texts(layer=link.layer, head=link.head, layers=trace.layer_count(), model=scene.called),
-        **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers()), among=link.among),
+        **texts(heads=sum(trace.head_count(layer) for layer in trace.layer_numbers())),
         **quoted(labels, word=query, other=link.key),
+        "among": translate("of {words} ", words=link.among) if link.among else "",
         "which": translate("that the app’s other pages show, too")
         if scene.head == (link.layer, link.head)
         else translate("that lets “{word}” look most at a word far from it", word=opening),
@@ -55,7 +56,7 @@ def _show_why(scene: Scene) -> Shown:
         "percent": share_text(link.weight),
     }
     says = translate(
-        "In layer {layer}, head {head}, of {among} “{word}” looks most at “{other}”: {weight}.",
+        "In layer {layer}, head {head}, {among}“{word}” looks most at “{other}”: {weight}.",
         **{name: facts[name] for name in ("layer", "head", "among", "word", "other", "weight")},
     )
     return Shown(facts, looks(trace, link.layer, link.head, query, theme=scene.theme), says)
@@ -98,11 +99,11 @@ def _ask_plain(scene: Scene) -> Ask:
     word, best = short(labels[query]), int(row.argmax())
     most = {"word": word, "other": short(labels[best]), "weight": weight_text(float(row[best]))}
     return Ask(
-        translate("Which word does {word} take most from?", word=word),
+        translate("By similarity alone, which word does {word} take most from?", word=word),
         translate("{word} takes {weight} from itself", word=word, weight=most["weight"])
         if best == query
         else translate("{word} takes {weight} from {other}", **most),
-        translate("{model}: vectors that enter its first layer; in brackets the dot product", model=scene.called),
+        translate("{model}, input vectors; in brackets the dot product", model=scene.called),
         labels,
         tuple(row.double().tolist()),
         shares=True,
@@ -114,7 +115,7 @@ def _ask_plain(scene: Scene) -> Ask:
         word=True,
         query=query,
         premise=translate(
-            "The vector of {other} is most like that of {word}: a cosine of {cosine}.",
+            "Of the other words, {other} has the vector most like that of {word}: a cosine of {cosine}.",
             **{"word": word, "other": short(labels[like]), "cosine": f"{cosine:.2f}".replace("-", "−")},
         )
         if like != query
@@ -181,8 +182,9 @@ LESSONS = {
         deeper=("steps",),
         words=trained_words,
         idea=(
-            "The simplest attention learns nothing: it compares vectors as they are. A word’s dot products with all "
-            "words, itself included, become its shares: the larger the product, the larger the share."
+            "A head has learned where to look. Leave that out, and only the vectors are left: each word takes by "
+            "similarity. Its dot products with all words, itself included, become its shares: the larger the product, "
+            "the larger the share."
         ),
     ),
 }

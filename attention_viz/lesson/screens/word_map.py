@@ -74,8 +74,7 @@ def _ask(scene: Scene) -> Ask:
             cosine=signed(alike[best], 2),
         ),
         translate(
-            "{model}: vectors that enter its first layer. The map keeps {kept} of the words’ differences, and {own} of "
-            "those of {word}.",
+            "{model}, input vectors; the map keeps {kept} of all differences, {own} of those of {word}",
             model=scene.called,
             kept=share_text(kept),
             own=share_text(own),

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from attention_viz.errors import TraceError
 from attention_viz.trace.chat.segments import MOST_SEGMENTS, Segment
+from attention_viz.trace.decoding import Decoding
 from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.files.format import WEIGHTS
 from attention_viz.trace.files.rounding import DTYPES
@@ -31,6 +32,7 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         **{kind: _as_text_or_none(entry.get(kind)) for kind in (*MEDIA, InputKind.VIDEO)},
         notes=tuple(as_kind(str, one) for one in as_kind(list, entry.get("told", []))),
         generated=as_kind(int, entry.get("generated", 0)),
+        decoding=tuple(_as_decoding(as_kind(dict, one)) for one in as_kind(list, entry.get("decoding", []))),
         special_tokens=as_kind(bool, entry.get("special_tokens", True)),
         chat=as_kind(bool, entry.get("chat", False)),
         revision=_as_text_or_none(entry["revision"]),
@@ -70,6 +72,18 @@ def _as_message(value: object) -> tuple[str, str]:
 def _as_answer(value: object) -> tuple[str, int]:
     role, start = as_kind(list, value)
     return as_kind(str, role), _number(start)
+
+
+def _as_decoding(entry: Mapping[str, Any]) -> Decoding:
+    """Read how some generated tokens were chosen; it refuses impossible values itself."""
+    method, seed = as_kind(str, entry["method"]), entry["seed"]
+    return Decoding(
+        cast("Any", method),
+        as_kind(float, entry["temperature"]),
+        as_kind(float, entry["top_p"]),
+        None if seed is None else as_kind(int, seed),
+        as_kind(int, entry["tokens"]),
+    )
 
 
 def _as_stored(value: object) -> str:

@@ -166,6 +166,8 @@ def _check_words(where: str, tokens: Tokens) -> None:
 def _check_provenance(origin: Provenance, tokens: int) -> None:
     if not 0 <= origin.generated <= max(tokens, _IDS.stop * (MERGED in origin.edits)):
         raise TraceError(f"the model can't have generated {origin.generated} of {tokens} tokens")
+    if (counted := sum(one.tokens for one in origin.decoding)) != origin.generated:
+        raise TraceError(f"it says how {counted} tokens were chosen, but {origin.generated} were generated")
     for name in ("model", "dtype", "reading", "route", "output", "stored", "revision", "sha256"):
         _check_text(f"the run's {name}", getattr(origin, name) or "", _LONGEST_NAME)
     for name in (*MEDIA, InputKind.VIDEO):

@@ -1,5 +1,7 @@
 """Kinds of URL parameters."""
 
+import math
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +13,12 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.serving.uploads import joined, names_of
 from attention_viz.trace.kind import InputKind
 
+# Digits of the shortest number that may be a secret: no position has as many.
+_SHORTEST_SECRET = 6
 # The longest names of several images, in characters.
 _LONGEST_NAMES = 1_000
+# float() also takes "１", "1_0", "nan" and " 3 ".
+_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,2})?")
 
 # The allowed values: fixed, or computed from the other choices and the page's knowledge, such as a state or a trace.
 Options = Collection[Any] | Callable[[Any, Any], Collection[Any]]
@@ -26,8 +32,9 @@ def fits_link(text: str) -> bool:
 def notice(name: str, text: str, allowed: str, instead: str) -> str:
     """Explain an impossible part of the URL."""
     short = text if len(text) <= 40 else text[:39] + "…"
-    # Somebody may take `key` for the teacher's key, in front of a class.
-    asked = "a key that isn’t here" if name == "key" else f"{name} “{short}”"
+    # Whoever takes `key` for the teacher's key shouldn't read it out to the class; a position has few digits.
+    secret = name == "key" and not (text.isdecimal() and len(text) < _SHORTEST_SECRET)
+    asked = "a key that isn’t here" if secret else f"{name} “{short}”"
     return f"The URL asks for {asked}. Allowed here: {allowed}. Shown instead: {instead}."
 
 
@@ -204,6 +211,35 @@ def _numbers(allowed: Collection[Any] | None) -> Sequence[int]:
 def number_words(numbers: Sequence[int]) -> str:
     """Name numbers: "0 to 5", or "1, 3" with gaps."""
     return f"{numbers[0]} to {numbers[-1]}" if isinstance(numbers, range) else ", ".join(map(str, numbers))
+
+
+@dataclass(frozen=True)
+class DecimalNumber(ParameterKind):
+    """A number from `least` to `most` with at most two decimals."""
+
+    least: float = 0.0
+    most: float = 1.0
+    holds = float
+
+    def read(self, name: str, text: str, instead: Any, allowed: Collection[Any] | None) -> tuple[Any, list[str]]:
+        """Return the number if it is in the range."""
+        number = float(text) if _DECIMAL.fullmatch(text) else math.nan
+        if self.least <= number <= self.most:
+            return number, []
+        return instead, [notice(name, text, self.documented(), self.write(instead))]
+
+    def write(self, value: Any) -> str:
+        """Write the number without trailing zeros."""
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+
+    def within(self, value: Any, allowed: Collection[Any] | None, otherwise: Any) -> Any:
+        """Return the nearest number in the range, with two decimals."""
+        value = value if type(value) is float and math.isfinite(value) else otherwise
+        return round(min(max(value, self.least), self.most), 2)
+
+    def documented(self) -> str:
+        """Describe the range."""
+        return f"{self.least:g} to {self.most:g}"
 
 
 @dataclass(frozen=True)

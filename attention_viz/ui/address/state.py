@@ -13,7 +13,7 @@ from attention_viz.serving.uploads import names_of
 from attention_viz.sources import CATALOGUE, Entry
 from attention_viz.trace.kind import MEDIA, MIXER, STREAMS, InputKind
 from attention_viz.ui.address.codec import parameter, read, write
-from attention_viz.ui.address.kinds import AnyText, OneOf, WholeNumber, notice, sample
+from attention_viz.ui.address.kinds import AnyText, DecimalNumber, OneOf, WholeNumber, notice, sample
 
 Positions = Literal["sinusoidal", "none"]
 Switch = Literal["on", "off"]
@@ -77,6 +77,10 @@ def _evicts(state: "State", known: object) -> bool:
     return state.evict == "on"
 
 
+def _samples(state: "State", known: object) -> bool:
+    return state.sample == "on"
+
+
 def _readings(choice: object, known: object) -> tuple[str, ...]:
     return tuple(READINGS)
 
@@ -108,6 +112,16 @@ class State:
     first_keys: int = parameter(4, WholeNumber(range(65)), "how many first keys are kept", applies=_evicts, brief=True)
     last_keys: int = parameter(
         16, WholeNumber(range(1, 513)), "how many recent keys are kept", applies=_evicts, brief=True
+    )
+    sample: Switch = parameter("off", _SWITCH, "whether a decoder's tokens are drawn at random", brief=True)
+    temperature: float = parameter(
+        1.0, DecimalNumber(0.05, 5), "divides the logits before sampling", applies=_samples, brief=True
+    )
+    top_p: float = parameter(
+        1.0, DecimalNumber(0.01, 1), "the probability of the tokens sampled from", applies=_samples, brief=True
+    )
+    sampling_seed: int = parameter(
+        0, WholeNumber(range(10_000)), "the seed of the random tokens", applies=_samples, brief=True
     )
     special: Switch = parameter("on", _SWITCH, "special tokens", brief=True)
     chat: Switch = parameter("off", _SWITCH, "the chat template", brief=True)
@@ -155,12 +169,15 @@ class State:
         """Return the run to compute, without head and reading."""
         if self.facts.reads in MEDIA:
             return Request(self.model, target=self.target, shown=self.shown)
-        if self.shown:
-            return Request(self.model, self.text, more=self.more, chat=self.chat == "on", shown=self.shown)
-        own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         special, chat = self.special == "on", self.chat == "on"
+        sampled = self.more and self.sample == "on"
+        sampling = (self.temperature, self.top_p, self.sampling_seed) if sampled else None
+        if self.shown:
+            return Request(self.model, self.text, more=self.more, chat=chat, shown=self.shown, sampling=sampling)
+        own = OwnModule(self.d_model, self.heads, self.seed, self.positions) if self.own else None
         evict = (self.first_keys, self.last_keys) if self.more and self.evict == "on" else None
-        return Request(self.model, self.text, self.second, self.target, self.more, evict, special, chat, own)
+        texts = (self.text, self.second, self.target)
+        return Request(self.model, *texts, self.more, evict, special, chat, own, sampling=sampling)
 
     def within(self) -> "State":
         """Limit layer and head to the model's."""

@@ -42,8 +42,8 @@ def show_chips(place: DeltaGenerator, state: State, leave_out: Collection[str] =
 
 
 def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
-    # Keys are evicted during generation, so a page without it shows no chip.
-    hidden = {*leave_out, "evict"} if "more" in leave_out else {*leave_out}
+    # Keys are evicted and tokens sampled during generation, so a page without it shows no chip.
+    hidden = {*leave_out, "evict", "sample"} if "more" in leave_out else {*leave_out}
     can = state.facts
     # An open file can't be rerun, only read in another way.
     runs = opening.opened() is None
@@ -55,6 +55,7 @@ def _chips(state: State, leave_out: Collection[str] = ()) -> dict[str, str]:
             runs and can.continues_text and state.more > 0,
             f"Evict old keys: keep {state.first_keys} first, {state.last_keys} recent",
         ),
+        "sample": (runs and can.continues_text and state.more > 0, "Sample tokens"),
         "chat": (runs and can.has_chat_template, "Chat template"),
         "special": (runs and can.adds_special_tokens, "Without special tokens"),
         "reading": (True, READINGS[state.reading].label),

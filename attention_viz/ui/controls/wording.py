@@ -187,15 +187,17 @@ def read_otherwise(trace: "Trace") -> list[str]:
 
 
 def _own_words(trace: "Trace") -> str:
-    """Count the model's own last tokens; "" for none."""
-    own = _own(trace)
-    return (
-        ""
-        if not own
-        else "The model generated the last token"
-        if own == 1
-        else f"The model generated the last {own} tokens"
-    )
+    """Count the generated tokens, and say how they were chosen if they aren't the likeliest; "" for none."""
+    own, ways = _own(trace), trace.provenance.decoding
+    if not own:
+        return ""
+    last = "the last token" if own == 1 else f"the last {own} tokens"
+    if all(one.method == "greedy" for one in ways):
+        return f"The model generated {last}"
+    if len(ways) > 1:
+        return f"{last[0].upper()}{last[1:]} weren't typed: {trace.provenance.generated_in_words}"
+    way = next(iter(ways))
+    return f"Something else generated {last}" if way.method == "given" else f"The model generated {last}: {way}"
 
 
 def _own(trace: "Trace") -> int:

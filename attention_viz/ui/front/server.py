@@ -21,6 +21,7 @@ from streamlit.web.cli import main_run
 
 from attention_viz.serving.preload import Preloading, readiness
 from attention_viz.serving.settings import SETTINGS
+from attention_viz.ui.front.presses import keep_presses
 from attention_viz.ui.front.sharing import Previews
 from attention_viz.ui.front.waiting import Headers, headers
 
@@ -99,6 +100,7 @@ def server(script: Path, preloading: Preloading) -> App:
     # For a visitor from another site's page, Streamlit would ask an outside host for this machine's public address, and
     # all visitors would wait meanwhile.
     net_util.get_external_ip = _no_address
+    keep_presses()
 
     async def ready(_: Request) -> JSONResponse:
         state = readiness(preloading)

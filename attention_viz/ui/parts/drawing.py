@@ -30,7 +30,7 @@ from attention_viz.ui.parts.notices import tell
 from attention_viz.ui.parts.unread import show_unread
 
 if TYPE_CHECKING:
-    from attention_viz.trace.fitting import Fit
+    from attention_viz.protocol.fitting import Fit
     from attention_viz.trace.trace import Trace
 
 _NAMED = 3
@@ -66,6 +66,8 @@ def _stopped_words(run: Run, state: State) -> str:
     begun = f"The model stopped after {made} of {asked} tokens: "
     if is_full(state.request, trace):
         return f"{begun}it reads at most {len(tokens)}."
+    if state.request.sampling is not None:
+        return f"{begun}the next one that it sampled ends the text."
     (likely,) = candidates(state.request, trace, 1).values()
     return f"{begun}its next token, “{tokens.write(likely.token[0])}”, ends the text."
 

@@ -25,7 +25,7 @@ from attention_viz.ui.selection.events import (
 # With another text, model or image, the old positions mean nothing.
 _RUNS = frozenset(("model", "text", *MEDIA, "second", "target", "more", "special", "chat"))
 # Options that rerun a text close an open file.
-_CLOSES = _RUNS | {"evict"}
+_CLOSES = _RUNS | {"evict", "sample"}
 # Values that a file replaces: its texts fill the boxes while it is open, and its first head is shown.
 _TEXTS = ("text", "second", "target")
 _HEAD = ("layer", "head", "stream")

@@ -14,7 +14,17 @@ from attention_viz.views.style.captions import caption
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, channels, palette
 from attention_viz.views.style.wording import escaped, shortened, with_minus
 
-__all__ = ["hull"]
+__all__ = ["free_sides", "hull"]
+
+_HEIGHT = 460
+# Pixels across and up for the points; a name's letter, line and distance from its point, and half a point.
+_PLOT, _LETTER, _LINE, _OFF, _HALF = (420, 310), 6.7, 15, 4, 5
+# Where a name may be, the first choice first: to the left or right of its point, and below or above it.
+_SIDES = [
+    *[(0, 1), (0, -1), (1, 0), (-1, 0)],
+    *[(1, 1), (-1, 1), (1, -1), (-1, -1)],
+]
+_ACROSS, _UP = {-1: "left", 0: "center", 1: "right"}, {-1: "bottom", 0: "middle", 1: "top"}
 
 
 def hull(
@@ -68,7 +78,7 @@ def hull(
     figure.update_xaxes(title="first number of a value", range=_room(values[:, 0]), **grid)
     figure.update_yaxes(title="second number", scaleanchor="x", range=_room(values[:, 1]), **grid)
     legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": -0.2, "yanchor": "top"}
-    figure.update_layout(height=460, legend=legend)
+    figure.update_layout(height=_HEIGHT, legend=legend)
     return figure
 
 
@@ -105,14 +115,16 @@ def _add_points(
     for value, label in zip(values.tolist(), labels, strict=True):
         here.setdefault(tuple(value), {})[label] = None
     # Popped, so that only the first of those in one place writes their names.
-    written = [", ".join(here.pop(tuple(value), {})) for value in values.tolist()]
+    written = [shortened(", ".join(here.pop(tuple(value), {}))) for value in values.tolist()]
+    order = sorted(range(len(written)), key=lambda at: -weights[at])
+    sides = free_sides(values, written, order)
     figure.add_scatter(
         x=values[:, 0].tolist(),
         y=values[:, 1].tolist(),
         mode="markers+text",
         marker={"color": colours.value, "size": 9},
-        text=[escaped(shortened(names)) for names in written],
-        textposition="top center",
+        text=["" if side is None else escaped(names) for names, side in zip(written, sides, strict=True)],
+        textposition=[f"{_UP[up]} {_ACROSS[across]}" for across, up in (side or _SIDES[0] for side in sides)],
         textfont={"family": MONOSPACE, "size": 11, "color": colours.ink},
         cliponaxis=False,
         hovertext=[
@@ -122,6 +134,33 @@ def _add_points(
         hovertemplate="%{hovertext}<extra></extra>",
         name="values",
     )
+
+
+def free_sides(
+    values: Float[numpy.ndarray, "key 2"], names: list[str], order: list[int]
+) -> list[tuple[int, int] | None]:
+    """Choose each name's side so that it covers no point and no other name; None if no side is free."""
+    spans = [high - low for low, high in map(_room, values.T)]
+    pixels = min(size / span for size, span in zip(_PLOT, spans, strict=True)) * values
+    points = numpy.concatenate([pixels - _HALF, pixels + _HALF], axis=1)
+    taken, sides = list[Float[numpy.ndarray, " 4"]](), list[tuple[int, int] | None]([None] * len(names))
+    for at in order:
+        # Points with the same values have one name.
+        others = points[(pixels != pixels[at]).any(axis=1)]
+        half = numpy.array([_LETTER * len(names[at]) / 2, _LINE / 2])
+        for side in _SIDES if names[at] else ():
+            middle = pixels[at] + numpy.array(side) * (half + _OFF)
+            box = numpy.concatenate([middle - half, middle + half])
+            if not any(_overlap(box, other) for other in (*taken, *others)):
+                taken.append(box)
+                sides[at] = side
+                break
+    return sides
+
+
+def _overlap(one: Float[numpy.ndarray, " 4"], other: Float[numpy.ndarray, " 4"]) -> bool:
+    """Return whether two boxes (left, bottom, right, top) share some space."""
+    return bool((one[:2] < other[2:]).all() and (other[:2] < one[2:]).all())
 
 
 def _pair(numbers: list[float]) -> str:

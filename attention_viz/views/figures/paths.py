@@ -83,7 +83,9 @@ def _arc(
     start, end = ends
     turn = numpy.linspace(0, numpy.pi, _POINTS)
     across, up = (start + end) / 2 - (end - start) / 2 * numpy.cos(turn), rise * numpy.sin(turn)
+    # Markers of several sizes are pale unless they have an opacity.
     marker = {"symbol": "arrow", "angleref": "previous", "size": [0] * (_POINTS - 1) + [tip], "color": colour}
+    marker |= {"opacity": 1}
     look = {"mode": "lines+markers", "line": {"color": colour, "width": width}, "marker": marker, **more}
     figure.add_scatter(x=across.tolist(), y=(foot + up).tolist(), **look)
     return across, up

@@ -27,9 +27,13 @@ _LETTER, _LETTERS, _LONGEST = 0.023, 9, 18
 # Where the stream begins, and the rows above and below the bars: layers, a heading, tokens, the arrow's end.
 _START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3, 0.48, 0.72, 0.94
 _SMALL = 11
+# Without predictions: the height, the arrow's end, and the sum's length below it.
+_SHORT, _END, _LENGTH = 330, 0.48, 0.6
 
 
-def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: ThemeName = "light") -> go.Figure:
+def residual_stream(
+    found: "ModelFlow", stop: int | None = None, *, predictions: bool = True, theme: ThemeName = "light"
+) -> go.Figure:
     """Draw one token's vector on its way through a model, and the likeliest next tokens at three temperatures.
 
     The line is the residual stream. Bars above it are the additions of each layer's attention, and bars below it those
@@ -39,6 +43,7 @@ def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: Theme
     Args:
         found: the stream, from `model_flow`.
         stop: how many layers run before the last norm; None for all.
+        predictions: whether to draw next tokens; else the stream ends at the last sum.
         theme: "light" or "dark".
 
     Raises:
@@ -48,7 +53,33 @@ def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: Theme
     stop = layers if stop is None else stop
     if not 0 <= stop <= layers:
         raise ShapeError(f"stop must be from 0 to {layers}, the number of layers; got {stop}")
-    figure = make_subplots(
+    figure = _sheet() if predictions else make_subplots(1, 1)
+    most = max(_add_additions(figure, found, stop, colours), 1.0) + _GAP
+    foot = -most - (_FOOT if predictions else _END)
+    _add_stream(figure, found, stop, (most, foot), colours)
+    if predictions:
+        _add_predictions(figure, found, stop, -most - _TOKENS, colours)
+        _add_table(figure, found, stop, colours)
+        for column, temperature in enumerate(found.sums, 2):
+            _add_chances(figure, found, stop, temperature, column, colours)
+    paint(figure, colours, height=_HEIGHT if predictions else _SHORT, margin=dict.fromkeys("lrtb", _MARGIN))
+    figure.update_layout(showlegend=False, barmode="overlay")
+    figure.update_xaxes(fixedrange=True, visible=False)
+    figure.update_yaxes(fixedrange=True, visible=False)
+    figure.update_xaxes(range=[_START - 0.3, layers - 0.2], row=1, col=1)
+    figure.update_yaxes(range=[foot if predictions else -most - _LENGTH - _UNDER, most + 2 * _OVER], row=1, col=1)
+    _label(figure, found, most, colours)
+    if predictions:
+        _arrange_predictions(figure, found)
+        _label_predictions(figure, found, most, colours)
+    else:
+        _label_end(figure, found, stop, most, colours)
+    return figure
+
+
+def _sheet() -> go.Figure:
+    """Return the stream's room and, below it, those of the table and three columns of bars."""
+    return make_subplots(
         rows=2,
         cols=4,
         specs=[[{"colspan": 4}, None, None, None], [{}, {}, {}, {}]],
@@ -57,17 +88,6 @@ def residual_stream(found: "ModelFlow", stop: int | None = None, *, theme: Theme
         column_widths=_COLUMNS,
         horizontal_spacing=0.02,
     )
-    most = max(_add_additions(figure, found, stop, colours), 1.0) + _GAP
-    _add_stream(figure, found, stop, most, colours)
-    _add_predictions(figure, found, stop, -most - _TOKENS, colours)
-    _add_table(figure, found, stop, colours)
-    for column, temperature in enumerate(found.sums, 2):
-        _add_chances(figure, found, stop, temperature, column, colours)
-    paint(figure, colours, height=_HEIGHT, margin=dict.fromkeys("lrtb", _MARGIN))
-    figure.update_layout(showlegend=False, barmode="overlay")
-    _arrange(figure, found, most)
-    _label(figure, found, most, colours)
-    return figure
 
 
 def _add_additions(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palette) -> float:
@@ -98,8 +118,8 @@ def _add_additions(figure: go.Figure, found: "ModelFlow", stop: int, colours: Pa
     return longest
 
 
-def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, most: float, colours: Palette) -> None:
-    """Draw the stream from its word to where the model stops, and its way down to the logits."""
+def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, ends: tuple[float, float], colours: Palette) -> None:
+    """Draw the stream from its word to where the model stops, and its way down; `ends` are both heights."""
     layers, end = len(found.layers), stop - 0.5
     look: dict[str, Any] = {"row": 1, "col": 1}
     if stop < layers:
@@ -109,7 +129,7 @@ def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, most: float, c
     marker = {"symbol": "arrow", "angleref": "previous", "size": [0, 0, 0, 12], "color": colours.ink, "opacity": 1}
     figure.add_scatter(
         x=[_START, _START, end, end],
-        y=[most, 0, 0, -most - _FOOT],
+        y=[ends[0], 0, 0, ends[1]],
         mode="lines+markers",
         line=line,
         marker=marker,
@@ -208,36 +228,48 @@ def _add_chances(
     )
 
 
-def _arrange(figure: go.Figure, found: "ModelFlow", most: float) -> None:
-    """Set the axes."""
-    layers, count = len(found.layers), len(found.likeliest[-1])
-    figure.update_xaxes(fixedrange=True, visible=False)
-    figure.update_yaxes(fixedrange=True, visible=False)
-    figure.update_xaxes(range=[_START - 0.3, layers - 0.2], row=1, col=1)
-    figure.update_yaxes(range=[-most - _FOOT, most + 2 * _OVER], row=1, col=1)
+def _arrange_predictions(figure: go.Figure, found: "ModelFlow") -> None:
+    """Set the axes of the table and the bars."""
     figure.update_xaxes(range=[0, 1.8], row=2)
     figure.update_xaxes(range=[0, 1], row=2, col=1)
-    figure.update_yaxes(range=[count - 0.5, -0.5], row=2)
+    figure.update_yaxes(range=[len(found.likeliest[-1]) - 0.5, -0.5], row=2)
 
 
 def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette) -> None:
-    """Name the parts."""
-    plain: dict[str, Any] = {"showarrow": False, "font": {"size": _SMALL, "color": colours.muted}}
-    # The way down to the logits passes behind them.
-    look = {**plain, "xref": "x", "yref": "y", "bgcolor": colours.background, "borderpad": 0}
-    middle = (len(found.layers) - 1) / 2
+    """Name the stream's parts."""
+    look, middle = _look(colours), (len(found.layers) - 1) / 2
     word = {"size": 13, "color": colours.query, "family": MONOSPACE}
     name = f"<b>{_token(found.word)}</b>"
     figure.add_annotation(text=name, x=_START - 0.3, y=most, xanchor="left", yanchor="bottom", **{**look, "font": word})
     for text, height in (
         ("attention adds ↓", most + _OVER),
         ("MLP adds ↑ (bar: its length ÷ the sum’s)", -most - _UNDER),
-        ("likeliest next token if the layers ended here", -most - _HEADING),
     ):
         figure.add_annotation(text=text, x=middle, y=height, **look)
     for at in spread(len(found.layers), 8):
         text = str(found.layers[at]) if at else f"layer {found.layers[0]}"
         figure.add_annotation(text=text, x=at, y=-most - _LAYERS, **look)
+
+
+def _look(colours: Palette) -> dict[str, Any]:
+    # The way down passes behind the words.
+    plain = {"showarrow": False, "font": {"size": _SMALL, "color": colours.muted}}
+    return {**plain, "xref": "x", "yref": "y", "bgcolor": colours.background, "borderpad": 0}
+
+
+def _label_end(figure: go.Figure, found: "ModelFlow", stop: int, most: float, colours: Palette) -> None:
+    """Write the sum's length below the arrow."""
+    layers = len(found.layers)
+    side = "right" if stop > 2 * layers / 3 else "left" if stop < layers / 3 else "center"
+    text = f"sum: {float(found.streams[stop].norm()):.2f} long"
+    figure.add_annotation(text=text, x=stop - 0.5, y=-most - _LENGTH, xanchor=side, **_look(colours))
+
+
+def _label_predictions(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette) -> None:
+    """Name the rows of tokens, and the columns of the table and the bars."""
+    text = "likeliest next token if the layers ended here"
+    figure.add_annotation(text=text, x=(len(found.layers) - 1) / 2, y=-most - _HEADING, **_look(colours))
+    plain: dict[str, Any] = {"showarrow": False, "font": {"size": _SMALL, "color": colours.muted}}
     layout: Any = figure.layout
     names = ("next token, logit", *(f"T = {temperature:g}" for temperature in found.sums))
     for at, text in enumerate(names, 2):

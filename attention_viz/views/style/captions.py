@@ -75,7 +75,7 @@ def provenance_line(trace: Trace, layer: int | None, head: int | None, tokens: T
     parts += [f"read as {read.label}"] if read is not None and read.function is not None else []
     if tokens is not None:
         parts.append(f"{len(tokens)} tokens")
-    parts += [words] if (words := origin.stored_in_words) else []
+    parts += [words for words in (origin.generated_in_words, origin.stored_in_words) if words]
     parts += [f"edited: {edit}" for edit in origin.edits]
     if origin.text is not None:
         parts.append(f"text “{one_line(origin.text, 90)}”")

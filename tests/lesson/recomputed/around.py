@@ -21,7 +21,6 @@ class Passed:
     mlp: tuple[Tensor, ...]
     normed_input: Tensor
     logits: Tensor
-    following: str
 
 
 @cache
@@ -55,8 +54,12 @@ def passed(text: str, position: int, layers: int | None = None) -> Passed:
             hook.remove()
     (embedding,), (normed,) = heard["embedding"], heard["norm"]
     found = {name: tuple(one[0, position] for one in heard.get(name, ())) for name in ("attention", "mlp")}
-    following = tokenizer.decode([int(logits.argmax())]).strip()
-    return Passed(embedding[0, position], found["attention"], found["mlp"], normed[0, position], logits, following)
+    return Passed(embedding[0, position], found["attention"], found["mlp"], normed[0, position], logits)
+
+
+def words_of(ids: list[int]) -> list[str]:
+    """Return tokens as a text has them."""
+    return [_plain()[1].decode([one]).strip() for one in ids]
 
 
 def _at_stop(scene: Scene) -> tuple[int, Passed]:
@@ -68,21 +71,18 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
     """Return the lesson's numbers for the last token, and for the layers that the scene chose."""
     del run
     whole, (chosen, short) = passed(scene.text, -1), _at_stop(scene)
-    chances = {t: float((whole.logits.double() / t).softmax(dim=-1).max()) for t in (1.0, 2.0)}
     count = len(whole.attention)
-    stopped = ""
-    if chosen < count:
-        likely = float(short.logits.double().softmax(dim=-1).max())
-        stopped = f"If only {chosen} layers ran, “{short.following}” would be likeliest: {_share(likely)}."
+    stopped = f"If no layer ran, the vector would stay {_length(whole.embedding)} long."
+    if chosen:
+        stopped = (
+            f"Layer {chosen - 1} adds {_length(short.attention[-1])} by attention and {_length(short.mlp[-1])} by its "
+            f"MLP, and the sum is {_length(short.normed_input)} long."
+        )
     return {
         "start": _length(whole.embedding),
         "end": _length(whole.normed_input),
-        "likely": _share(chances[1.0]),
-        "even": _share(chances[2.0]),
-        "hot": "2",
         "model": LANGUAGE_MODEL,
         "layers": f"{count} layers",
-        "vocabulary": f"{len(whole.logits):,}",
         "stopped": stopped,
     }
 
@@ -105,17 +105,13 @@ def values(scene: Scene, run: RunText) -> list[float]:
 
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
-    """The lengths of the question and of the stop, and the chance there."""
+    """The lengths of the question, of the wrong answers and of the stop."""
     del run
     whole, (chosen, short) = passed(scene.text, -1), _at_stop(scene)
     longest = max((*whole.attention, *whole.mlp), key=lambda one: float(one.norm()))
-    chance = _share(float(short.logits.double().softmax(dim=-1).max()))
-    return {str(chosen), _length(longest), _length(short.normed_input), chance}
+    wrong = {f"{one:.2f}" for one in _lengths(whole)}
+    return {str(chosen), _length(longest), _length(short.normed_input), *wrong}
 
 
 def _length(vector: Tensor) -> str:
     return f"{float(vector.double().norm()):.2f}"
-
-
-def _share(number: float) -> str:
-    return "<0.01" if 0 < number < 0.005 else f"{number:.2f}"

@@ -100,4 +100,5 @@ def numbers(scene: Scene, run: RunText) -> set[str]:
         by_hand.number(light.weights[best], 3),
         by_hand.number(light.added[best], 3),
         by_hand.number(light.added[best] / light.weights[best], 3),
+        *(by_hand.number(light.added[key], 3) for key in _options(light)),
     }

@@ -82,6 +82,8 @@ def values(scene: Scene, run: RunText) -> list[float]:
 
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
+    """The places with twice an even look's weight, how many there are, and what they have together."""
     found = values(scene, run)
-    down, across = divmod(found.index(max(found)), PLACES)
-    return {f"{max(found):.2f}", str(down + 1), str(across + 1), str(PLACES**2)}
+    even = sum(found) / PLACES**2
+    much = [one for one in found if one >= 2 * even]
+    return {f"{even:.3f}", "2", str(len(much)), f"{sum(much):.2f}", str(PLACES**2)}

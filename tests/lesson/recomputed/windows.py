@@ -107,5 +107,5 @@ def values(scene: Scene, run: RunText) -> list[float]:
 
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
-    """The best of the three means."""
-    return {_share(max(values(scene, run)))}
+    """The three means."""
+    return set(map(_share, values(scene, run)))

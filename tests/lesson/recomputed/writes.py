@@ -69,5 +69,6 @@ def values(scene: Scene, run: RunText) -> list[float]:
 
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
-    """What the reader adds, and what is left without it."""
-    return {by_hand.number(_added(toy.reader())[AT + 1]), by_hand.share(_chance(toy.reader()))}
+    """What the reader adds, and what is left without it, or without another head."""
+    left = {by_hand.share(_chance(place)) for place in (toy.reader(), *_others())}
+    return {by_hand.number(_added(toy.reader())[AT + 1]), *left, *(str(one) for place in _others() for one in place)}

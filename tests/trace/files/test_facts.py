@@ -15,6 +15,7 @@ from safetensors.torch import safe_open
 from attention_viz.errors import TraceError
 from attention_viz.operation import masks
 from attention_viz.operation.attention import attend
+from attention_viz.trace.decoding import Decoding
 from attention_viz.trace.derived import merge_words
 from attention_viz.trace.files.facts import MOST_HEADS, MOST_LAYERS
 from attention_viz.trace.tokens import Tokens
@@ -23,6 +24,7 @@ from tests.trace.files.taken_apart import put, put_together, taken_apart, tamper
 
 pytestmark = pytest.mark.usefixtures("unchecked_module")
 
+_SAMPLED = {"method": "sampled", "temperature": 0.7, "top_p": 0.9, "seed": 3, "tokens": 2}
 N = 5
 TOKENS = Tokens(("[CLS]", "a", "##b", "…", "[PAD]"), (101, 7, 8, 9, 0), (None, 0, 0, 1, None))
 WAY = ("streams", "decoder")
@@ -64,6 +66,12 @@ def both(name: str, values: list[Any]) -> Callable[[dict[str, Any]], None]:
         (put("fidelity", "bound", 1e308), r"bound must be from 0 to 0.05; got 1e\+308"),
         (put("fidelity", "reference", "x" * 30_000), "reference has 30,000 characters"),
         (put("provenance", "generated", N + 1), "generated 6 of 5 tokens"),
+        (put("provenance", "decoding", [_SAMPLED]), "says how 2 tokens were chosen, but 0 were generated"),
+        (put("provenance", "decoding", [_SAMPLED | {"temperature": 0.0}]), "temperature must be a number above 0"),
+        (put("provenance", "decoding", [_SAMPLED | {"seed": 2**63}]), "seed must be a whole number from 0"),
+        (put("provenance", "decoding", [_SAMPLED | {"method": "guessed"}]), "unknown method 'guessed'"),
+        (put("provenance", "decoding", [_SAMPLED | {"tokens": "2"}]), "garbles"),
+        (put("provenance", "decoding", {"method": "greedy"}), "garbles"),
         (both("ids", [101, 7, -1, 9, 0]), "has the id -1; ids go from 0"),
         (both("ids", [101, 7, 8, 9, 2**32]), "has the id 4294967296"),
         (both("words", [0, 10**12, 5, 3, -7]), "has the word 1000000000000; 5 tokens have words 0 to"),
@@ -153,6 +161,7 @@ def test_an_output_of_other_rows_than_tokens_is_refused(saved: Path, shape: tupl
         (lambda: trace(replace(TOKENS, labels=("x" * 200_000, "b", "c", "d", "e"))), "has 200,000 characters"),
         (lambda: trace(text="\ud834"), "half a character"),
         (lambda: trace(generated=9), "generated 9 of 5 tokens"),
+        (lambda: trace(generated=3, decoding=(Decoding(tokens=2),)), "says how 2 tokens were chosen, but 3"),
         (lambda: trace(Tokens.of_ids([0]), layers=MOST_LAYERS + 1), "513 layers"),
         (lambda: trace(Tokens.of_ids([0]), layers=1, heads=MOST_HEADS + 1), "65,537 heads in all"),
     ],
@@ -219,12 +228,36 @@ def test_a_file_of_version_1_0_0_without_a_checksum_is_read(saved: Path, tmp_pat
     for axis in ("queries", "keys"):
         for name in ("sentence", "spelling", "place"):
             del ours["streams"]["decoder"][axis][name]
-    for name in ("target", "picture", "sound", "told", "generated", "special_tokens", "chat", "added", "stored"):
+    for name in (
+        "target",
+        "picture",
+        "sound",
+        "told",
+        "generated",
+        "decoding",
+        "special_tokens",
+        "chat",
+        "added",
+        "stored",
+    ):
         del ours["provenance"][name]
     path = put_together(tmp_path / "older", header, body, ours)
     assert Trace.load(path).query_tokens().labels == TOKENS.labels
     with safe_open(path, framework="pt") as file:
         assert "checksum" not in file.metadata()["attention_viz"]
+
+
+def test_a_file_keeps_how_its_tokens_were_chosen_and_one_from_before_had_the_likeliest(
+    saved: Path, tmp_path: Path
+) -> None:
+    ways = (Decoding("given", tokens=1), Decoding("sampled", 0.7, 0.9, 3, 2))
+    trace(generated=3, decoding=ways).save(tmp_path / "ways")
+    assert Trace.load(tmp_path / "ways").provenance.decoding == ways
+    header, ours, body = taken_apart(saved)
+    ours["provenance"] |= {"generated": 2}
+    del ours["provenance"]["decoding"]
+    older = Trace.load(put_together(tmp_path / "older", header, body, ours))
+    assert older.provenance.decoding == (Decoding(tokens=2),)
 
 
 def test_merged_words_are_generated_where_all_of_their_pieces_are() -> None:

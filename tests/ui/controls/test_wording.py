@@ -127,6 +127,13 @@ def test_a_decoder_goes_on_token_by_token(screen: Screen) -> None:
     assert len(tokens(screen.back_to(f"/{REPEATED}&more=3"))) == 10
 
 
+def test_sampled_tokens_say_how_they_were_drawn_and_why_they_ended(screen: Screen) -> None:
+    screen.back_to(f"/{REPEATED}&more=3&sample=on&temperature=2&sampling_seed=1")
+    assert "The model generated the last 3 tokens: sampled at temperature 2, seed 1" in screen.words
+    screen.back_to(f"/?model=lists&text={quote('reverse c a f :')}&more=40&sample=on&temperature=0.5&sampling_seed=1")
+    assert re.search(r"stopped after \d+ of 40 tokens: the next one that it sampled ends the text", screen.words)
+
+
 def test_steps_show_what_the_model_added_and_masks_leave_it_out() -> None:
     screen = Screen()
     assert len(tokens(screen.open(f"/steps{REPEATED}&more=3"))) == 10

@@ -15,6 +15,7 @@ from attention_viz.steps.head import open_head
 from attention_viz.steps.steps import NOTATIONS
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 from attention_viz.views import hull, products, roles, saturation, shares
+from attention_viz.views.figures.hull import free_sides
 from attention_viz.views.style.theme import DARK, LIGHT, Palette, ThemeName
 from tests.views.printed import drawn as drawn_of
 
@@ -183,3 +184,14 @@ def test_what_is_not_there_is_refused_in_words() -> None:
         products(trace, 0, 0, 0, 2)
     with pytest.raises(av.ShapeError, match="head 2"):
         roles(trace, 0, 2)
+
+
+def test_names_beside_near_points_cover_neither_points_nor_each_other() -> None:
+    values = numpy.array([[0.53, 0.41], [0.7, 0.17], [1.05, 0.07], [1.31, 0.38], [-2.5, 2.6], [-2.4, -1.8]])
+    names = ["[SEP]", "[CLS]", "the", "was", "bank", "river"]
+    sides = free_sides(values, names, list(range(6)))
+    assert sides[4] == sides[5] == (0, 1)
+    assert sides[0] != sides[1] and len({*sides[:4]}) > 1
+    # No side is free for a point among many.
+    crowd = numpy.array([[0.01 * at, 0.01 * at] for at in range(40)] + [[9.0, 9.0]])
+    assert None in free_sides(crowd, ["word"] * 41, list(range(41)))

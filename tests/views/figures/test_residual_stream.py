@@ -100,3 +100,16 @@ def test_layers_keep_the_models_own_numbers() -> None:
 def test_a_stop_beyond_the_layers_is_refused(stop: int) -> None:
     with pytest.raises(av.ShapeError, match=f"from 0 to 8, the number of layers; got {stop}"):
         residual_stream(odd("a"), stop)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2])
+def test_without_predictions_the_stream_ends_at_the_sum(flow: ModelFlow, stop: int) -> None:
+    figure, whole = residual_stream(flow, stop, predictions=False), residual_stream(flow, stop)
+    for ours, theirs in zip(bars(figure, "x"), bars(whole, "x"), strict=True):
+        assert list(ours.y) == list(theirs.y) and list(ours.marker.color) == list(theirs.marker.color)
+    assert not lines(figure, "text") and not bars(figure, "x4")
+    texts = [one.text for one in figure.layout.annotations]
+    assert f"sum: {float(flow.streams[stop].norm()):.2f} long" in texts
+    assert not any("token" in text or "logit" in text for text in texts)
+    (way,) = lines(figure, "lines+markers")
+    assert way.x[-1] == stop - 0.5 and figure.layout.yaxis.range[0] < way.y[-1] < -1

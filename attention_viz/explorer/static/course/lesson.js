@@ -57,11 +57,14 @@ export function showLesson(view) {
   const asked = seen ? state.answer : data.question;
   const came = view.root.dataset["seen"] === "false" && seen;
   view.root.dataset["seen"] = String(seen);
+  const below = (/** @type {string} */ words) => `${view.listed.title} · ${words}`;
   setText(parts["title"]?.querySelector("h1"), asked.heading);
-  setText(
-    parts["title"]?.querySelector(".course-source"),
-    `${view.listed.title} · ${seen ? asked.source : minutes(view)}`,
-  );
+  setText(parts["title"]?.querySelector(".course-source"), below(seen ? asked.source : minutes(view)));
+  const answer = (state ?? data.states["|"])?.answer ?? asked;
+  keepRoom(parts["title"]?.querySelector(".course-room"), [
+    [data.question.heading, below(minutes(view))],
+    [answer.heading, below(answer.source)],
+  ]);
   setText(parts["idea"]?.querySelector(".course-premise"), asked.premise);
   frame(parts["bars"], asked.drawn, index.words);
   drawQuestion(view, asked, seen ? state : null);
@@ -71,6 +74,15 @@ export function showLesson(view) {
   if (came) drawExercise(view);
   if (seen) drawAnswer(view, state);
   return came;
+}
+
+/** Keep the room of the largest heading, invisibly and without its words, so that an answer moves nothing.
+ * @param {Element | null | undefined} room @param {[heading: string, below: string][]} headings */
+function keepRoom(room, headings) {
+  const hidden = (/** @type {string} */ text) => text.replace(/[\p{L}\p{N}]/gu, "e");
+  room?.replaceChildren(
+    ...headings.map(([heading, below]) => element("div", {}, element("b", {}, hidden(heading)), hidden(below))),
+  );
 }
 
 /** @param {LessonView} view */
@@ -89,7 +101,9 @@ function drawTitle(view) {
     return button;
   };
   const buttons = element("div", {class: "course-turn"}, turn(-1, index.words["back"]), turn(1, index.words["next"]));
-  const heading = element("div", {}, element("h1", {tabindex: -1}), element("p", {class: "course-source"}));
+  const room = element("div", {class: "course-room", "aria-hidden": "true"});
+  const source = element("p", {class: "course-source"});
+  const heading = element("div", {class: "course-phrase"}, element("h1", {tabindex: -1}), source, room);
   parts["title"]?.replaceChildren(heading, buttons);
   const terms = index.terms.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning)]);
   const glossary = element("details", {}, element("summary", {}, index.words["glossary"]), element("dl", {}, ...terms));

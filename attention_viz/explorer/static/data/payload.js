@@ -17,6 +17,7 @@
  * @property {number[]} [signs]  other tokens that have nothing of a word in them
  * @property {[first: number[], second: number[]]} [sentences]
  * @property {number[]} [generated]
+ * @property {number[]} [chances]  the probability that each of these had
  * @property {PackedCharacter[]} [characters]  those that the tokenizer cut
  * @property {(number[] | null)[]} [place]  where each stands in what was read: row and column of a patch, seconds of a frame
  * @property {(string | null)[]} [named]  how patches of several images are called in a sentence

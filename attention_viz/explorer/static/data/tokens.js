@@ -20,6 +20,7 @@ import {countOccurrences, MARKS, runsFromTheRight, setApart, spell, textOf, with
  * @property {Uint8Array} dimmed  1 for special tokens and padding
  * @property {Uint8Array} words  1 for a word or a piece of one: neither dimmed nor a sign alone, as Python says
  * @property {(Origin | null)[]} origins  what each belongs to; null where there is nothing to tell apart
+ * @property {Map<number, number>} chances  the probability that each generated token had
  * @property {boolean} special  whether there are special tokens
  * @property {boolean} padding
  * @property {Int32Array} occurrences  of a repeated token which one it is, from 1; 0 for a token that comes once
@@ -88,6 +89,7 @@ export function readAxis(packed) {
     dimmed,
     words,
     origins,
+    chances: new Map((packed.chances ?? []).map((chance, at) => [generated[at], chance])),
     characters,
     special: special.length > 0,
     padding: padding.length > 0,
@@ -177,6 +179,13 @@ export function writeToken(node, axis, place) {
   if (axis.occurrences[place]) word.dataset["occurrence"] = String(axis.occurrences[place]);
   if (runsFromTheRight(text)) word.dir = "rtl";
   node.replaceChildren(...(mark ? [sign, word] : [word]));
-  node.title = axis.characters.has(place) ? axis.spoken[place] : mark + text;
+  node.title = (axis.characters.has(place) ? axis.spoken[place] : mark + text) + chanceInWords(axis, place);
   return node;
+}
+
+/** How likely a generated token was, to follow its name; nothing for others. @param {Axis} axis @param {number} place */
+function chanceInWords({chances}, place) {
+  const chance = chances.get(place);
+  if (chance === undefined) return "";
+  return `, generated with probability ${chance < 0.005 ? "below 0.01" : chance.toFixed(2)}`;
 }

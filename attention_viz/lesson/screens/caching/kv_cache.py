@@ -47,6 +47,12 @@ def _ask_cache(scene: Scene) -> Ask:
         tuple(options),
         tuple(float(at == 1) for at in range(len(options))),
         shown=tuple(options.values()),
+        reasons=(
+            translate("A query is used once, by its own token; later tokens have their own."),
+            "",
+            translate("Keys give the weights, but the output mixes values."),
+            translate("The next token makes new weights, from its own query and the old keys."),
+        ),
     )
 
 

@@ -187,7 +187,19 @@ def _ask_windows(scene: Scene) -> Ask:
         shown=tuple(map(weight_text, means)),
         whole=max(whole, *means) or 1.0,
         premise=translate("Text: “{text}”", text=found.quoted),
+        reasons=tuple(
+            _why_not(way, mean) if mean < max(means) else "" for way, mean in zip(labels, means, strict=True)
+        ),
     )
+
+
+def _why_not(way: str, mean: float) -> str:
+    weight = weight_text(mean)
+    if way == "last":
+        return translate("Without the first token, the true next token gets {weight}.", weight=weight)
+    if way == "start":
+        return translate("Without the tokens just before, the true next token gets {weight}.", weight=weight)
+    return translate("With one recent token fewer, the true next token gets {weight}.", weight=weight)
 
 
 def _show_windows(scene: Scene) -> Shown:
@@ -279,8 +291,8 @@ LESSONS = {
         "window",
         deeper=("masks", "heads"),
         idea=(
-            "In a long text, looking at all tokens before it costs a token much, and many models allow a few only. "
-            "Remember two things: each row of weights adds up to one, and some heads put most of it on the first token."
+            "In a long text, it costs much to look at all tokens before. So many models let each token look at a few "
+            "only, its window. Remember that each row of weights adds up to 1, whatever a head finds there."
         ),
     ),
 }

@@ -1,6 +1,7 @@
 """One lesson."""
 
 import functools
+import html
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from attention_viz.lesson import LESSONS, Ask, Lesson, Scene, Shown
 from attention_viz.lesson.export.picture import fitted, with_spots
 from attention_viz.lesson.lesson import CatalogueHead, Spot
-from attention_viz.lesson.question import SHOWN
+from attention_viz.lesson.question import SHOWN, hide_letters
 from attention_viz.lesson.translation import current_language, translate
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State, write_address
@@ -45,18 +46,27 @@ def show_heading(screen: Screen, lesson: Lesson, scene: Scene, *, ask: Ask | Non
         if ask is None:
             st.markdown(f"# {title}", width="stretch")
         else:
-            phrase = plain(ask.finding if seen else ask.question)
             minutes = translate("{count} minutes", count=lesson.minutes)
-            below = f"{title} · {plain(ask.source)}" if seen else f"{title} · {minutes}"
+            headings = [(ask.question, minutes), (ask.finding, ask.source)]
+            phrase, below = headings[seen]
             with st.container(gap=None, width="stretch"):
                 _show_idea(lesson)
                 _show_premise(ask)
-                st.markdown(f"# {phrase}")
-                st.caption(below)
+                with st.container(gap=None, key="learn-phrase"):
+                    st.markdown(f"# {plain(phrase)}")
+                    st.caption(f"{title} · {plain(below)}")
+                    _keep_room(headings, f"{screen.place + 1}. {translate(lesson.title)} · ")
                 _show_asked_text(ask, scene)
         st.button(translate("← Back"), key="learn-back", disabled=screen.place == 0, on_click=go, args=(before,))
         last = screen.place == screen.count - 1
         st.button(translate("Next →"), key="learn-next", disabled=last, on_click=go, args=(after,))
+
+
+def _keep_room(headings: Sequence[tuple[str, str]], before: str) -> None:
+    """Keep the room of the largest heading, invisibly and without its words, so that an answer moves nothing."""
+    shapes = [(hide_letters(one), hide_letters(before + two)) for one, two in headings]
+    rooms = (f"<div><strong>{html.escape(one)}</strong>{html.escape(two)}</div>" for one, two in shapes)
+    st.html(f'<div class="learn-room" aria-hidden="true">{"".join(rooms)}</div>')
 
 
 def _show_idea(lesson: Lesson) -> None:

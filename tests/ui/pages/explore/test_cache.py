@@ -162,6 +162,36 @@ def test_old_keys_can_be_thrown_away_and_the_badge_says_that_it_is_not_the_model
     assert "evict" not in screen.address and "not the model's own" not in screen.words
 
 
+def test_tokens_can_be_sampled_and_each_step_says_how_likely_its_token_was(screen: Screen) -> None:
+    screen.back_to(f"{PLACE}&more=4")
+    screen.pick("Sample tokens", True).pick("Temperature", 3.0).pick("Top-p", 0.95).pick("Seed", 12)
+    wanted = {"sample": "on", "temperature": "3", "top_p": "0.95", "sampling_seed": "12"}
+    assert {name: screen.address[name] for name in wanted} == wanted and "seed" not in screen.address
+    model = shipped("induction")
+    *_, trace = model.generate(TEXT, 4, sample=True, temperature=3.0, top_p=0.95, seed=12)
+    assert trace.query_tokens() != grown(4).query_tokens()
+    assert screen.packed()["axes"][0]["labels"] == list(trace.query_tokens().labels)
+    assert abs(screen.weights() - trace.weights(1, 1).numpy()).max() < 1e-6
+    screen.press("‹ Earlier")
+    (likely,) = model.chances(trace)["probability"][-1:]
+    assert f"with probability {likely:.2f} and rank " in screen.words
+    # One more token is drawn as in one run of five.
+    screen.press("One more token")
+    *_, longer = model.generate(TEXT, 5, sample=True, temperature=3.0, top_p=0.95, seed=12)
+    assert screen.packed()["axes"][0]["labels"] == list(longer.query_tokens().labels)
+    screen.pick("Sample tokens", False)
+    assert not {*wanted} & {*screen.address}
+
+
+def test_a_link_gives_the_same_sampled_tokens_and_names_impossible_options() -> None:
+    place = f"{PLACE}&more=2&sample=on&temperature=2.5&sampling_seed=3"
+    *_, trace = shipped("induction").generate(TEXT, 2, sample=True, temperature=2.5, seed=3)
+    assert Screen().open(place).packed()["axes"][0]["labels"] == list(trace.query_tokens().labels)
+    other = Screen().open(f"{PLACE}&more=2&sample=on&temperature=0&top_p=nan")
+    for asked in ("temperature “0”. Allowed here: 0.05 to 5", "top_p “nan”. Allowed here: 0.01 to 1"):
+        assert any(asked in one for one in other.warnings)
+
+
 def test_where_a_model_refuses_to_throw_keys_away_the_switch_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
     check = Growing.check
 
