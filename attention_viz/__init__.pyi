@@ -3,6 +3,7 @@ from . import views as views
 from .analysis.attribution import flow as flow
 from .analysis.attribution import norm_weighted as norm_weighted
 from .analysis.attribution import rollout as rollout
+from .analysis.chat.table import segment_table as segment_table
 from .analysis.comparison.compare import Comparison as Comparison
 from .analysis.comparison.compare import compare as compare
 from .analysis.comparison.head_divergences import head_divergences as head_divergences
@@ -103,6 +104,7 @@ from .sources import Plan as Plan
 from .sources import catalogue as catalogue
 from .steps.steps import STEPS as STEPS
 from .steps.steps import Step as Step
+from .trace.chat.segments import Segment as Segment
 from .trace.decoding import Decoding as Decoding
 from .trace.derived import merge_words as merge_words
 from .trace.rerun import Relevance as Relevance

@@ -43,6 +43,7 @@ QUESTIONS = {
     "How much does each word contribute through all layers?": "av.rollout(trace), av.flow(trace)",
     "How large is each weighted value vector?": "av.norm_weighted(model, trace, layer)",
     "Is the first token an attention sink?": "av.attention_sinks(model, trace)",
+    "How much of a chat's answer goes to its question or thinking?": "av.segment_table(trace)",
     "Which attention weights raise the model's output?": "av.gradient(model, text)",
     "What contributes to a score or a logit?": "av.decompose(model, trace, of)",
     "Which heads matter for the next word?": "av.effects(model, text, av.Logit(word))",

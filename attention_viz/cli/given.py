@@ -116,8 +116,13 @@ def _again(model: "AttentionModel", trace: "Trace") -> "Trace":
         what = "an edited run" if origin.edits else "a run of token ids"
         raise AttentionVizError(f"can't rerun the trace of {origin.model}, which is {what}; give a text")
     target = origin.target if "cross" in trace.attention_streams and not origin.generated else None
+    messages = [{"role": role, "content": content} for role, content in origin.messages]
     made = model.trace(
-        origin.text, origin.second_text, target=target, special_tokens=origin.special_tokens, chat=origin.chat
+        messages or origin.text,
+        origin.second_text,
+        target=target,
+        special_tokens=origin.special_tokens,
+        chat=origin.chat,
     )
     if not close(made.output.float(), trace.output.float(), REPEATED):
         raise AttentionVizError(f"{model.name} no longer reproduces the output saved in this file; give a text")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from attention_viz.analysis.chat.table import SegmentAxis
 from attention_viz.analysis.places import after_the_sound
 from attention_viz.analysis.words import words_of
 from attention_viz.errors import AttentionVizError
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
 # Generated tokens whose probabilities are computed; each takes a row of logits.
 _MOST_CHANCES = 256
+
+
+# The largest matrix of segments is this many rows.
+MOST_SEGMENTS_DRAWN = 64
 
 
 class PackedAxes:
@@ -70,6 +75,23 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
         {"label": layer.label, "number": number, "heads": trace.head_count(number, stream)}
         for number, layer in zip(trace.layer_numbers(stream), trace.layers[stream], strict=True)
     ]
+
+
+def segments_in_sight(trace: "Trace") -> SegmentAxis | None:
+    """Return a chat's segments as the explorer draws them; None for other texts, and for more than it has room for."""
+    known = trace.segments and trace.text_stream in trace.layers
+    return SegmentAxis.of(trace) if known and len(trace.segments) <= MOST_SEGMENTS_DRAWN else None
+
+
+def packed_segments(trace: "Trace", axis: SegmentAxis) -> dict[str, Any]:
+    """Return the stream that segments are of, each one's name, start and end, and the columns' names."""
+    spans = zip(axis.rows, trace.segments, strict=False)
+    return {
+        "stream": trace.text_stream,
+        "spans": [[name, one.start, one.end] for name, one in spans],
+        "rows": list(axis.rows),
+        "columns": list(axis.columns),
+    }
 
 
 def in_sight(trace: "Trace", tokens: "Tokens") -> "Tokens":

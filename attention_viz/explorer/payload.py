@@ -18,8 +18,16 @@ from jaxtyping import Bool, Float, UInt16
 from numpy.typing import NDArray
 
 from attention_viz.analysis.blocks import row_slices, weights_of
+from attention_viz.analysis.chat.table import segment_weights
 from attention_viz.errors import TraceError
-from attention_viz.explorer.axes import PackedAxes, chances_of, generated_by, in_sight
+from attention_viz.explorer.axes import (
+    PackedAxes,
+    chances_of,
+    generated_by,
+    in_sight,
+    packed_segments,
+    segments_in_sight,
+)
 from attention_viz.explorer.limits import refuse_large
 from attention_viz.explorer.mixers import LONGEST_HEAD, add_mixer, channels_id, comes_alone, longest_matrix
 from attention_viz.explorer.packet import Packet, read_packet
@@ -29,6 +37,7 @@ from attention_viz.explorer.terms import add_head
 from attention_viz.explorer.thumbnails import CODES, FAINTEST, Thumbnails
 
 if TYPE_CHECKING:
+    from attention_viz.analysis.chat.table import SegmentAxis
     from attention_viz.analysis.findings.finding import Finding
     from attention_viz.operation.attention import Attention
     from attention_viz.trace.ahead import Progress
@@ -86,13 +95,13 @@ def pack(
         refuse_large(trace)
     packet, masks = Packet(), Masks()
     axes = PackedAxes(generated_by(trace), sheet_of(trace), chances_of(trace))
-    report = _layers_done(trace, progress)
+    report, axis = _layers_done(trace, progress), segments_in_sight(trace)
     streams: list[dict[str, Any]] = [
         {
             "name": stream,
             "queries": axes.add(in_sight(trace, trace.query_tokens(stream)), stream),
             "keys": axes.add(in_sight(trace, trace.key_tokens(stream)), stream),
-            **_layers(trace, stream, terms, packet, masks, report),
+            **_layers(trace, stream, terms, packet, masks, report, axis if stream == trace.text_stream else None),
         }
         for stream in trace.attention_streams
     ]
@@ -113,6 +122,8 @@ def pack(
     }
     if any("small" in layer or layer.get("channels") for stream in streams for layer in stream["layers"]):
         header["channels"] = channels_id(trace)
+    if axis is not None:
+        header["segments"] = packed_segments(trace, axis)
     if seen := packed_seen(trace, packet):
         header["seen"] = seen
     if terms is not None:
@@ -131,10 +142,21 @@ def _layers_done(trace: "Trace", progress: "Progress | None") -> Callable[[], ob
     return lambda: None if progress is None else progress(next(done) / of)
 
 
-def _whole(trace: "Trace", stream: str, packet: Packet, masks: Masks, report: Callable[[], object]) -> dict[str, Any]:
+def _whole(
+    trace: "Trace",
+    stream: str,
+    packet: Packet,
+    masks: Masks,
+    report: Callable[[], object],
+    axis: "SegmentAxis | None",
+) -> dict[str, Any]:
     return {
         "layers": [
-            {**_layer(layer, f"layer {number} of the {stream}", packet, masks), **_number(trace, stream, number)}
+            {
+                **_layer(layer, f"layer {number} of the {stream}", packet, masks),
+                **_number(trace, stream, number),
+                **({} if axis is None else {"segments": _between(layer.attention, axis, packet)}),
+            }
             for number, layer in _numbered(trace, stream, report)
         ]
     }
@@ -163,9 +185,10 @@ def _layers(
     packet: Packet,
     masks: Masks,
     report: Callable[[], object],
+    axis: "SegmentAxis | None",
 ) -> dict[str, Any]:
     if terms is None:
-        return _whole(trace, stream, packet, masks, report)
+        return _whole(trace, stream, packet, masks, report, axis)
     calls = [layer.attention for layer in trace.layers[stream]]
     sides = trace.query_tokens(stream), trace.key_tokens(stream)
     special = _special(in_sight(trace, sides[0])), _special(in_sight(trace, sides[1]))
@@ -178,7 +201,7 @@ def _layers(
             "blocked": None if layer.attention.allowed is None else [],
             **_pictures(pictures, layer.attention, packet),
             "terms": {
-                head: add_head(layer.attention.head(head), packet, masks)
+                head: add_head(layer.attention.head(head), packet, masks, axis)
                 for head in range(layer.attention.shape[0])
                 if (stream, number) in terms
             },
@@ -225,6 +248,10 @@ def _mixers(trace: "Trace", packet: Packet, masks: Masks, axes: PackedAxes, *, h
 
 def _special(tokens: "Tokens") -> set[int]:
     return {place for place, both in enumerate(zip(tokens.special, tokens.padding, strict=True)) if any(both)}
+
+
+def _between(call: "Attention", axis: "SegmentAxis", packet: Packet) -> tuple[int, int]:
+    return packet.add_numbers(segment_weights(call, axis).float().numpy())
 
 
 def _pictures(pictures: Thumbnails, call: "Attention", packet: Packet) -> dict[str, tuple[int, int]]:

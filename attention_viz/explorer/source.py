@@ -236,7 +236,7 @@ def _with_imports(name: str) -> list[str]:
 @functools.cache
 def style_sheet() -> str:
     """Return the style sheet with `views.theme` colours."""
-    parts = ("explorer.css", "overview/overview.css", "claim/claim.css", "seen/seen.css")
+    parts = ("explorer.css", "overview/overview.css", "claim/claim.css", "seen/seen.css", "chat/segments.css")
     return _themed(".av-explorer") + "".join(map(_read, parts))
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int32, UInt16
 
 from attention_viz.analysis.blocks import row_slices, weights_of
+from attention_viz.analysis.chat.table import SegmentAxis, segment_weights
 from attention_viz.analysis.overview import overview
 from attention_viz.errors import TraceError
+from attention_viz.explorer.axes import segments_in_sight
 from attention_viz.explorer.packet import Packet, read_packet
 from attention_viz.explorer.planes import Masks, codes_of, split_numbers, steps_of
 from attention_viz.operation.terms import has_others
@@ -41,7 +43,8 @@ _MOST_RUNS = 16
 def pack_head(trace: "Trace", stream: str, layer: int, head: int, of: str) -> bytes:
     """Pack a head; `of` is the trace's `id`."""
     packet, masks = Packet(), Masks()
-    entry = add_head(trace.attention(layer, stream).head(head), packet, masks)
+    axis = segments_in_sight(trace) if stream == trace.text_stream else None
+    entry = add_head(trace.attention(layer, stream).head(head), packet, masks, axis)
     header = {"of": of, "stream": stream, "layer": layer, "head": head, "entry": entry, "masks": masks.entries}
     return packet.pack(header)
 
@@ -54,8 +57,8 @@ def beginning_of(packed: bytes) -> bytes:
     return packed[: len(packed) - len(arrays) + numbers]
 
 
-def add_head(call: "Attention", packet: Packet, masks: Masks) -> dict[str, Any]:
-    """Add a head's terms and map; return its header."""
+def add_head(call: "Attention", packet: Packet, masks: Masks, axis: SegmentAxis | None = None) -> dict[str, Any]:
+    """Add a head's terms, map and weights between segments; return its header."""
     found = overview(call, means=True)
     assert found.means is not None
     entry: dict[str, Any] = {
@@ -70,6 +73,7 @@ def add_head(call: "Attention", packet: Packet, masks: Masks) -> dict[str, Any]:
             "faintest": FAINTEST_MEAN,
         },
         "sums": packet.add(found.sums.astype("<f4").tobytes()),
+        **({} if axis is None else {"segments": packet.add_numbers(_float32(segment_weights(call, axis)))}),
     }
     bias = _bias(call, packet)
     if bias == "cells" or has_others(call, _TERMS):

@@ -24,23 +24,27 @@ _lock = threading.Lock()
 def render_chat(
     model: str,
     template: str,
-    messages: Sequence[Mapping[str, str]],
+    messages: Sequence[Mapping[str, Any]],
     tokens: Mapping[str, object],
     process: TextProcess | None = None,
+    *,
+    answers: bool = True,
 ) -> str:
-    """Return a conversation as the template writes it, ready for an answer."""
+    """Return a conversation as the template writes it, by default ready for an answer."""
     written = [dict(message) for message in messages]
     if process is None and not isolates():
-        return _render_here(model, template, written, tokens)
+        return _render_here(model, template, written, tokens, answers=answers)
     process = process or _process_of(model, template)
-    values: dict[str, Any] = {"template": template, "messages": written, "tokens": dict(tokens)}
+    values: dict[str, Any] = {"template": template, "messages": written, "tokens": dict(tokens), "answers": answers}
     answer = process.ask("template", values, what="chat template", seconds=SECONDS)
     return answer.content.decode("utf-8", "surrogatepass")
 
 
-def _render_here(model: str, template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any]) -> str:
+def _render_here(
+    model: str, template: str, messages: list[dict[str, Any]], tokens: Mapping[str, Any], *, answers: bool
+) -> str:
     try:
-        return fill_template(template, messages, tokens)
+        return fill_template(template, messages, tokens, answers=answers)
     except Exception as error:
         raise UnusableText(
             f"{model}'s chat template refuses this text: {type(error).__name__}: {first_line(error)}"

@@ -1,13 +1,14 @@
 """Tokenize text, and refuse text that can't be read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor, nn
 
 from attention_viz.errors import TextTooLong, UnusableText
 from attention_viz.inputs.chat_template import render_chat
+from attention_viz.inputs.chats import Layout, Message, Rendered, lay_out, render
 from attention_viz.inputs.isolated.tokenizer import IsolatedTokenizer
 from attention_viz.inputs.labelling import reserved, spellings, tokens_of_ids, unknown_id
 from attention_viz.inputs.tokenizing import with_tokenizer
@@ -27,10 +28,17 @@ _MOST_BETWEEN = 1_000
 
 @dataclass(frozen=True)
 class Wording:
-    """Whether the tokenizer adds its special tokens, and whether a text goes into the chat template."""
+    """Whether the tokenizer adds its special tokens, and whether a text goes into the chat template.
+
+    Attributes:
+        messages: the chat that the text stands for, (role, content) each; by default the text is a user's message.
+        continues: whether the last message stays open, for the model to continue.
+    """
 
     special_tokens: bool = True
     chat: bool = False
+    messages: tuple[Message, ...] = ()
+    continues: bool = False
 
 
 AS_TYPED = Wording()
@@ -38,10 +46,11 @@ AS_TYPED = Wording()
 
 @dataclass(frozen=True, eq=False)
 class InputRow:
-    """One row of input: its tensors, and the tokens along the axes."""
+    """One row of input: its tensors, the tokens along the axes, and a chat's segments."""
 
     tokens: Tokens
     tensors: dict[str, Tensor]
+    layout: Layout = field(default_factory=Layout)
 
     @classmethod
     def of_ids(cls, ids: Tensor, attention_mask: Tensor, tokenizer: "PreTrainedTokenizerBase | None") -> "InputRow":
@@ -64,7 +73,8 @@ def read(
     check_text(text)
     if second_text is not None:
         check_text(second_text)
-    encoding = _encode(model, tokenizer, text, second_text, wording, tensors=True)
+    chat = _rendered(model, tokenizer, text, second_text, wording) if wording.chat else None
+    encoding = _encode(model, tokenizer, text, second_text, wording, chat, tensors=True)
     tensors = {name: cast(Tensor, tensor) for name, tensor in cast("dict[str, Any]", encoding).items()}
     ids = cast("list[int]", tensors["input_ids"][0].tolist())
     if limit is not None and len(ids) > limit:
@@ -87,7 +97,11 @@ def read(
     spaces = None if no_spaces else _spaces(encoding, typed, (text, second_text or ""))
     runs = [None if mark else one or 0 for one, mark in zip(sentences, special, strict=True)]
     words = group_pieces(labels, spelling, runs, unknown=unknown, spaces=spaces)
-    return InputRow(Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling), tensors)
+    tokens = Tokens(tuple(labels), tuple(ids), words, special, sentence=typed, spelling=spelling)
+    if chat is None:
+        return InputRow(tokens, tensors)
+    offsets = encoding.encodings[0].offsets if encoding.is_fast else None
+    return InputRow(tokens, tensors, lay_out(chat, tokens, offsets, lambda found: str(tokenizer.decode(list(found)))))
 
 
 def read_target(model: str, tokenizer: "PreTrainedTokenizerBase | None", target: str) -> Tokens:
@@ -108,6 +122,7 @@ def _encode(
     text: str,
     second_text: str | None,
     wording: Wording,
+    chat: Rendered | None = None,
     *,
     tensors: bool = False,
 ) -> Any:
@@ -122,14 +137,28 @@ def _encode(
             text + (second_text or ""),
             lambda: tokenizer(text, second_text, add_special_tokens=special, **options),
         )
+    written = (chat or _rendered(model, tokenizer, text, second_text, wording)).text
+    return with_tokenizer(model, tokenizer, written, lambda: tokenizer(written, add_special_tokens=False, **options))
+
+
+def _rendered(
+    model: str, tokenizer: "PreTrainedTokenizerBase", text: str, second_text: str | None, wording: Wording
+) -> Rendered:
+    """Put a text, or a chat's messages, into the chat template."""
     if not tokenizer.chat_template:
-        raise UnusableText(f"{model}'s tokenizer has no chat template; leave out chat")
+        less = "pass a text instead of messages" if wording.messages else "leave out chat"
+        raise UnusableText(f"{model}'s tokenizer has no chat template; {less}")
     if second_text is not None:
         raise UnusableText("a chat template takes one message; leave out the second sentence")
-    message = [{"role": "user", "content": text}]
     process = tokenizer.process if isinstance(tokenizer, IsolatedTokenizer) else None
-    written = render_chat(model, _template(tokenizer), message, tokenizer.special_tokens_map, process)
-    return with_tokenizer(model, tokenizer, written, lambda: tokenizer(written, add_special_tokens=False, **options))
+    template, marks = _template(tokenizer), tokenizer.special_tokens_map
+    messages = wording.messages or (("user", text),)
+
+    def filled(messages: list[dict[str, Any]], answers: bool) -> str:
+        return render_chat(model, template, messages, marks, process, answers=answers)
+
+    found = render(messages, filled)
+    return found.cut() if wording.continues and messages[-1][0] == "assistant" else found
 
 
 def _template(tokenizer: "PreTrainedTokenizerBase") -> str:

@@ -8,6 +8,7 @@ import torch
 
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import UnsupportedModel
+from attention_viz.inputs.chats import continued_segments
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.labelling import label_ids, with_words
 from attention_viz.models.next_token import NextToken
@@ -78,6 +79,7 @@ class Growing:
             read = _longer(tokenizer, read, label_ids(tokenizer, [chosen]))
             edits = () if evict is None else (str(evict),)
             provenance = replace(trace.provenance.with_token(following.decoding), edits=edits)
+            provenance = continued_segments(provenance, read)
             if self.stepping.exact:
                 if steps is None:
                     steps = self.stepping.begin(self.tracer.record_of(trace), tokens, evict)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusablePicture, UnusableText
+from attention_viz.inputs.chats import continued_segments
 from attention_viz.inputs.check import placeholders
 from attention_viz.inputs.media.beside import IDS, Messages, marks_in
 from attention_viz.inputs.media.readers import InputField
@@ -29,7 +30,7 @@ from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.trace.decoding import Decoding
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Trace
-from attention_viz.trace.trace_data import behind
+from attention_viz.trace.trace_data import attach, behind
 
 if TYPE_CHECKING:
     from attention_viz.recording.gradients import ModelRun
@@ -159,7 +160,11 @@ class _Continued:
         provenance = trace.provenance
         for _ in ids:
             provenance = provenance.with_token(self.following.decoding)
-        return self.parts.tracer.trace(tensors, run.axes, (), provenance, seen=trace.seen)
+        longer = self.parts.tracer.trace(tensors, run.axes, (), provenance, seen=trace.seen)
+        if provenance.answer is None:
+            return longer
+        segments = continued_segments(provenance, longer.query_tokens(longer.text_stream))
+        return attach(longer.derived(provenance=segments), behind(longer))
 
     def _placeholders(self, trace: Trace, inputs: Mapping[str, Tensor]) -> Placeholders:
         """Return the trace's placeholders with their measured rectangles."""

@@ -18,6 +18,7 @@ from attention_viz.errors import (
     UnusableVideo,
     first_line,
 )
+from attention_viz.inputs.chats import Layout, lay_out_beside
 from attention_viz.inputs.check import checked_mask
 from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.arrays import checked_tensors, described
@@ -164,19 +165,31 @@ def _traced(
     progress: Progress | None = None,
 ) -> Trace:
     run = MediaRun(parts, given, parts.tracer.runner.inputs(given.tensors), _placeholders(parts, given))
+    layout = _layout(parts, given)
     provenance = replace(
         parts.provenance,
         **given.named,
         target=target,
-        notes=(*parts.provenance.notes, *given.notes, *run.placeholders.notes),
+        notes=(*parts.provenance.notes, *given.notes, *run.placeholders.notes, *layout.notes),
         text=thing.written if isinstance(thing, Beside) else None,
-        chat=isinstance(thing, Beside) and thing.chat,
+        chat=isinstance(thing, Beside) and (thing.chat or not isinstance(thing.text, str)),
+        segments=layout.segments,
+        answer=layout.answer,
     )
     if parts.facts.is_encoder_decoder:
         return _with_silence(parts, run.answer(target, edits, provenance, keep, progress))
     if target is not None:
         raise UnsupportedModel(f"{parts.name} isn't an encoder–decoder, so it generates nothing; leave out target")
     return parts.tracer.trace(run.tensors, run.axes, edits, provenance, keep, progress, given.seen)
+
+
+def _layout(parts: ModelParts, given: InputField) -> Layout:
+    """Find a chat's messages and images among its tokens."""
+    if given.chat is None or parts.tokenizer is None or not isinstance(parts.laid_out, BesideLaidOut):
+        return Layout()
+    ids = given.tensors["input_ids"]
+    tokens = tokens_of_ids(parts.tokenizer, [int(one) for one in ids[0].tolist()])
+    return lay_out_beside(given.chat, tokens, marks_in(parts.inputs.model, ids), parts.tokenizer)
 
 
 def _placeholders(parts: ModelParts, given: InputField) -> Placeholders:

@@ -89,10 +89,13 @@ class AttentionModel(PredictingModel):
         """
         return read(self.name, self.tokenizer, text).tokens
 
-    def count_tokens(self, text: str, before: str | None, *, special_tokens: bool, chat: bool) -> int:
-        """Count a text's tokens, after another sentence if there is one."""
-        pair = (text, None) if before is None else (before, text)
-        return count_tokens(self.name, self.tokenizer, *pair, Wording(special_tokens, chat))
+    def count_tokens(
+        self, text: "str | media.Messages", before: str | None, *, special_tokens: bool, chat: bool
+    ) -> int:
+        """Count a text's tokens, after another sentence if there is one; or those of a chat's messages."""
+        written, wording = texts.as_text(self._parts, text, Wording(special_tokens, chat))
+        pair = (cast("str", written), None) if before is None else (before, cast("str", written))
+        return count_tokens(self.name, self.tokenizer, *pair, wording)
 
     def trace(
         self,
@@ -115,9 +118,10 @@ class AttentionModel(PredictingModel):
         If it takes over ten seconds, it prints the needed memory and time first, then its progress.
 
         Args:
-            text: a text; or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model that reads
-                text with images, also a chat's messages, {"role": …, "content": …}, where a content is a text or a list
-                of {"type": "text", "text": …} and {"type": "image", "image": a Picture}.
+            text: a text; a chat's messages, {"role": …, "content": …}, for a tokenizer with a chat template (see
+                `Trace.segments`); or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model
+                that reads text with images, a content may be a list of {"type": "text", "text": …} and {"type":
+                "image", "image": a Picture}.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should generate. By default it is the model's own output without
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
@@ -142,6 +146,7 @@ class AttentionModel(PredictingModel):
                 duplicates or names a missing layer.
         """
         keep, wording = self.anatomy.calls_of(layers), Wording(special_tokens, chat)
+        text, wording = texts.as_text(self._parts, text, wording)
         if any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str):
             beside = media.one_or_several(picture, pictures, video, sound)
             return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, wording, progress)
@@ -290,7 +295,8 @@ class AttentionModel(PredictingModel):
         how the tokens were chosen.
 
         Args:
-            text: the text to continue; with images, also a chat's messages, as in `trace`.
+            text: the text to continue, or a chat's messages, as in `trace`. The model answers the last message; if that
+                is the assistant's own, the model continues it.
             tokens: largest number of new tokens.
             sample: True for a random token at each step, by the model's probabilities; False for the likeliest.
             temperature: divides the logits before sampling; below 1 favours likely tokens.
@@ -315,7 +321,8 @@ class AttentionModel(PredictingModel):
                 isn't an id of the model.
             TextTooLong: more tokens than the model has positions; raised when you request the first trace.
         """
-        wording, following = Wording(special_tokens, chat), NextToken.of(sample, temperature, top_p, seed, stop)
+        following = NextToken.of(sample, temperature, top_p, seed, stop)
+        text, wording = texts.as_text(self._parts, text, Wording(special_tokens, chat), continues=True)
         if self._reads_beside or any(one is not None for one in (picture, pictures, video, sound)):
             beside = media.one_or_several(picture, pictures, video, sound)
             return continue_beside(self._parts, text, beside, tokens, evict, following, wording)

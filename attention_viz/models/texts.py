@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from attention_viz.edits.edit import Edit
 from attention_viz.edits.eviction import Evict
 from attention_viz.errors import ShapeError, UnsupportedModel, UnusableText
+from attention_viz.inputs.chats import check_messages, written_chat
 from attention_viz.inputs.check import checked_mask, padded
 from attention_viz.inputs.labelling import with_doubled
 from attention_viz.inputs.text import InputRow, Wording, read, read_target
@@ -18,8 +20,38 @@ from attention_viz.models.parts import ModelParts
 from attention_viz.recording.batches.batched_edits import batch_outputs
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.kind import InputKind
-from attention_viz.trace.trace import Trace
+from attention_viz.trace.trace import Provenance, Trace
 from attention_viz.trace.trace_data import attach, behind
+
+_Input = TypeVar("_Input")
+
+
+def as_text(
+    parts: ModelParts, text: _Input, wording: Wording, *, continues: bool = False
+) -> tuple[_Input | str, Wording]:
+    """Return a chat's messages as a text, for a model that reads text alone; return anything else as it is.
+
+    Args:
+        continues: whether the model continues a last message of the assistant's.
+    """
+    if parts.reader is not None or not isinstance(text, list | tuple):
+        return text, wording
+    messages = check_messages(cast("Sequence[object]", text))
+    return written_chat(messages), replace(wording, chat=True, messages=messages, continues=continues)
+
+
+def _origin(parts: ModelParts, text: str, reading: InputRow, wording: Wording) -> Provenance:
+    layout = reading.layout
+    return replace(
+        parts.provenance,
+        text=text,
+        special_tokens=wording.special_tokens,
+        chat=wording.chat,
+        messages=wording.messages,
+        segments=layout.segments,
+        answer=layout.answer,
+        notes=(*with_doubled(parts.provenance.notes, reading.tokens), *layout.notes),
+    )
 
 
 def trace_text(
@@ -45,14 +77,7 @@ def trace_text(
         raise UnusableText(f"{name} is {kind}, which reads one text only; leave out the second sentence")
     reading = read(name, parts.tokenizer, text, second_text, wording, parts.inputs.limit)
     parts.inputs.check_tokens(reading.tokens)
-    provenance = replace(
-        parts.provenance,
-        text=text,
-        second_text=second_text,
-        special_tokens=wording.special_tokens,
-        chat=wording.chat,
-        notes=with_doubled(parts.provenance.notes, reading.tokens),
-    )
+    provenance = replace(_origin(parts, text, reading, wording), second_text=second_text)
     if facts.is_encoder_decoder:
         produced = None if target is None else read_target(name, parts.tokenizer, target)
         return parts.answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)
@@ -111,11 +136,11 @@ def run_batch(
     if parts.facts.is_encoder_decoder or parts.reader is not None:
         return None
     origin = before.provenance
-    if not origin.generated:
+    if not origin.generated and not origin.messages:
         wording = Wording(origin.special_tokens, origin.chat)
         reading = read(parts.name, parts.tokenizer, origin.text or "", origin.second_text, wording)
         return batch_outputs(parts.tracer, reading, before, tries, only)
-    # A text that a decoder continued is read as its ids.
+    # A chat, and a text that a decoder continued, are read as their ids.
     ids = torch.tensor([before.query_tokens().numbers])
     reading = InputRow.of_ids(ids, torch.ones_like(ids), parts.tokenizer)
     found = batch_outputs(parts.tracer, reading, before, tries, only)
@@ -132,10 +157,7 @@ def continue_text(
     check_continues(parts, tokens, evict, following)
     following = following.seeded()
     reading = read(parts.name, parts.tokenizer, text, None, wording, parts.inputs.limit)
-    notes = with_doubled(parts.provenance.notes, reading.tokens)
-    provenance = replace(
-        parts.provenance, text=text, special_tokens=wording.special_tokens, chat=wording.chat, notes=notes
-    )
+    provenance = _origin(parts, text, reading, wording)
 
     def traces() -> Iterator[Trace]:
         parts.inputs.check_tokens(reading.tokens)

@@ -4,7 +4,7 @@ import gc
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from attention_viz.edits.edit import Edit
     from attention_viz.edits.eviction import Evict
+    from attention_viz.inputs.media.beside import Messages
+    from attention_viz.models.model import AttentionModel
     from attention_viz.operation.modules import Projection
     from attention_viz.protocol.facts import ModelFacts
     from attention_viz.protocol.model import Model
@@ -133,6 +135,8 @@ def _is_cut(request: Request, beside: str | None, longest: int) -> bool:
         return False
     model = _chosen(request)
     special, chat = _wording(model, request)
+    if (chat_of := _chat(model, request)) is not None:
+        return chat_of.count > longest
     first = model.fit(request.text, longest, special_tokens=special, chat=chat)
     if first.cut or (beside and model.fit(beside, longest, special_tokens=special, chat=chat).cut):
         return True
@@ -145,9 +149,52 @@ def _run(request: Request, beside: str | None, edits: "tuple[Edit, ...]", longes
     model = _chosen(request)
     limit = None if request.model == OWN else longest
     with FORWARDS, unsaid():
+        if (chat := _chat(model, request)) is not None:
+            if beside is not None:
+                raise UnusableText("a chat can't be padded to another text; write one message, without roles")
+            return _answer(chat, request, limit, edits)
         if beside is not None:
             return _run_padded(model, request, beside, limit, edits)
         return _read(model, request, limit, edits)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chat:
+    """A typed chat's messages, their tokens, and the model that reads them."""
+
+    model: "AttentionModel"
+    messages: "Messages"
+    count: int
+
+
+def _chat(model: "Model", request: Request) -> _Chat | None:
+    """Return a typed chat; None for a text, which may be a user's message."""
+    if not _wording(model, request)[1] or model.facts.reads.medium is not None:
+        return None
+    from attention_viz.inputs.chats import typed_chat
+    from attention_viz.models.model import AttentionModel
+
+    found = typed_chat(request.text)
+    if found == (("user", request.text),):
+        return None
+    assert isinstance(model, AttentionModel), "no other model has a chat template"
+    messages = [{"role": role, "content": content} for role, content in found]
+    return _Chat(model, messages, model.count_tokens(messages, None, special_tokens=True, chat=True))
+
+
+def _answer(chat: _Chat, request: Request, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
+    """Run a chat whole: a part of a message would be another chat."""
+    model, messages = chat.model, chat.messages
+    if limit is not None and chat.count > limit:
+        raise UnusableText(f"the chat has {chat.count:,} tokens and this page reads {limit:,}; leave out some messages")
+    with long_text(chat.count):
+        if model.facts.continues_text and request.more and not edits:
+            evict = _evicted(request)
+            options: dict[str, Any] = {"evict": evict, **sampling_of(request)}
+            trace = _grown(request, limit, model, lambda: model.generate(messages, request.more, **options), evict)
+        else:
+            trace = model.trace(messages, edits=edits)
+    return Run(trace, Fit(request.text, "", chat.count, limit))
 
 
 def _run_padded(model: "Model", request: Request, beside: str, limit: int | None, edits: "tuple[Edit, ...]") -> Run:
@@ -220,11 +267,15 @@ def _read_beside(model: "Model", request: Request, edits: "tuple[Edit, ...]") ->
 def _grow(
     model: "Model", request: Request, fit: "Fit", longest: int | None, *, special_tokens: bool, chat: bool
 ) -> "Trace":
-    from attention_viz.edits.eviction import Evict
-
-    evict = None if request.evict is None else Evict(*request.evict)
+    evict = _evicted(request)
     options: dict[str, Any] = {"evict": evict, "special_tokens": special_tokens, "chat": chat, **sampling_of(request)}
     return _grown(request, longest, model, lambda: model.generate(fit.kept, request.more, **options), evict)
+
+
+def _evicted(request: Request) -> "Evict | None":
+    from attention_viz.edits.eviction import Evict
+
+    return None if request.evict is None else Evict(*request.evict)
 
 
 def _grown(

@@ -1,6 +1,7 @@
 """Make traces of a trace: of whole words, or of its first tokens."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 import torch
@@ -11,11 +12,12 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
 from attention_viz.operation.token_mixer import TokenMixer
+from attention_viz.trace.chat.segments import Segment
 from attention_viz.trace.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows
-from attention_viz.trace.provenance import MERGED
+from attention_viz.trace.provenance import MERGED, Provenance
 from attention_viz.trace.rerun import Along, Relevance
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Trace
@@ -71,10 +73,21 @@ def merge_words(trace: Trace) -> Trace:
         provenance=replace(
             trace.provenance.leaving_out(left_out).generating([group[0] - made for group in read if group[0] >= made]),
             edits=(*trace.provenance.edits, MERGED),
+            segments=_of_words(trace.segments, groups[f"{trace.text_stream} queries"]),
+            answer=None,
         ),
         mixers=mixers,
         before="its words were merged",
     )
+
+
+def _of_words(segments: Sequence[Segment], groups: Pieces) -> tuple[Segment, ...]:
+    """Return segments in words; a word belongs to the segment of its first piece."""
+    firsts, found = [group[0] for group in groups], list[Segment]()
+    for one in segments:
+        inside = [word for word, first in enumerate(firsts) if one.start <= first < one.end]
+        found += [Segment(one.role, inside[0], inside[-1] + 1)] if inside else []
+    return tuple(found)
 
 
 def _axes(trace: Trace) -> dict[str, Tokens]:
@@ -175,7 +188,7 @@ def beginning(trace: Trace, count: int) -> Trace:
         queries={**trace.queries, **cut},
         keys={**trace.keys, **cut},
         output=first_rows(output, count) if len(output) == len(tokens) else output,
-        provenance=trace.provenance.generating(range(trace.provenance.generated - (len(tokens) - count))),
+        provenance=_cut(trace, count, len(tokens)),
         mixers={
             stream: tuple(replace(layer, mixer=first(layer.mixer, queries=count, keys=count)) for layer in layers)
             for stream, layers in trace.mixers.items()
@@ -184,6 +197,15 @@ def beginning(trace: Trace, count: int) -> Trace:
         before=f"it was cut to its first {count} tokens",
     )
     return _behind(found, trace, count)
+
+
+def _cut(trace: Trace, count: int, tokens: int) -> Provenance:
+    origin, answer = trace.provenance, trace.provenance.answer
+    return replace(
+        origin.generating(range(origin.generated - (tokens - count))),
+        segments=tuple(replace(one, end=min(one.end, count)) for one in origin.segments if one.start < count),
+        answer=answer if answer is None or answer[1] <= count else None,
+    )
 
 
 def _behind(found: Trace, trace: Trace, count: int) -> Trace:

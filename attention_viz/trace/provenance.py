@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from attention_viz.trace.chat.segments import Segment
 from attention_viz.trace.decoding import Decoding, in_words, one_more, pick
 from attention_viz.trace.kind import MEDIA, InputKind
 
@@ -48,7 +49,10 @@ class Provenance:
             else if `decoding` says so.
         decoding: how these tokens were chosen, in order: one `Decoding` per run of tokens that were chosen alike.
         special_tokens: whether the tokenizer added its special tokens.
-        chat: whether the text is a user's message in the tokenizer's chat template.
+        chat: whether the text is a user's message, or a chat's messages, in the tokenizer's chat template.
+        messages: a chat's messages, (role, content) each; empty for a text. `text` then has them with their roles.
+        segments: each message's tokens; see `Trace.segments`.
+        answer: the role and position that a generated answer begins with; None if nothing awaits one.
         revision: the model's version, if known.
         sha256: of the weights file, if there is one.
         dtype: of the model's numbers, such as "float32".
@@ -90,6 +94,9 @@ class Provenance:
     stored: str = ""
     stored_weight_error: float = 0.0
     stored_output_error: float = 0.0
+    messages: tuple[tuple[str, str], ...] = ()
+    segments: tuple[Segment, ...] = ()
+    answer: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         """Make `versions` read-only, and treat generated tokens as the likeliest if nothing else is known."""
@@ -142,6 +149,10 @@ class Provenance:
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values["told"] = values.pop("notes")  # its name in every file so far
         values["decoding"] = [asdict(one) for one in self.decoding]
+        values["segments"] = [[one.role, one.start, one.end] for one in self.segments]
+        for name in ("messages", "segments", "answer"):  # most texts aren't chats
+            if not values[name]:
+                del values[name]
         return {**values, "versions": dict(self.versions)}
 
     told = renamed("told", "notes")

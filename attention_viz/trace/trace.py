@@ -1,7 +1,7 @@
 """The immutable record of one pass through a model."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from torch import Tensor
 from attention_viz.operation.layouts import heads_first
 from attention_viz.operation.rope import Positions
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.chat.segments import Segment, check_segments, text_stream
 from attention_viz.trace.export import trace_in_html, weights_table
 from attention_viz.trace.files.read import read_trace
 from attention_viz.trace.files.write import write_trace
@@ -154,6 +155,34 @@ class Trace(TraceData):
             cls, calls, (labels, key_labels, stream), name, lambda: compared_with_weights(calls, rows)
         )
 
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Each message's tokens in a chat: system, user, thinking, assistant, tool, and pictures.
+
+        Positions are those of the text's tokens. The chat template's own tokens belong to no segment. Empty if the
+        input isn't a chat, or if the template doesn't show where its messages are; `provenance.notes` then says so.
+        """
+        return self.provenance.segments
+
+    def with_segments(self, segments: Sequence[Segment]) -> "Trace":
+        """Return the trace with these segments in place of its own.
+
+        If the last one is the assistant's or its thinking, and reaches the text's end, generated tokens continue it.
+
+        Raises:
+            TraceError: segments overlap, or one ends after the text.
+        """
+        count = len(self.query_tokens(self.text_stream))
+        found = check_segments(segments, count)
+        last = found[-1] if found and found[-1].end == count else None
+        answer = None if last is None or last.role not in ("assistant", "thinking") else (last.role, last.start)
+        return self.derived(provenance=replace(self.provenance, segments=found, answer=answer))
+
+    @property
+    def text_stream(self) -> str:
+        """The stream whose tokens have segments: the encoder, else the decoder, else the first one."""
+        return text_stream(self.streams)
+
     def table(
         self,
         layer: int | None = None,
@@ -246,9 +275,11 @@ class Trace(TraceData):
         if (stream,) in (self.attention_streams, self.streams):
             return self
         queries, keys = {stream: self.query_tokens(stream)}, {stream: self.key_tokens(stream)}
+        alike = stream == self.text_stream or stream in self.mixers
+        origin = self.provenance if alike else replace(self.provenance, segments=(), answer=None)
         if stream in self.mixers:
             mixers, rerun = {stream: self.mixers[stream]}, Rerun(lambda: self.fidelity, check=behind(self).check)
-            return attach(Trace({}, queries, keys, by_row(self), self.provenance, seen=self.seen, mixers=mixers), rerun)
+            return attach(Trace({}, queries, keys, by_row(self), origin, seen=self.seen, mixers=mixers), rerun)
         rerun = Rerun(
             lambda: self.fidelity,
             lambda: {stream: self.whole_layers[stream]},
@@ -258,7 +289,7 @@ class Trace(TraceData):
         )
         alone, kept = {stream: self.layers[stream]}, {stream: self.kept[stream]}
         return attach(
-            Trace(alone, queries, keys, by_row(self), self.provenance, kept=kept, seen=self.seen, mixers=self.mixers),
+            Trace(alone, queries, keys, by_row(self), origin, kept=kept, seen=self.seen, mixers=self.mixers),
             rerun,
         )
 
@@ -301,13 +332,18 @@ class Trace(TraceData):
         )
         streams = self.attention_streams if layers is None else tuple(layers)
         rows, columns = queries or self.queries, keys or self.keys
+        origin = self.provenance if provenance is None else provenance
+        if origin.segments and origin.segments == self.segments:
+            read = rows.get(self.text_stream) if self.text_stream in self.queries else next(iter(rows.values()))
+            if read is None or len(read) != len(self.query_tokens(self.text_stream)):
+                origin = replace(origin, segments=(), answer=None)  # they are of other tokens
         lengths = {*map(len, (*rows.values(), *columns.values()))}
         made = Trace(
             self.layers if layers is None else layers,
             {name: rows[name] for name in streams or rows},
             {name: columns[name] for name in streams or columns},
             by_row(self) if output is None else output,
-            self.provenance if provenance is None else provenance,
+            origin,
             kept={name: self.kept[name].relabelled(labels_of((layers or self.layers)[name])) for name in streams},
             seen=self.seen,
             mixers=mixers or (self.mixers if lengths == {len(self.query_tokens(self.streams[0]))} else None),

@@ -169,3 +169,19 @@ def test_a_blocked_region_gets_nothing() -> None:
     assert not bool(edited.attention(1, "decoder").weights[:, last, corner].any())
     assert not torch.allclose(edited.output[-1], traced().output[-1], atol=1e-4)
     assert WORDS[IMAGE] == "<image>"
+
+
+@pytest.mark.parametrize("family", ["llava", "qwen2_5_vl"])
+def test_a_chat_with_an_image_has_their_segments(family: str) -> None:
+    model = wrapped(family)
+    parts = [{"type": "image", "image": PICTURE}, {"type": "text", "text": "what is this ?"}]
+    trace = model.trace([{"role": "user", "content": parts}])
+    picture, user = sorted(trace.segments, key=lambda one: one.role)
+    tokens = trace.query_tokens(trace.text_stream)
+    assert (picture.role, user.role) == ("picture", "user")
+    assert all(tokens.regions[picture.start : picture.end])
+    assert not any(tokens.regions[: picture.start]) and not any(tokens.regions[picture.end :])
+    assert [one.strip("·▁ĠĊ ") for one in tokens.labels[user.start : user.end]] == ["what", "is", "this", "?"]
+    table = av.segment_table(trace)
+    assert set(table.to_segment) == {"sink", "picture", "user", "other"}
+    assert (table.groupby(["layer", "head", "from_segment"]).weight.sum() - 1).abs().max() < 1e-6

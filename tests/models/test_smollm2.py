@@ -87,3 +87,64 @@ def test_half_of_its_heads_and_more_rest_on_the_first_token(smollm2: AttentionMo
 
 def test_digits_are_read_one_by_one(smollm2: AttentionModel) -> None:
     assert smollm2.trace("2048").query_tokens().labels == ("2", "0", "4", "8")
+
+
+CHAT = [
+    {"role": "system", "content": "Answer every question in one short sentence."},
+    {"role": "user", "content": "What is the capital of France? Say user or assistant, as you like."},
+    {"role": "assistant", "content": "<think>\nThe user asks about France.\n</think>\n\nParis is the capital."},
+    {"role": "user", "content": "And of Spain?"},
+]
+
+
+def test_a_chat_s_segments_hold_its_messages(smollm2: AttentionModel) -> None:
+    trace = smollm2.trace(CHAT)
+    assert trace.provenance.messages == tuple((one["role"], one["content"]) for one in CHAT)
+    assert trace.provenance.chat and trace.provenance.notes == ()
+    assert [said(smollm2, trace, one) for one in trace.segments] == [
+        ("system", CHAT[0]["content"]),
+        ("user", CHAT[1]["content"]),
+        ("thinking", "The user asks about France."),
+        ("assistant", "Paris is the capital."),
+        ("user", "And of Spain?"),
+    ]
+    one = smollm2.trace("Why?", chat=True)
+    assert [said(smollm2, one, part) for part in one.segments] == [("user", "Why?")]
+    assert smollm2.trace(CHAT[:3]).provenance.answer is None
+
+
+def test_what_it_generates_continues_the_answer(smollm2: AttentionModel) -> None:
+    first, *_, last = smollm2.generate(CHAT, 4)
+    assert first.segments == last.segments[:-1] == smollm2.trace(CHAT).segments
+    assert last.segments[-1] == av.Segment("assistant", len(first.query_tokens()), len(last.query_tokens()))
+    # The last message of the assistant's stays open, and its thinking goes on until it is closed.
+    began = [*CHAT, {"role": "assistant", "content": "<think>\nSpain's capital"}]
+    first, *_, last = smollm2.generate(began, 2)
+    assert first.segments[-1].role == "thinking" and first.segments[-1].end == len(first.query_tokens())
+    assert last.segments[-1] == av.Segment("thinking", first.segments[-1].start, len(last.query_tokens()))
+    *_, more = smollm2.extend(last, 1)
+    assert more.segments[-1] == av.Segment("thinking", first.segments[-1].start, len(last.query_tokens()) + 1)
+
+
+def test_a_finding_names_the_segment_that_the_answer_draws_on(smollm2: AttentionModel) -> None:
+    question = "Mary has three apples and buys four more apples at the market in Lyon. How many has she now?"
+    thought = "<think>\nMary starts with three apples. She buys four more. Three plus four is seven.\n</think>\n\n"
+    answer = "Mary has seven apples now, because she bought four more apples at the market in Lyon."
+    chat = [{"role": "user", "content": question}, {"role": "assistant", "content": thought + answer}]
+    trace = smollm2.trace(chat)
+    found = next(one for one in av.findings(trace, count=9) if one.kind == "segments")
+    assert found.text.startswith("The answer draws on the question: 0.")
+    spans = {one.role: range(one.start, one.end) for one in trace.segments}
+    assert found.query in spans["assistant"] and found.key in spans["user"]
+    table = av.segment_table(trace, layers=[found.layer])
+    one = table[(table["head"] == found.head) & (table.from_segment == "assistant") & (table.to_segment == "user")]
+    # The table counts signs and all rows as well.
+    assert float(one.weight.iloc[0]) == pytest.approx(found.strength, abs=0.15)
+    template = {at for at in range(len(trace.query_tokens())) if not any(at in span for span in spans.values())}
+    assert not any({one.query, one.key} & template for one in av.findings(trace, count=20))
+
+
+def said(model: AttentionModel, trace: av.Trace, segment: av.Segment) -> tuple[str, str]:
+    ids = trace.query_tokens().numbers[segment.start : segment.end]
+    assert model.tokenizer is not None
+    return segment.role, str(model.tokenizer.decode(list(ids))).strip()

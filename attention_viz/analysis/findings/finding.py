@@ -110,6 +110,9 @@ FINDING_KINDS: Mapping[str, FindingKind] = {
     "induction": FindingKind(
         "An induction head: repeated words look at the word that followed last time.", 0.25, 1.2, of_a_head=True
     ),
+    "segments": FindingKind(
+        "In a chat, the answer draws on the thinking, the question or another segment.", 0.25, 1.5, of_a_head=True
+    ),
     "carried": FindingKind("A layer without a softmax carries a distant word's value to another word."),
     "erased": FindingKind("A delta rule erases an earlier word's value as another word comes.", 0.4, 1.2),
 }
@@ -122,6 +125,7 @@ class Candidate(NamedTuple):
         score: from 0 to 1.
         seen: a (query, key) example.
         left: the share of the head that its job leaves to links.
+        target: the role of the segment that the answer draws on, in a chat.
     """
 
     kind: str
@@ -136,6 +140,7 @@ class Candidate(NamedTuple):
     seen: tuple[int, int] | None = None
     left: float = 1.0
     effect: WordEffect | None = None
+    target: str = ""
 
     @property
     def place(self) -> tuple[str, int, int]:

@@ -10,6 +10,7 @@ from attention_viz.analysis.findings.mixing import mixing_of
 from attention_viz.analysis.findings.pairs import NEXT_WORD, between_words, jobs_of, pairs_of, standing_out
 from attention_viz.analysis.findings.regions import regions_of
 from attention_viz.analysis.findings.scene import StreamScene
+from attention_viz.analysis.findings.segments import segments_of
 from attention_viz.analysis.findings.sentences import tell
 from attention_viz.analysis.findings.spots import spots_of
 from attention_viz.analysis.findings.word_regions import word_regions_of
@@ -57,7 +58,7 @@ def none_because(trace: Trace) -> str:
 def _candidates(scene: StreamScene) -> list[Candidate]:
     if scene.stream in scene.trace.mixers:
         return mixing_of(scene)
-    found = [*regions_of(scene), *spots_of(scene), *heard_of(scene), *word_regions_of(scene)]
+    found = [*regions_of(scene), *spots_of(scene), *heard_of(scene), *word_regions_of(scene), *segments_of(scene)]
     if not scene.asked:
         return found
     pairs, jobs = pairs_of(scene), jobs_of(scene)
@@ -113,7 +114,9 @@ def _turn(
         # Writing for a word and writing against it count as two kinds.
         against = one.effect is not None and one.effect.number < 0
         kind = one.kind, against
-        topic = one.kind if FINDING_KINDS[one.kind].of_a_head else (_pair(one, scenes[one.stream]), against)
+        topic = (
+            (one.kind, one.target) if FINDING_KINDS[one.kind].of_a_head else (_pair(one, scenes[one.stream]), against)
+        )
         if kind not in chosen and topic not in seen and not (other_heads and one.place in seen):
             chosen[kind] = one
             seen |= {topic, one.place}

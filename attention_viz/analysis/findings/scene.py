@@ -68,7 +68,7 @@ class StreamScene:
     @once
     def _words(self) -> list[int]:
         """Return the words whose rows can be news."""
-        mute = self.unheard(self.queries) | self._pictured
+        mute = self.unheard(self.queries) | self._pictured | self._templated
         kinds = enumerate(self.queries.kinds)
         return [word for word, kind in kinds if kind not in ("special", "padding") and word not in mute]
 
@@ -88,6 +88,15 @@ class StreamScene:
         return frozenset(word for word, (first, *_) in enumerate(self.queries.pieces) if first in patches)
 
     @once
+    def _templated(self) -> frozenset[int]:
+        """Return the words that a chat template wrote around the messages."""
+        trace = self.trace
+        if not trace.provenance.chat or not trace.segments or not self.alike or self.stream != trace.text_stream:
+            return frozenset()
+        said = {position for one in trace.segments for position in range(one.start, one.end)}
+        return frozenset(word for word, (first, *_) in enumerate(self.queries.pieces) if first not in said)
+
+    @once
     def rows(self) -> tuple[int, ...]:
         """The positions of these words."""
         return tuple(position for word in self.asked for position in self.queries.pieces[word])
@@ -99,7 +108,7 @@ class StreamScene:
         sink = self.looks_back and self.stream not in self.trace.mixers
         first = [next((word for word, kind in enumerate(kinds) if kind != "padding"), 0)] if sink else []
         mute = (word for word, kind in enumerate(kinds) if kind in ("special", "padding"))
-        return frozenset((*first, *mute)) | self.unheard(self.keys)
+        return frozenset((*first, *mute)) | self.unheard(self.keys) | self._templated
 
     def unheard(self, words: Words) -> frozenset[int]:
         """Return the silent frames that pad a sound."""

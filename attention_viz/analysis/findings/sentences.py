@@ -10,6 +10,7 @@ from attention_viz.analysis.findings.hearing import HEARD, THIRDS
 from attention_viz.analysis.findings.pairs import NEXT_WORD
 from attention_viz.analysis.findings.regions import region_of
 from attention_viz.analysis.findings.scene import StreamScene
+from attention_viz.analysis.findings.segments import TARGETS
 from attention_viz.analysis.findings.word_regions import WORD_REGION, word_region
 from attention_viz.analysis.places import beside_words, patch_words
 from attention_viz.analysis.readings import READINGS
@@ -34,6 +35,7 @@ _SENTENCES = {
     "region of a word": "{query} attends to {key:one region {where}}: {number}, {times} times its area",
     "same token": "{query:repeated {repeated}} look back at {key:their earlier occurrences}: {number} on average",
     "induction": "{query:repeated {repeated}} look at {key:the {one} that followed last time}: {number} on average",
+    "segments": "{query:the answer} draws on {key:{target}}: {number} on average",
     "carried": "{key} is carried to {query}: {number} of the row's size",
     "erased": "{query} erases {number} of the value of {key}",
 }
@@ -92,6 +94,7 @@ def _parts(scene: StreamScene, one: Candidate) -> Iterator[tuple[str, str]]:
     if one.kind == NEXT_WORD:
         following = _likeliest_next(scene) if one.effect is None else one.effect.word
     said = {"unit": _unit(scene, one), "before": scene.queries.named(one.key - 1) if one.kind == "induction" else ""}
+    said["target"] = TARGETS.get(one.target, "")
     said["third"] = THIRDS[one.words] if one.kind == HEARD else ""
     said |= dict(zip(("one", "repeated"), _repeated(scene, one), strict=True))
     said |= {"count": _COUNTS.get(one.words, str(one.words)), **_of_region(scene, one), **_of_effect(one)}

@@ -1,5 +1,6 @@
 // The component: its elements in order, and the door through which a host speaks with it.
 
+import {takeSegments} from "./chat/weights.js";
 import {element} from "./parts/element.js";
 import {rowsWith} from "./heads/grid.js";
 import {numbered, placed, placedRanking} from "./heads/numbers.js";
@@ -64,6 +65,7 @@ export function mountExplorer(host, bytes, {theme, onChoice = () => {}, onPair, 
   return {
     async receive(packet) {
       if (!(await recording.receive(packet)) || gone) return false;
+      takeSegments(recording, packet);
       store.set({loaded: store.state.loaded + 1});
       return true;
     },

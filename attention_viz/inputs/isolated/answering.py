@@ -126,17 +126,22 @@ class _Texts:
 
     def template(self, request: Message) -> Message:
         """Fill a chat template."""
-        text = fill_template(request.values["template"], request.values["messages"], request.values["tokens"])
+        values = request.values
+        text = fill_template(values["template"], values["messages"], values["tokens"], answers=values["answers"])
         return Message({}, text.encode("utf-8", "surrogatepass"))
 
 
-def fill_template(template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any]) -> str:
-    """Fill a chat template with a conversation, ready for an answer."""
+def fill_template(
+    template: str, messages: list[dict[str, str]], tokens: Mapping[str, Any], *, answers: bool = True
+) -> str:
+    """Fill a chat template with a conversation, by default ready for an answer."""
     from transformers.utils.chat_template_utils import render_jinja_template
 
     rendered, _ = cast(
         "tuple[list[str], object]",
-        render_jinja_template(conversations=[messages], chat_template=template, add_generation_prompt=True, **tokens),
+        render_jinja_template(
+            conversations=[messages], chat_template=template, add_generation_prompt=answers, **tokens
+        ),
     )
     if len(rendered[0]) > _LONGEST_CHAT:
         raise MemoryError

@@ -18,6 +18,7 @@ from attention_viz.errors import (
     first_line,
 )
 from attention_viz.inputs.chat_template import render_chat
+from attention_viz.inputs.chats import Content, Rendered, render
 from attention_viz.inputs.media.as_read import as_read, of_tensors
 from attention_viz.inputs.media.beside_video import read_video, why_no_video, with_marks
 from attention_viz.inputs.media.picture import Picture
@@ -214,7 +215,8 @@ class BesideReader(Reader):
         if not thing.written.strip():
             raise UnusableText("the text with the image is empty: type at least one word")
         place: str | None = getattr(self._processor, "image_token", None) if self._mark is not None else None
-        text, notes = self._with_places(self._rendered(thing), place, len(thing.pictures))
+        chat = self._rendered(thing)
+        text, notes = self._with_places(chat.text, place, len(thing.pictures))
 
         def process(pictures: Sequence[Any]) -> Mapping[str, Tensor]:
             return self._tensors(text, pictures)
@@ -233,13 +235,14 @@ class BesideReader(Reader):
         seen, remade, cut = as_read(tensors, pixels, with_names, self._patch, process, self._pictures)
         named = "; ".join(f"{one.name}, {one.size} pixels" for one in thing.pictures)
         own = [note for one in thing.pictures for note in one.notes]
-        return InputField(tensors, seen, {InputKind.PICTURE: named}, (*own, *cut, *notes), remade=remade)
+        written = chat if text == chat.text and (thing.chat or not isinstance(thing.text, str)) else None
+        return InputField(tensors, seen, {InputKind.PICTURE: named}, (*own, *cut, *notes), remade=remade, chat=written)
 
     def _read_video(self, thing: Beside, video: Video) -> InputField:
         """Prepare a text and its video."""
         if not thing.written.strip():
             raise UnusableText("the text with the video is empty: type at least one word")
-        text, notes = self._with_places(self._rendered(thing), self._processor.video_token, 1, "video")
+        text, notes = self._with_places(self._rendered(thing).text, self._processor.video_token, 1, "video")
         text, marked = with_marks(self._processor, text)
         given = read_video(self._name, self._processor, text, video, self._patch)
         self._check(given.tensors, VIDEO)
@@ -269,10 +272,10 @@ class BesideReader(Reader):
         picture = Picture(chance.integers(0, 256, (96, 128, 3), dtype=np.uint8))
         return self.read(Beside("a picture of this", (picture,)))
 
-    def _rendered(self, thing: Beside) -> str:
+    def _rendered(self, thing: Beside) -> Rendered:
         """Return a text as it is, or messages as the chat template writes them."""
         if isinstance(thing.text, str) and not thing.chat:
-            return thing.text
+            return Rendered(thing.text)
         template = self._template()
         if template is None:
             raise UnusableText(f"{self._name}'s processor has no chat template; pass a text instead of messages")
@@ -282,7 +285,12 @@ class BesideReader(Reader):
             images = [{"type": "image"}] * len(thing.pictures) or [{"type": other}]
             messages = [{"role": "user", "content": [*images, {"type": "text", "text": messages}]}]
         tokens: Mapping[str, object] = getattr(self._processor.tokenizer, "special_tokens_map", None) or {}
-        return render_chat(self._name, template, cast("Any", messages), tokens)
+
+        def filled(messages: list[dict[str, Any]], answers: bool) -> str:
+            return render_chat(self._name, template, messages, tokens, answers=answers)
+
+        pairs: list[tuple[str, Content]] = [(str(one["role"]), cast("Content", one["content"])) for one in messages]
+        return render(pairs, filled, answers=True)
 
     def _template(self) -> str | None:
         owners = (self._processor, self._processor.tokenizer)

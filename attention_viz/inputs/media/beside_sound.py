@@ -67,7 +67,7 @@ class BesideSoundReader(BesideReader):
             )
         if not thing.written.strip():
             raise UnusableText("the text with the audio is empty: type at least one word")
-        text, notes = self._with_places(self._rendered(thing), self._processor.audio_token, 1, "audio")
+        text, notes = self._with_places(self._rendered(thing).text, self._processor.audio_token, 1, "audio")
         samples, own = self._sounds.cut(thing.sound)
 
         def process(sound: NDArray[np.float32]) -> Mapping[str, Tensor]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from attention_viz.errors import UnsupportedModel, UnusablePicture, UnusableSound, first_line
+from attention_viz.inputs.chats import Rendered
 from attention_viz.inputs.media.picture import Picture
 from attention_viz.inputs.media.remade import PICTURE, Remade, tensors_in
 from attention_viz.inputs.media.remade_sound import SPEECH, RemadeSound
@@ -33,6 +34,7 @@ class InputField:
         notes: changes made to it, in sentences.
         seconds: length of the sound, without padding.
         remade: how to make the images' or audio's tensors again, beside a text.
+        chat: a chat as the template wrote it, if the processor got exactly that.
     """
 
     tensors: Mapping[str, Tensor]
@@ -41,6 +43,7 @@ class InputField:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     remade: Remade | RemadeSound | None = None
+    chat: Rendered | None = None
 
 
 class Reader(ABC):

@@ -141,7 +141,8 @@ def try_each(
     outputs = model.run_batch(before, tries, only) if several else None
     if outputs is not None:
         return outputs
-    alone = [_alone(model, before, edits) if is_text else run_again(before, edits) for edits in tries]
+    as_typed = is_text and not origin.messages
+    alone = [_alone(model, before, edits) if as_typed else run_again(before, edits) for edits in tries]
     return alone if only is None else [one[only : only + 1] for one in alone]
 
 

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar, cast
 
 from attention_viz.errors import TraceError
+from attention_viz.trace.chat.segments import MOST_SEGMENTS, Segment
 from attention_viz.trace.decoding import Decoding
 from attention_viz.trace.files.facts import MOST_LAYERS
 from attention_viz.trace.files.format import WEIGHTS
@@ -46,7 +47,31 @@ def unpack_provenance(entry: Mapping[str, Any]) -> Provenance:
         stored_weight_error=_as_error(entry.get("stored_weight_error", 0.0)),
         stored_output_error=_as_error(entry.get("stored_output_error", 0.0)),
         added=tuple(as_kind(str, name) for name in as_kind(list, entry.get("added", []))),
+        messages=tuple(map(_as_message, as_kind(list, entry.get("messages", [])))),
+        segments=unpack_segments(entry.get("segments", [])),
+        answer=None if entry.get("answer") is None else _as_answer(entry["answer"]),
     )
+
+
+def unpack_segments(value: object) -> tuple[Segment, ...]:
+    """Read segments, (role, start, end) each."""
+    found = as_kind(list, value)
+    if len(found) > MOST_SEGMENTS:
+        raise TraceError(f"it has {len(found):,} segments; a file holds at most {MOST_SEGMENTS:,}")
+    parts = [as_kind(list, one) for one in found]
+    if wrong := next((one for one in parts if len(one) != 3), None):
+        raise TraceError(f"a segment is a role, a start and an end; got {wrong!r:.40}")
+    return tuple(Segment(as_kind(str, role), _number(start), _number(end)) for role, start, end in parts)
+
+
+def _as_message(value: object) -> tuple[str, str]:
+    role, content = as_kind(list, value)
+    return as_kind(str, role), as_kind(str, content)
+
+
+def _as_answer(value: object) -> tuple[str, int]:
+    role, start = as_kind(list, value)
+    return as_kind(str, role), _number(start)
 
 
 def _as_decoding(entry: Mapping[str, Any]) -> Decoding:

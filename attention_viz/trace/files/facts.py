@@ -12,6 +12,7 @@ from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.shapes import FLOATING, widened
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import KINDS, TokenMixer
+from attention_viz.trace.chat.segments import MOST_SEGMENTS, check_segments, text_stream
 from attention_viz.trace.kind import MEDIA, InputKind
 from attention_viz.trace.provenance import MERGED, Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
@@ -52,6 +53,7 @@ def check_facts(
                 "the stream “cross”"
             )
     _check_provenance(provenance, max(map(len, (*queries.values(), *keys.values())), default=0))
+    _check_chat(provenance, len(queries[text_stream(list(queries))]) if queries else 0)
     _check_text("the comparison's reference", fidelity.reference, _LONGEST_NOTE)
     if fidelity.rows is not None and not 0 <= fidelity.rows < _IDS.stop:
         raise TraceError(f"the number of compared rows must be from 0 to 2³² − 1; got {fidelity.rows}")
@@ -176,6 +178,21 @@ def _check_provenance(origin: Provenance, tokens: int) -> None:
     for what, notes in (("notes", origin.notes), ("edits", origin.edits), ("added masks", origin.added)):
         _check_notes(what, notes)
     _check_notes("versions", versions)
+
+
+def _check_chat(origin: Provenance, tokens: int) -> None:
+    """Refuse segments that overlap or end after the text, and messages beyond any chat's."""
+    _ = check_segments(origin.segments, tokens)
+    if len(origin.messages) > MOST_SEGMENTS:
+        raise TraceError(f"it has {len(origin.messages):,} messages; a file holds at most {MOST_SEGMENTS:,}")
+    for role, content in origin.messages:
+        _check_text("a message's role", role, _LONGEST_LAYER)
+        _check_text("a message", content, _LONGEST_TEXT)
+    if origin.answer is None:
+        return
+    role, start = origin.answer
+    if role not in ("assistant", "thinking") or not 0 <= start <= tokens:
+        raise TraceError(f"its answer begins as {role!r:.40} at {start}; use assistant or thinking, from 0 to {tokens}")
 
 
 def _check_notes(what: str, notes: Sequence[str]) -> None:

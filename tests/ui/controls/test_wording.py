@@ -157,6 +157,16 @@ def test_a_chat_template_stands_around_the_text(allowed: Path) -> None:
     assert not has(screen, "Special tokens")
 
 
+def test_a_typed_chat_is_read_message_by_message(allowed: Path) -> None:
+    page = f"/?model={quote(str(allowed / 'chat'), safe='')}&chat=on&head=0&text="
+    screen = Screen().open(page + quote("user: the bank\nassistant: the\nuser: bank"))
+    assert [one for one in tokens(screen) if "|" not in one] == ["the", "Ġbank", "the", "ban", "k"]
+    screen = Screen().open(page + quote("the\nuser: the bank"))
+    assert "“user:” begins line 2, but the lines before it have no role" in screen.words
+    screen = Screen().open(page + quote('[{"role": "user", "content": "the bank"}]'))
+    assert tokens(screen) == ["<|user|>", "the", "Ġbank", "<|answer|>"]
+
+
 def test_a_hybrid_has_its_own_layer_numbers_in_pickers_address_and_words(allowed: Path) -> None:
     address = f"/?model={quote(str(allowed / 'hybrid'), safe='')}&text=the+bank&head=0"
     screen = Screen().open(f"{address}&layer=1")

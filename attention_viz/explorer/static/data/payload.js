@@ -54,6 +54,7 @@
  * @property {Place} sums
  * @property {Place} thumbnails  of a long text, in place of the weights
  * @property {Place} [plain]  the same without special tokens, where there are any
+ * @property {Place} [segments]  of a chat: each head's weights between segments
  * @property {Record<string, PackedHead>} terms  of a long text, by head: of those that came along
  * @typedef {PackedAttention & Partial<PackedMixing>} PackedLayer  of a layer without a softmax, what it has instead */
 
@@ -66,6 +67,7 @@
  * @property {{high: Place, low: Place}} map  the largest weight of each block
  * @property {{high: Place, low: Place, codes: number, faintest: number}} means  the mean of each, in steps of its logarithm
  * @property {Place} sums
+ * @property {Place} [segments]  of a chat: its weights between segments
  * @property {number | null} blocked  the number of a mask
  * @property {{high: Place, low: Place, steps: number}} [weights]  in even steps from 0 to 1, where its terms are as
  *   many; then it has nothing of what follows
@@ -92,9 +94,14 @@
  * @typedef {{kind: string, stream: string, layer: number, head: number, query: number, key: number, strength: number,
  *   parts: [text: string, role: string][], effect?: number | null, word?: string, rival?: string}} PackedFinding */
 
+/** A chat's segments, of one stream's tokens: each one's name, first position and the one after its last; and the names of
+ * the rows and columns of their matrix.
+ * @typedef {{stream: string, spans: [name: string, start: number, end: number][], rows: string[], columns: string[]}} PackedSegments */
+
 /** What stands before a trace's planes, as `pack` in payload.py writes it.
  * @typedef {object} Header
  * @property {PackedFinding[]} [findings]  best first
+ * @property {PackedSegments} [segments]  of a chat
  * @property {number} version
  * @property {string} model
  * @property {string[]} edits

@@ -1,5 +1,6 @@
 // The chosen head as a matrix: painting it, and what lies over it.
 
+import {createSegments} from "../chat/segments.js";
 import {layerNumber} from "../heads/numbers.js";
 import {createBlocks} from "./blocks.js";
 import {element, fitCanvas} from "./element.js";
@@ -48,14 +49,7 @@ export function createHeatmap(view) {
   // Where the chosen pair's cell is.
   const chosen = element("i", {class: "av-chosen-cell", hidden: true});
   stage.append(chosen);
-  const verb = element("span", {}, " attend to ");
-  const title = element(
-    "h2",
-    {},
-    element("span", {class: "av-query"}, "Queries \u2193"),
-    verb,
-    element("span", {class: "av-keys"}, "keys \u2192"),
-  );
+  const {verb, title} = createTitle();
   const aside = element("p", {class: "av-quiet", "data-testid": "explorer-mixing", hidden: true});
   const whole = button("Whole", "Show the whole matrix", () => map.show(null));
   const closer = button("+", "Zoom in", () => zoomAt(map, CLOSER));
@@ -64,10 +58,13 @@ export function createHeatmap(view) {
   const full = button(...TO_FULL_SCREEN, () => toggleFullScreen(node));
   full.dataset["testid"] = "explorer-full-screen";
   const blocks = createBlocks(view, () => showWindow(map, map.window));
+  const segments = createSegments(view, (part) => showPart(map, part), view.resized);
   const node = element(
     "section",
     {class: "av-heatmap", "data-testid": "explorer-heatmap"},
-    element("header", {}, title, element("div", {class: "av-zoom"}, zoom, full)),
+    element("header", {}, title, element("div", {class: "av-zoom"}, segments.fold, zoom, full)),
+    segments.part,
+    segments.place,
     stage,
     aside,
     blocks.node,
@@ -89,10 +86,27 @@ export function createHeatmap(view) {
       aside.textContent = asideOfMixing(stream, at.layer, view.now.head);
       aside.hidden = aside.textContent === "";
       if (hasAny(changed, "stream", "hideSpecial")) map.window = everything(map);
+      segments.draw(changed);
+      node.toggleAttribute("data-folded", segments.folds());
       if ([...changed].some((name) => !LIES_OVER.includes(name))) drawBase(map);
       drawOver(map);
     },
   };
+}
+
+/** @param {MatrixMap} map @param {Pick<Viewport, "top" | "bottom" | "left" | "right"> | null} part  null for everything */
+function showPart(map, part) {
+  map.show(part && {...everything(map), ...part});
+}
+
+/** The matrix's title, and its verb. */
+function createTitle() {
+  const verb = element("span", {}, " attend to ");
+  const [queries, keys] = [
+    element("span", {class: "av-query"}, "Queries \u2193"),
+    element("span", {class: "av-keys"}, "keys \u2192"),
+  ];
+  return {verb, title: element("h2", {}, queries, verb, keys)};
 }
 
 /** What has to be known of the matrix of a layer without a softmax.

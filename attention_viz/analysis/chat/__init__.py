@@ -1,0 +1,1 @@
+"""What heads do in a chat, segment by segment."""

@@ -1,0 +1,1 @@
+"""A chat inside a trace: whose tokens are where."""
