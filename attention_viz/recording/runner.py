@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit
 from attention_viz.inputs.device import device_of
+from attention_viz.inputs.module_tree import ModuleTree
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
@@ -91,6 +92,7 @@ class Runner:
 
     Attributes:
         named: its forward's parameters.
+        tree: its modules.
         door: entered for every forward; a server's limits concurrent runs.
         mixing: the modules that mix tokens without a softmax, with their layers' numbers as text.
     """
@@ -98,6 +100,7 @@ class Runner:
     model: PreTrainedModel
     switch: Switch
     named: frozenset[str]
+    tree: ModuleTree
     door: AbstractContextManager[object] = field(default_factory=AsWritten)
     mixing: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
     # The modules that attended so far, whose turns are heard to end.
@@ -111,7 +114,7 @@ class Runner:
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
         hear_channels(model)
-        return cls(model, Switch.of(model), frozenset(named), mixing=mixer_labels(model))
+        return cls(model, Switch.of(model), frozenset(named), ModuleTree(model), mixing=mixer_labels(model))
 
     @property
     def answers(self) -> bool:

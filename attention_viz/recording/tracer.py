@@ -115,7 +115,7 @@ class Tracer:
         calls = len(anatomy.streams) + len(anatomy.mixer_places)
         rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
-        size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
+        size, seconds = cost_of(self.runner.tree, inputs, calls, kept, words_later=later)
         report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
         with self._listener.listening(self.runner.model, inputs) as outside:
             with naming_foreign(self.runner, inputs):
@@ -170,7 +170,7 @@ class Tracer:
         run = ModelRun(
             self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
         )
-        unchanged = Unchanged(self.name, self.runner.model, inputs, lambda: self._gives_again(recorded, inputs, edits))
+        unchanged = Unchanged(self.name, self.runner.tree, inputs, lambda: self._gives_again(recorded, inputs, edits))
         rerun = Rerun(
             measure=unchanged.measured(measure),
             complete=unchanged.checked(

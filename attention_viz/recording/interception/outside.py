@@ -198,6 +198,8 @@ class OutsideListener:
 
 def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
     """Name attention beside the recorded streams per kind of module; refuse attention in them."""
+    if not outside:
+        return ()
     paths = {id(module): path for path, module in model.named_modules()}
     modules = (*recorded.modules, *(call.module for call in recorded.mixers))
     layers = {_layers(paths.get(id(module), "")) for module in modules} - {""}
