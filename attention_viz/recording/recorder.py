@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from attention_viz.edits.edit import Edit, edited
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.attention import Attention, fused, fusible
+from attention_viz.operation.causal_mask import CausalMask
 from attention_viz.operation.reach import is_causal
-from attention_viz.operation.terms import Term, map_terms, same_terms
+from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
 from attention_viz.recording.call_rows import in_rows, joined_rows
 from attention_viz.recording.hooks import hooked
@@ -31,6 +32,8 @@ Split = tuple[Tensor | None, Tensor | None]
 
 def split_mask(mask: Tensor) -> Split:
     """Split a boolean or additive mask into (allowed, bias); None if nothing is blocked or added."""
+    if isinstance(mask, CausalMask):
+        return mask.as_allowed, None
     if mask.dtype == torch.bool:
         return (None if bool(mask.all()) else mask), None
     allowed = mask > BLOCKED_BELOW
@@ -146,9 +149,15 @@ class Recorder:
         return len(self._open) > 1
 
     def calls(self) -> tuple[Call, ...]:
-        """Return the kept calls, head first."""
+        """Return the kept calls, head first, all on one device: a model's layers may be on several."""
         self._close()
-        return tuple(call.of_row() for call in self._calls.values())
+        if self.rest is not None:
+            self.rest.settle()
+        calls = tuple(call.of_row() for call in self._calls.values())
+        devices = dict.fromkeys(call.attention.query.device for call in calls)
+        if len(devices) < 2:
+            return calls
+        return tuple(replace(call, attention=on_device(call.attention, next(iter(devices)))) for call in calls)
 
     def compute(self, call: Call) -> Tensor:
         """Return `hear`'s output, with `computing` set."""

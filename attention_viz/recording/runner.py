@@ -163,6 +163,8 @@ class Runner:
             )
             with heard_mixers(self.mixing, mixed):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
+        if rest is not None:
+            rest.settle()
         seconds, mixing = time.perf_counter() - started, tuple(mixed.heard)
         recorded = replace(recorded, mixers=tuple(mixed.calls), mixing=mixing, seconds=seconds)
         if rest is None or isinstance(recorded.output, LateOutput):
@@ -319,7 +321,7 @@ def alike(one: Attention, other: Attention) -> bool:
 def _close(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape:
         return False
-    one, other = one.double(), other.double()
+    one, other = one.double(), other.to(one.device).double()
     # Beside the largest number, what is near 0 may be off by much of itself.
     size = float(other[other.isfinite()].abs().max()) if other.isfinite().any() else 1.0
     return torch.allclose(one, other, rtol=1e-3, atol=3e-5 * max(size, 1 / 3))

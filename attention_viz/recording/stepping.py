@@ -15,6 +15,7 @@ from torch import Tensor
 from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.inputs.module_tree import first_tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.terms import Term, map_terms, same_terms
@@ -81,7 +82,7 @@ class Grown:
             ]
         for mask, call in zip(self._mask_of, step.calls, strict=True):
             row = call.attention.allowed
-            mask[:, self.count, columns] = True if row is None else row[..., 0, :]
+            mask[:, self.count, columns] = True if row is None else row[..., 0, :].to(mask.device)
         self._output[self.count] = step.output[-1]
         self.count += 1
 
@@ -100,7 +101,10 @@ class Grown:
         """Return keys and values by cache layer, (1, head, key, width) each."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for call, terms in zip(self._start.calls, self._terms, strict=True):
-            pair = [terms[name][None, :, : self.count] for name in ("key", "value")]
+            # A long text's record is in memory, whatever device its layer is on.
+            first = first_tensor(call.module)
+            device = terms["key"].device if first is None else first.device
+            pair = [terms[name][None, :, : self.count].to(device) for name in ("key", "value")]
             if kept is not None:
                 pair = [one[:, :, list(kept)] for one in pair]
             found[cache_number(call)] = (pair[0], pair[1])
@@ -132,7 +136,7 @@ class Grown:
         return buffer
 
     def _check(self, first: Call, call: Call, keys: int) -> None:
-        same = same_terms(first.attention, call.attention, torch.equal, *_LONGER)
+        same = same_terms(first.attention, call.attention, _equal, *_LONGER)
         heads = first.attention.shape[0]
         if first.module is not call.module or not same or call.attention.shape != (heads, 1, keys):
             raise UnsupportedModel(
@@ -149,6 +153,10 @@ def cache_number(call: Call) -> int:
             f"{type(call.module).__name__} has no layer_idx, so its layer in the KV cache is unknown"
         )
     return number
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return torch.equal(one, other.to(one.device))
 
 
 def _memory(tensor: Tensor | None) -> object:
