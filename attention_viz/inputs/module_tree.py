@@ -43,6 +43,8 @@ class ModuleTree:
     """One model's modules."""
 
     model: nn.Module
+    # Whether a run was found to change buffers or settings of the model.
+    changes_itself: bool = False
     _found: _ModuleList | None = field(default=None)
 
     @property

@@ -91,6 +91,8 @@ class Recorder:
         ending: modules whose turns are heard to end.
         again: in a turn that runs again, the next chunk's number.
         parted: modules that attended several times in one turn, but not over chunks.
+        counts_turns: whether it hears modules' turns, which takes hooks; without, a module's second call raises
+            `TurnsNeeded`.
     """
 
     edits: Sequence[Edit] = ()
@@ -103,6 +105,8 @@ class Recorder:
     ending: frozenset[nn.Module] = frozenset()
     again: int | None = None
     parted: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
+    counts_turns: bool = True
+    _called: set[nn.Module] = field(default_factory=set[nn.Module])
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
     _chunks: dict[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
@@ -236,6 +240,11 @@ class Recorder:
 
     def _is_chunk(self, call: Call) -> bool:
         """Return whether a call continues the last one in the same turn of its module."""
+        if not self.counts_turns:
+            if call.module in self._called:
+                raise TurnsNeeded
+            self._called.add(call.module)
+            return False
         before, self._turn = self._turn, self._turns.of(call.module, self.begin_turn)
         if not self._open or self._open[-1].module is not call.module or self._turn != before:
             return False
@@ -346,6 +355,10 @@ class RunEnded(BaseException):
     """Ends a run early; not an `Exception`, which a model's own code could catch."""
 
 
+class TurnsNeeded(BaseException):
+    """Ends a run in which a module attends twice, if its recorder doesn't count turns."""
+
+
 @contextlib.contextmanager
 def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generator[None]:
     """Record the calls inside; of `modules`, the ends of turns too."""
@@ -353,6 +366,7 @@ def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generat
     def end(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _output: object) -> object:
         return recorder.end_turn(module, inputs, named) if recording.get() is recorder else None
 
+    modules = modules if recorder.counts_turns else ()
     recorder.ending, token = frozenset(modules), recording.set(recorder)
     try:
         with hooked(modules, end, recorder.begin_turn, first=True):

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit
+from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.module_tree import ModuleTree
 from attention_viz.operation.attention import Attention
@@ -29,7 +30,7 @@ from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.mixers.wkv import hear_channels
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
-from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
+from attention_viz.recording.recorder import Call, Recorder, TurnsNeeded, heard_by, recording
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import Listener, Wiring
@@ -105,6 +106,8 @@ class Runner:
     mixing: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
     # The modules that attended so far, whose turns are heard to end.
     _attending: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
+    # True once a module attended twice in a run, so that turns have to be counted.
+    _again: list[bool] = field(default_factory=list[bool])
     # Whether the output can be made row by row, once that was tried.
     _tried: list[bool] = field(default_factory=list[bool])
 
@@ -150,26 +153,45 @@ class Runner:
             proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
         """
         started = time.perf_counter()
-        recorder = Recorder(edits, places, keep, rest, progress)
-        mixed = self._mixers(edits, places, keep, proves, rest)
+        try:
+            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, not edits and not self._again)
+        except TurnsNeeded:
+            self._again.append(True)
+            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, once=False)
+        recorded = replace(recorded, seconds=time.perf_counter() - started)
+        if rest is None or isinstance(recorded.output, LateOutput):
+            return recorded
+        return replace(recorded, output=rest.put(recorded.output))
+
+    def _record(
+        self,
+        inputs: Mapping[str, Tensor],
+        edits: Sequence[Edit],
+        places: Sequence[tuple[str, int]],
+        keep: Collection[int] | None,
+        rest: RestingFile | None,
+        progress: Callable[[int], object] | None,
+        proves: bool,
+        once: bool,
+    ) -> Pass:
+        """Run as `record` does; `once` if every module is expected to attend once."""
+
+        def begin() -> tuple[Recorder, MixerRecorder]:
+            recorder = Recorder(edits, places, keep, rest, progress, counts_turns=not once)
+            return recorder, self._mixers(edits, places, keep, proves, rest)
+
+        recorder, mixed = begin()
         # What this tries with a few tokens isn't to be heard.
         late = rest is not None and self._reads_out(inputs)
         with heard_mixers(self.mixing, mixed):
             recorded = self._record_body(recorder, inputs) if late else None
         if recorded is None:
-            recorder, mixed = (
-                Recorder(edits, places, keep, rest, progress),
-                self._mixers(edits, places, keep, proves, rest),
-            )
+            recorder, mixed = begin()
             with heard_mixers(self.mixing, mixed):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
         if rest is not None:
             rest.settle()
-        seconds, mixing = time.perf_counter() - started, tuple(mixed.heard)
-        recorded = replace(recorded, mixers=tuple(mixed.calls), mixing=mixing, seconds=seconds)
-        if rest is None or isinstance(recorded.output, LateOutput):
-            return recorded
-        return replace(recorded, output=rest.put(recorded.output))
+        return replace(recorded, mixers=tuple(mixed.calls), mixing=tuple(mixed.heard))
 
     def _mixers(
         self,
@@ -233,9 +255,13 @@ class Runner:
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
         """Run one token with our attention on a KV cache, which then holds it too."""
-        recorder = Recorder()
+        recorder = Recorder(counts_turns=bool(self._again))
         inputs = self.step_inputs(token, position, before, cache)
-        return Pass.of(self._run(recorder, inputs | {"use_cache": True}), recorder)
+        try:
+            return Pass.of(self._run(recorder, inputs | {"use_cache": True}), recorder)
+        except TurnsNeeded:
+            family = type(self.model).__name__
+            raise UnsupportedModel(f"{family} attends more often in a step than in the text before it") from None
 
     def step_inputs(self, token: int, position: int, before: int, cache: object) -> dict[str, Any]:
         """Return a step's inputs; see `record_next`."""

@@ -33,7 +33,7 @@ from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.towers import check_turns, mixer_layers
-from attention_viz.recording.weights.unchanged import Unchanged
+from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.kept import LayerNumber, no_such_layer
 from attention_viz.trace.layers import MixerLayer
@@ -129,8 +129,14 @@ class Tracer:
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
-    def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
-        """Return the trace of a text read in steps, to be compared with a whole run."""
+    def trace_steps(
+        self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance, checked: object = None
+    ) -> Trace:
+        """Return the trace of a text read in steps, to be compared with a whole run.
+
+        Args:
+            checked: what the check of the trace before the last step returned.
+        """
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = TokenAxes.of_one(self.anatomy.reading[0], tokens), grown.record
@@ -151,7 +157,7 @@ class Tracer:
             steps = replace(steps, reference=f"{steps.reference} (one run of the whole text is {off:.0e} off)")
             return steps if evict is None else steps.before("the edits")
 
-        return self._trace_of(recorded, inputs, edits, axes, measure, provenance)
+        return self._trace_of(recorded, inputs, edits, axes, measure, provenance, checked=checked)
 
     def _trace_of(
         self,
@@ -162,6 +168,7 @@ class Tracer:
         measure: Callable[[], Fidelity],
         provenance: Provenance,
         seen: Seen = NOTHING,
+        checked: object = None,
     ) -> Trace:
         """Return a record's trace, with its rerun."""
         anatomy = self.anatomy
@@ -170,7 +177,13 @@ class Tracer:
         run = ModelRun(
             self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
         )
-        unchanged = Unchanged(self.name, self.runner.tree, inputs, lambda: self._gives_again(recorded, inputs, edits))
+        unchanged = Unchanged(
+            self.name,
+            self.runner.tree,
+            inputs,
+            lambda: self._gives_again(recorded, inputs, edits),
+            checked_state(checked),
+        )
         rerun = Rerun(
             measure=unchanged.measured(measure),
             complete=unchanged.checked(

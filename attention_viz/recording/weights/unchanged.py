@@ -8,7 +8,7 @@ if only these differ, or a fidelity isn't ok, a second run decides.
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import torch
@@ -48,8 +48,15 @@ class _WeightState:
     settings: list[object]
 
     @classmethod
-    def of(cls, tree: ModuleTree, rows: Tensor) -> "_WeightState":
+    def of(cls, tree: ModuleTree, rows: Tensor, checked: "_WeightState | None" = None) -> "_WeightState":
+        """Read a model's state; of one that was `checked` just now, only what the rows look up."""
         modules = tree.modules
+        if checked is not None:
+            tables = _tables(modules, parameters_of(modules))
+            with torch.no_grad():
+                looked_up = [_sampled_rows(table, rows) for table in tables]
+            samples = checked.parameters[: len(checked.parameters) - len(tables)]
+            return cls([*samples, *looked_up], checked.others, checked.settings)
         parameters, buffers = parameters_of(modules), buffers_of(modules)
         versions = [_version(one) for one in (*parameters, *buffers)]
         with torch.no_grad():
@@ -66,26 +73,37 @@ class _WeightState:
 
 @dataclass(eq=False)
 class Unchanged:
-    """The model behind a trace; `again` reruns it and returns whether the numbers repeat."""
+    """The model behind a trace.
+
+    Attributes:
+        again: reruns it and returns whether the numbers repeat.
+        just_checked: its state from a check just before the run, if there was one.
+    """
 
     name: str
     tree: ModuleTree
     inputs: Mapping[str, Tensor]
     again: Callable[[], bool]
+    just_checked: InitVar["_WeightState | None"] = None
     _rows: Tensor = field(init=False)
     _then: _WeightState = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Read the model's state."""
+    def __post_init__(self, just_checked: "_WeightState | None") -> None:
+        """Read the model's state, unless it was just checked."""
         self._rows = _rows_read(self.inputs)
-        self._then = _WeightState.of(self.tree, self._rows)
+        self._then = _WeightState.of(self.tree, self._rows, None if self.tree.changes_itself else just_checked)
 
-    def check(self) -> None:
-        """Refuse a changed model."""
+    def check(self) -> object:
+        """Refuse a changed model; return its state, for a run that follows at once."""
         now = _WeightState.of(self.tree, self._rows)
-        if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
+        if not self._then.same_parameters(now):
             raise changed(self.name)
+        if not self._then.same(now):
+            if not self.again():
+                raise changed(self.name)
+            self.tree.changes_itself = True
         self._then = now
+        return now
 
     def confirm(self) -> None:
         """Refuse a changed model, even if only a second run shows it."""
@@ -113,6 +131,11 @@ class Unchanged:
             return compute(*args, **named)
 
         return compute_checked
+
+
+def checked_state(found: object) -> "_WeightState | None":
+    """Return what `Unchanged.check` returned; None for anything else."""
+    return found if isinstance(found, _WeightState) else None
 
 
 def changed(name: str) -> TraceError:
