@@ -53,7 +53,9 @@ class Grown:
         self._start, self._each_head = start, each_head
         self.count = len(start.output)
         self._size = self.count + room
-        self._output = self._longer(start.output[:], 0)
+        # A long text's output stays as it is, computed when read.
+        self._late = start.output if isinstance(start.output, LateOutput) else None
+        self._output = self._longer(start.output[:], 0) if self._late is None else start.output[-1:].repeat(room, 1)
         self._terms = [
             {name: self._longer(getattr(call.attention, name), 1) for name in _LONGER[:3]} for call in start.calls
         ]
@@ -83,14 +85,28 @@ class Grown:
         for mask, call in zip(self._mask_of, step.calls, strict=True):
             row = call.attention.allowed
             mask[:, self.count, columns] = True if row is None else row[..., 0, :].to(mask.device)
-        self._output[self.count] = step.output[-1]
+        self._output[self.count - (0 if self._late is None else len(self._late))] = step.output[-1]
         self.count += 1
 
     @property
     def record(self) -> Pass:
         """Everything so far as one record."""
         calls = tuple(replace(call, attention=self._attention(at)) for at, call in enumerate(self._start.calls))
-        return Pass(self._output[: self.count], calls, self._start.modules, self._start.numbers)
+        return Pass(self._output_so_far, calls, self._start.modules, self._start.numbers)
+
+    @property
+    def _output_so_far(self) -> Tensor | LateOutput:
+        first, more = self._late, self._output
+        if first is None:
+            return more[: self.count]
+        known = len(first)
+
+        def make(start: int, stop: int) -> Tensor:
+            parts = [first[start : min(stop, known)]] if start < known else []
+            parts += [more[max(start, known) - known : stop - known]] if stop > known else []
+            return torch.cat(parts)
+
+        return LateOutput((self.count, first.shape[1]), first.dtype, make, held=first.held)
 
     @property
     def allowed(self) -> Tensor:

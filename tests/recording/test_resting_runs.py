@@ -201,3 +201,16 @@ def test_copies_that_wait_to_be_written_are_few(monkeypatch: pytest.MonkeyPatch)
         assert all(is_resting(one) for one in (call.query, call.key, call.value))
         assert torch.equal(call.value, terms[3 * at + 2])
     assert not file._leaving
+
+
+def test_a_long_text_goes_on_with_its_output_computed_when_read(
+    all_are_long: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = wrapped("llama")
+    *_, last = model.extend(model.trace_ids(ids(COUNT)), 3)
+    assert isinstance(by_row(last), LateOutput)
+    whole = model.trace_ids(torch.tensor([last.query_tokens().numbers]))
+    assert last.output.shape == whole.output.shape
+    torch.testing.assert_close(last.output, whole.output, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(last.output_at(-1), whole.output_at(-1), rtol=1e-4, atol=1e-5)
+    assert last.fidelity.ok
