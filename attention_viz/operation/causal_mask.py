@@ -3,13 +3,14 @@
 It is a tensor of the mask's shape, device and dtype. Some rows, or the whole, are computed when something reads them.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
 from torch import Tensor
 
-__all__ = ["LEAST", "CausalMask"]
+__all__ = ["LEAST", "CausalMask", "causal_mask"]
 
 # So many positions or more get such a mask; below, a mask in memory is faster.
 LEAST = 1024
@@ -58,6 +59,12 @@ class CausalMask(Tensor):
                     if found is not None:
                         return found
             return func(*[_in_memory(one) for one in args], **{key: _in_memory(one) for key, one in named.items()})
+
+
+@functools.lru_cache(maxsize=16)
+def causal_mask(positions: int) -> CausalMask:
+    """Return the mask of so many positions, (1, position, position), the same for all layers."""
+    return CausalMask.of(positions)[0]  # pyright: ignore[reportReturnType] -- a whole matrix stays one
 
 
 def _mask(zeros: Tensor) -> CausalMask:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, AttentionVizWarning, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.causal_mask import CausalMask, causal_mask
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
 from attention_viz.operation.token_mixer import KINDS, TokenMixer
@@ -25,7 +26,7 @@ from attention_viz.trace.files.facts import (
     check_mixers,
     check_output_rows,
 )
-from attention_viz.trace.files.format import CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS, intact
+from attention_viz.trace.files.format import CAUSAL, CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS, intact
 from attention_viz.trace.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import AROUND, Layer, MixerLayer, labels_of
@@ -185,10 +186,20 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
     if not needed <= set(found) <= {*known, *AROUND}:
         raise TraceError(f"a layer has the wrong tensors, {', '.join(sorted(found))}")
+    if entry.get(CAUSAL, False) is not False:
+        found["allowed"] = _causal(entry, found)
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
     return Layer(Attention(**terms), label, **around, bias_parts=parts)
+
+
+def _causal(entry: Mapping[str, Any], found: Mapping[str, Tensor]) -> CausalMask:
+    """Return the mask of a layer that has it without cells."""
+    query, key = found["query"], found["key"]
+    if entry[CAUSAL] is not True or "allowed" in found or query.shape[-2:-1] != key.shape[-2:-1] or query.ndim != 3:
+        raise TraceError(f"a causal mask needs as many queries as keys; got {tuple(query.shape)}, {tuple(key.shape)}")
+    return causal_mask(query.shape[-2])
 
 
 def _unpack_mixer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> MixerLayer:
