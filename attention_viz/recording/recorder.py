@@ -16,11 +16,13 @@ from attention_viz.edits.edit import Edit, edited
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.attention import Attention, fused, fusible
 from attention_viz.operation.causal_mask import CausalMask
+from attention_viz.operation.cutting import some_cells
 from attention_viz.operation.reach import is_causal
 from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
 from attention_viz.recording.call_rows import in_rows, joined_rows
 from attention_viz.recording.hooks import hooked
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import RestingFile
 
 # Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
@@ -85,6 +87,7 @@ class Recorder:
     Attributes:
         keep: the calls to keep; None for all.
         rest: file for a long text's terms; None for memory.
+        cells: the heads and rows to keep of each call; None for all.
         progress: called with the number of calls; raises to end the pass.
         last: the call after which the pass ends.
         computing: whether our own function is running.
@@ -106,6 +109,8 @@ class Recorder:
     again: int | None = None
     parted: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
     counts_turns: bool = True
+    cells: KeptCells | None = None
+    _shared: dict[int, tuple[Tensor, Tensor | None]] = field(default_factory=dict[int, "tuple[Tensor, Tensor | None]"])
     _called: set[nn.Module] = field(default_factory=set[nn.Module])
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
@@ -198,7 +203,8 @@ class Recorder:
         if self.edits:
             call = self._edited(call, number)
         if self.keep is None or number in self.keep:
-            self._keep(number, self._calls[number].beside(call) if again else call)
+            some = self._some(call)
+            self._keep(number, self._calls[number].beside(some) if again else some)
         if in_rows_of is None:
             output = self._output(call)
         else:
@@ -269,12 +275,22 @@ class Recorder:
         if self.edits:
             call = self._edited(whole, number, whole=True)
         if self.keep is None or number in self.keep:
-            self._keep(number, call)
+            self._keep(number, self._some(call))
         if call is whole:
             return ()
         if module not in self.ending:
             raise UnsupportedModel(f"can't edit {type(module).__name__} here, which attends in {len(chunks)} chunks")
         return self._output(call).split(lengths, dim=-2)
+
+    def _some(self, call: Call) -> Call:
+        """Return the heads and rows to keep; layers share what is kept of a mask."""
+        if self.cells is None:
+            return call
+        some, allowed = some_cells(call.attention, self.cells.heads, self.cells.queries), call.attention.allowed
+        if allowed is not None:
+            _, shared = self._shared.setdefault(id(allowed), (allowed, some.allowed))
+            some = replace(some, allowed=shared)
+        return replace(call, attention=some)
 
     def _keep(self, number: int, call: Call) -> None:
         self._calls[number] = call if self.rest is None else replace(call, attention=self.rest.take(call.attention))

@@ -35,6 +35,7 @@ from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import Listener, Wiring
 from attention_viz.sources.huggingface import PreTrainedModel
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import LateOutput, RestingFile
 
 # On so many tokens it is tried whether the output follows row by row from what the body hands over.
@@ -144,6 +145,7 @@ class Runner:
         progress: Callable[[int], object] | None = None,
         *,
         proves: bool = False,
+        cells: KeptCells | None = None,
     ) -> Pass:
         """Run with our attention, in the model itself.
 
@@ -151,13 +153,15 @@ class Runner:
             keep: the calls to keep, those of layers without a softmax counted after all others; None for all.
             rest: file for a long text's record; None for memory.
             proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
+            cells: the heads and rows to keep of each call; None for all.
         """
         started = time.perf_counter()
         try:
-            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, not edits and not self._again)
+            once = not edits and not self._again
+            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, cells, once)
         except TurnsNeeded:
             self._again.append(True)
-            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, once=False)
+            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, cells, once=False)
         recorded = replace(recorded, seconds=time.perf_counter() - started)
         if rest is None or isinstance(recorded.output, LateOutput):
             return recorded
@@ -172,12 +176,13 @@ class Runner:
         rest: RestingFile | None,
         progress: Callable[[int], object] | None,
         proves: bool,
+        cells: KeptCells | None,
         once: bool,
     ) -> Pass:
         """Run as `record` does; `once` if every module is expected to attend once."""
 
         def begin() -> tuple[Recorder, MixerRecorder]:
-            recorder = Recorder(edits, places, keep, rest, progress, counts_turns=not once)
+            recorder = Recorder(edits, places, keep, rest, progress, counts_turns=not once, cells=cells)
             return recorder, self._mixers(edits, places, keep, proves, rest)
 
         recorder, mixed = begin()

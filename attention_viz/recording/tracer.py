@@ -35,12 +35,14 @@ from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.towers import check_turns, mixer_layers
 from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.kept import LayerNumber, no_such_layer
+from attention_viz.trace.derived import last_tokens
+from attention_viz.trace.kept import KeptCells, LayerNumber, no_such_layer
 from attention_viz.trace.layers import MixerLayer
+from attention_viz.trace.memory import last_rows
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace, TracePart
 from attention_viz.trace.trace_data import attach, by_row
 
 if TYPE_CHECKING:
@@ -100,11 +102,13 @@ class Tracer:
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
         seen: Seen = NOTHING,
+        cells: KeptCells | None = None,
     ) -> Trace:
         """Run once and return its trace; report the cost first if it takes long.
 
         Args:
             keep: the calls to keep; None for all.
+            cells: the heads and rows to keep of each; None for all.
         """
         refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
@@ -120,14 +124,54 @@ class Tracer:
         with self._listener.listening(self.runner.model, inputs) as outside:
             with naming_foreign(self.runner, inputs):
                 recorded = self.runner.record(
-                    inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1))
+                    inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1)), cells=cells
                 )
         self._check_calls(recorded, inputs)
         found = axes(recorded)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
-        provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name))
+        shapes = None if cells is None else [call.attention.shape[-1:] * 2 for call in recorded.calls]
+        provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name, shapes))
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
+        if cells is not None:
+            return self._part_of(recorded, inputs, edits, found, provenance, cells)
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
+
+    def _part_of(
+        self,
+        recorded: Pass,
+        inputs: dict[str, Tensor],
+        edits: Sequence[Edit],
+        axes: TokenAxes,
+        provenance: Provenance,
+        cells: KeptCells,
+    ) -> Trace:
+        """Return the trace of some heads and rows, behind which only its fidelity can be measured."""
+        numbers, anatomy = recorded.numbers, self.anatomy
+
+        def again(cells: KeptCells | None = cells) -> Pass:
+            return self.runner.record(inputs, edits, anatomy.places, numbers, file_for(inputs), cells=cells)
+
+        def measure() -> Fidelity:
+            # A run that keeps all is compared, once it has the kept numbers.
+            unchanged.confirm()
+            found = self._measure(inputs, None if edits else again(None), axes, frozenset(numbers))()
+            return replace(found, reference=f"{found.reference}; measured in a second run, with all heads and rows")
+
+        unchanged = Unchanged(self.name, self.runner.tree, inputs, lambda: apart(recorded, again()) <= REPEATED)
+        calls = zip(recorded.calls, numbers, strict=True)
+        layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
+        ((stream, tokens),) = axes.queries.items()
+        count = len(tokens) if cells.queries is None else cells.queries
+        trace = Trace(
+            layers=anatomy.by_stream(layers, numbers),
+            queries={stream: last_tokens(tokens, count)},
+            keys={stream: axes.keys[stream]},
+            output=last_rows(recorded.output, count) if len(recorded.output) == len(tokens) else recorded.output,
+            provenance=provenance,
+            kept=anatomy.kept(numbers),
+        )
+        rerun = Rerun(measure=measure, check=unchanged.check, confirm=unchanged.confirm)
+        return TracePart.of(attach(trace, rerun), cells)
 
     def trace_steps(
         self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance, checked: object = None

@@ -259,6 +259,12 @@ class LateOutput:
         shape = (count, self.shape[1])
         return LateOutput(shape, self.dtype, lambda start, stop: self[start:stop], held=self.held)
 
+    def last(self, count: int) -> "LateOutput":
+        """Return an output of the last rows."""
+        before = len(self) - count
+        shape = (count, self.shape[1])
+        return LateOutput(shape, self.dtype, lambda start, stop: self[before + start : before + stop], held=self.held)
+
     def whole(self) -> Float[Tensor, "position width"]:
         """Compute all rows."""
         self._check()
@@ -299,3 +305,8 @@ class LateOutput:
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
     """Return an output's first rows, still computed on demand."""
     return output[:count] if isinstance(output, Tensor) else output.first(count)
+
+
+def last_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
+    """Return an output's last rows: a copy, or still computed on demand."""
+    return output[len(output) - count :].clone() if isinstance(output, Tensor) else output.last(count)

@@ -36,6 +36,7 @@ from attention_viz.trace.files.format import (
     FORMAT_OF_MIXERS,
     FORMAT_OF_SOME,
     HEADER,
+    PART,
     WEIGHTS,
     WHAT,
     sealed,
@@ -43,7 +44,7 @@ from attention_viz.trace.files.format import (
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
 from attention_viz.trace.files.stream import StoredTensor, bytes_of_all, header_of
 from attention_viz.trace.files.whole_file import write_pieces
-from attention_viz.trace.kept import KeptLayers, LayerNumber, numbers_of
+from attention_viz.trace.kept import KeptCells, KeptLayers, LayerNumber, numbers_of
 from attention_viz.trace.layers import Layer, MixerLayer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
@@ -63,6 +64,7 @@ def write_trace(
     what: str = "all",
     dtype: str | None = None,
     progress: Progress | None = None,
+    cells: KeptCells | None = None,
 ) -> None:
     """Write a trace to exactly that path, shared masks once; see `Trace.save`."""
     if what not in WHAT:
@@ -95,6 +97,8 @@ def write_trace(
             done += 1
             report(ran + (1 - ran) * 0.8 * done / count)
     header = _header(trace, kept, packed, mixing, shelf)
+    if cells is not None:
+        header |= {"format": FORMAT_OF_CAUSAL, PART: asdict(cells), "rounded": shelf.rounded}
     try:
         begins = header_of(shelf.tensors, {HEADER: json.dumps(header, ensure_ascii=True)})
         begins = sealed(begins, bytes_of_all(shelf.tensors))
