@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Measured", "Meter", "main", "measure", "table"]
 
-_LENGTHS, _SMALL = (2048, 8192, 32_768), (64, 256, 768)
+LENGTHS, SMALL = (2048, 8192, 32_768), (64, 256, 768)
 # Rows of one head's weights that are read, and new tokens.
 _ROWS, _MORE = 512, 16
 # Above so many tokens a page would take longer than the other steps together.
@@ -207,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("torch sees no GPU here; run this where there is one, or pass --small")
     device = torch.device("cpu" if options.small else "cuda")
     with unsaid():
-        rows = measure(device, _SMALL if options.small else _LENGTHS, options.seconds, small=options.small)
+        rows = measure(device, SMALL if options.small else LENGTHS, options.seconds, small=options.small)
     name = "a small model on the CPU" if options.small else torch.cuda.get_device_name(device)
     print(f"\nOn {name}, torch {torch.__version__}, bfloat16:\n\n{table(rows)}")
 

@@ -127,8 +127,8 @@ class AttentionModel(DescribedModel):
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
             layers: numbers of the layers to keep, in every stream that has them; None for all.
-            heads: numbers of the heads to keep, in every kept layer, with the keys and values that they share; None for
-                all. With `heads` or `queries`, this returns a `TracePart`, for text alone.
+            heads: numbers of the heads to keep, in every kept layer; None for all. With `heads` or `queries`, for text
+                alone, this returns a `TracePart`.
             queries: how many of the last rows to keep; None for all.
             special_tokens: whether the tokenizer adds its special tokens, such as [CLS]; False only for texts alone.
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
@@ -150,10 +150,8 @@ class AttentionModel(DescribedModel):
         """
         keep, wording = self.anatomy.calls_of(layers), Wording(special_tokens, chat)
         cells = self._cells(heads, queries, keep)
-        beside_text = any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str)
-        if cells is not None and beside_text:
-            raise UnsupportedModel(f"{self.name} can't keep {cells} only of images or audio; use layers=")
         if any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str):
+            media.check_keeps_all(self.name, cells)
             beside = media.one_or_several(picture, pictures, video, sound)
             return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, wording, progress)
         media.check_reads_text(self._parts)
@@ -198,8 +196,7 @@ class AttentionModel(DescribedModel):
         keep = self.anatomy.calls_of(layers)
         cells = self._cells(heads, queries, keep)
         if tensors:
-            if cells is not None:
-                raise UnsupportedModel(f"{self.name} can't keep {cells} only of images or audio; use layers=")
+            media.check_keeps_all(self.name, cells)
             named = {"input_ids": input_ids, "attention_mask": attention_mask, **tensors}
             return media.trace_tensors(self._parts, named, edits, keep)
         media.check_reads_text(self._parts)

@@ -31,7 +31,7 @@ _OWN = ("query", "key", "value", "decay", "write", "gate", "floor")
 # the next layers don't fill. Giving it back more often would cost a short text 2 % of its run.
 _EVERY = 64_000_000
 # So many tensors of a device may be on their way into the file: two layers' queries, keys and values.
-_MOST_LEAVING = 6
+MOST_LEAVING = 6
 # Linux's MADV_PAGEOUT, which Python 3.11 has no name for: pages go, and what was written into them is kept.
 _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
@@ -101,7 +101,7 @@ class RestingFile:
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1, "attention_viz-file")
         self._leaving.append(self._writer.submit(write))
-        while len(self._leaving) > _MOST_LEAVING:  # pinned memory is dear
+        while len(self._leaving) > MOST_LEAVING:  # pinned memory is dear
             self._leaving.pop(0).result()
         return copy
 

@@ -358,8 +358,7 @@ class TracePart(Trace):
 
     def head_attention(self, layer: int, head: int, stream: str | None = None) -> Attention:
         """Return one kept head's call: its rows are the kept ones, its keys all of the text's."""
-        call = self._whole.attention(layer, stream)
-        return call.head(self._index_of(head, call.shape[0]))
+        return (call := self._whole.attention(layer, stream)).head(self._index_of(head, call.shape[0]))
 
     def weights(self, layer: int, head: int, stream: str | None = None) -> Tensor:
         """Return one kept head's weights, (kept row, key)."""

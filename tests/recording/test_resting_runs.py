@@ -173,7 +173,7 @@ def test_what_leaves_a_device_arrives_with_the_same_numbers(
 ) -> None:
     """Without such a device, the CPU's tensors stand for its: they are copied, and written by another thread."""
     monkeypatch.setattr(memory, "is_elsewhere", lambda tensor: not is_resting(tensor))
-    monkeypatch.setattr(memory, "_MOST_LEAVING", 2)
+    monkeypatch.setattr(memory, "MOST_LEAVING", 2)
     model = wrapped(family)
     left = model.trace_ids(ids(COUNT))
     monkeypatch.undo()
@@ -196,7 +196,7 @@ def test_copies_that_wait_to_be_written_are_few(monkeypatch: pytest.MonkeyPatch)
     file, terms = RestingFile(), [torch.randn(2, 30, 4) for _ in range(30)]
     calls = [file.take(av.attend(*terms[at : at + 3])) for at in range(0, 30, 3)]
     file.settle()
-    assert max(waited) <= memory._MOST_LEAVING
+    assert max(waited) <= memory.MOST_LEAVING
     for at, call in enumerate(calls):
         assert all(is_resting(one) for one in (call.query, call.key, call.value))
         assert torch.equal(call.value, terms[3 * at + 2])

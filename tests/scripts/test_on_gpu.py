@@ -47,7 +47,7 @@ def test_without_a_gpu_it_says_what_to_pass(
 
 
 def test_it_prints_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_gpu, "_SMALL", (8,))
+    monkeypatch.setattr(on_gpu, "SMALL", (8,))
     on_gpu.main(["--small"])
     assert "On a small model on the CPU" in (printed := capsys.readouterr().out)
     assert "| 8 | capture |" in printed

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 # Bytes of a tensor that are written at a time.
-_AT_ONCE = 32_000_000
+AT_ONCE = 32_000_000
 _NAMES = {
     torch.float64: "F64",
     torch.float32: "F32",
@@ -56,7 +56,7 @@ class StoredTensor:
         if not tensor.ndim or not tensor.numel():
             yield from [tensor] if tensor.numel() else []
             return
-        rows = max(1, _AT_ONCE // max(1, math.prod(tensor.shape[1:]) * self.dtype.itemsize))
+        rows = max(1, AT_ONCE // max(1, math.prod(tensor.shape[1:]) * self.dtype.itemsize))
         for start in range(0, len(tensor), rows):
             yield tensor[start : start + rows]
 

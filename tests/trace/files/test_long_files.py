@@ -67,7 +67,7 @@ def test_weights_alone_keep_the_cells(tmp_path: Path) -> None:
 def test_pieces_make_the_file_that_safetensors_reads(
     tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "_AT_ONCE", at_once)
+    monkeypatch.setattr(stream, "AT_ONCE", at_once)
     kinds = [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.uint8, torch.bool]
     tensors = {f"t{number}": torch.randn(3, 5, 2).mul(9).to(kind) for number, kind in enumerate(kinds)}
     tensors |= {"one": torch.tensor(4.5), "none": torch.zeros(0, 3), "turned": torch.randn(4, 6).T}
