@@ -183,7 +183,7 @@ BENCHMARK = Benchmark(
         "We count the CPU time of the whole process on one thread, from text to result, tokenizing included; the "
         "decoder starts from ids. Each round runs plain, captured, plain, eager. Ratios are taken to the middle of "
         "its two plain turns, and the second plain turn over the first shows the noise. Each figure is the median of "
-        f"{_ROUNDS} rounds, with the smallest and the largest in brackets. Of the long texts, there are 3 rounds of 4,096 "
+        f"{_ROUNDS} rounds, with the smallest and the largest in brackets. Of long texts, there are 3 rounds of 4,096 "
         "tokens and one of 32,768, without eager attention, which would hold all their weights. The kernel's part is "
         "the time in which the system provides memory. A trace needs more of it, because the next layer can't reuse "
         "memory that the trace keeps. As in the app, the process keeps freed memory."
