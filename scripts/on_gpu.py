@@ -126,7 +126,7 @@ def _model(device: torch.device, *, small: bool, longest: int) -> "PreTrainedMod
         else {"vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32}
     )
     heads = {"num_attention_heads": 4 if small else 32, "num_key_value_heads": 2 if small else 8}
-    config = LlamaConfig(**sizes, **heads, max_position_embeddings=longest + _MORE, rope_theta=5e5)
+    config = LlamaConfig(**sizes, **heads, max_position_embeddings=longest + _MORE)
     config.eos_token_id = None
     before = torch.get_default_dtype()
     torch.manual_seed(0)

@@ -25,17 +25,20 @@ class _ModuleList:
     @classmethod
     def of(cls, model: nn.Module) -> "_ModuleList":
         modules = tuple(model.modules())
-        parents = [(one, list(one._modules.values())) for one in modules if one._modules]
+        parents = [(one, [*_children(one).values()]) for one in modules if _children(one)]
         return cls(
-            modules, sum(one.numel() for one in parameters_of(modules)), [len(one._modules) for one in modules], parents
+            modules,
+            sum(one.numel() for one in parameters_of(modules)),
+            [len(_children(one)) for one in modules],
+            parents,
         )
 
     @property
     def is_current(self) -> bool:
         """Whether no module was added, removed or replaced; modules are equal only to themselves."""
-        if [len(one._modules) for one in self.modules] != self.counts:
+        if [len(_children(one)) for one in self.modules] != self.counts:
             return False
-        return all([*one._modules.values()] == children for one, children in self.parents)
+        return all([*_children(one).values()] == children for one, children in self.parents)
 
 
 @dataclass(eq=False)
@@ -67,12 +70,12 @@ class ModuleTree:
 
 def parameters_of(modules: Sequence[nn.Module]) -> list[Tensor]:
     """Return each parameter once, in the order of `model.parameters()`."""
-    return _each_once(one for module in modules for one in module._parameters.values())
+    return _each_once(one for module in modules for one in vars(module)["_parameters"].values())
 
 
 def buffers_of(modules: Sequence[nn.Module]) -> list[Tensor]:
     """Return each buffer once, in the order of `model.buffers()`."""
-    return _each_once(one for module in modules for one in module._buffers.values())
+    return _each_once(one for module in modules for one in vars(module)["_buffers"].values())
 
 
 def first_tensor(model: nn.Module) -> Tensor | None:
@@ -82,3 +85,7 @@ def first_tensor(model: nn.Module) -> Tensor | None:
 
 def _each_once(tensors: Iterator[Tensor | None]) -> list[Tensor]:
     return list({id(one): one for one in tensors if one is not None}.values())
+
+
+def _children(module: nn.Module) -> dict[str, nn.Module | None]:
+    return vars(module)["_modules"]

@@ -5,7 +5,7 @@ It is a tensor of the mask's shape, device and dtype. Some rows, or the whole, a
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,6 +23,8 @@ _FACTS = frozenset(
 # What leaves every matrix as it is, if the result has the same last two axes.
 _VIEWS = frozenset("detach unsqueeze squeeze expand expand_as reshape view cpu cuda to alias".split())
 _Index = tuple[Any, ...]
+# Within it, such a mask is a tensor like any other; torch names it nowhere else.
+_PLAIN = torch._C.DisableTorchFunctionSubclass  # pyright: ignore[reportPrivateUsage]
 
 
 class CausalMask(Tensor):
@@ -36,7 +38,7 @@ class CausalMask(Tensor):
     @property
     def as_allowed(self) -> "CausalMask":
         """The same mask in booleans."""
-        with torch._C.DisableTorchFunctionSubclass():
+        with _PLAIN():
             return _mask(torch.zeros((), dtype=torch.bool, device=self.device).expand(self.shape))
 
     @classmethod
@@ -45,7 +47,7 @@ class CausalMask(Tensor):
     ) -> Any:
         """Keep the mask lazy for views of whole matrices; else hand the function cells in memory."""
         name, named = getattr(func, "__name__", ""), dict(kwargs or {})
-        with torch._C.DisableTorchFunctionSubclass():
+        with _PLAIN():
             if name in _FACTS:
                 return func(*args, **named)
             mask = args[0] if args else None
@@ -68,7 +70,7 @@ def causal_mask(positions: int) -> CausalMask:
 
 
 def _mask(zeros: Tensor) -> CausalMask:
-    return cast("CausalMask", zeros.as_subclass(CausalMask))
+    return zeros.as_subclass(CausalMask)
 
 
 def _viewed(mask: CausalMask, func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
