@@ -120,7 +120,7 @@ def _model(device: torch.device, *, small: bool, longest: int) -> "PreTrainedMod
     """Make the model on the device."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    sizes = (
+    sizes: dict[str, Any] = (
         {"vocab_size": 500, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2}
         if small
         else {"vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32}

@@ -32,7 +32,7 @@ class CausalMask(Tensor):
 
     @classmethod
     def of(cls, positions: int, device: torch.device | str = "cpu", dtype: torch.dtype = torch.bool) -> "CausalMask":
-        """Return the mask of so many positions, (1, 1, position, position)."""
+        """Return a text's mask, (1, 1, position, position)."""
         return _mask(torch.zeros((), dtype=dtype, device=device).expand(1, 1, positions, positions))
 
     @property
@@ -65,7 +65,7 @@ class CausalMask(Tensor):
 
 @functools.lru_cache(maxsize=16)
 def causal_mask(positions: int) -> CausalMask:
-    """Return the mask of so many positions, (1, position, position), the same for all layers."""
+    """Return a text's mask, (1, position, position), the same for all layers."""
     return CausalMask.of(positions)[0]  # pyright: ignore[reportReturnType] -- a whole matrix stays one
 
 

@@ -283,7 +283,7 @@ class Recorder:
         return self._output(call).split(lengths, dim=-2)
 
     def _some(self, call: Call) -> Call:
-        """Return the heads and rows to keep; layers share what is kept of a mask."""
+        """Return the heads and rows to keep; layers share a mask's kept part."""
         if self.cells is None:
             return call
         some, allowed = some_cells(call.attention, self.cells.heads, self.cells.queries), call.attention.allowed
@@ -372,7 +372,7 @@ class RunEnded(BaseException):
 
 
 class TurnsNeeded(BaseException):
-    """Ends a run in which a module attends twice, if its recorder doesn't count turns."""
+    """Ends a run once a module attends twice, if its recorder doesn't count turns."""
 
 
 @contextlib.contextmanager

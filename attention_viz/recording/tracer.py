@@ -145,7 +145,7 @@ class Tracer:
         provenance: Provenance,
         cells: KeptCells,
     ) -> Trace:
-        """Return the trace of some heads and rows, behind which only its fidelity can be measured."""
+        """Return the trace of some heads and rows; its run only measures its fidelity."""
         numbers, anatomy = recorded.numbers, self.anatomy
 
         def again(cells: KeptCells | None = cells) -> Pass:
@@ -179,7 +179,7 @@ class Tracer:
         """Return the trace of a text read in steps, to be compared with a whole run.
 
         Args:
-            checked: what the check of the trace before the last step returned.
+            checked: the result of the check of the trace before the last step.
         """
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})

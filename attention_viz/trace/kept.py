@@ -121,7 +121,7 @@ class KeptCells:
 
     @classmethod
     def of(cls, heads: object, queries: object, counts: Sequence[int]) -> "KeptCells | None":
-        """Check what was asked for; `counts` are the layers' numbers of heads. None keeps everything."""
+        """Check the heads and rows to keep; `counts` are the layers' numbers of heads. None keeps everything."""
         if heads is None and queries is None:
             return None
         if queries is not None and (not is_whole(queries) or int(queries) < 1):  # pyright: ignore[reportArgumentType]

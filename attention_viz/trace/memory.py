@@ -78,7 +78,7 @@ class RestingFile:
         return map_terms(call, lambda term, value: self._leave(value) if term.name in _OWN else self._share(value))
 
     def settle(self) -> None:
-        """Wait for what is on its way into the file."""
+        """Wait for tensors on their way into the file."""
         while self._leaving:
             self._leaving.pop(0).result()
         if self._writer is not None:

@@ -327,7 +327,7 @@ _OF_PART = frozenset(
 class TracePart(Trace):
     """A trace of some heads, or of a text's last rows: `model.trace(…, heads=, queries=)`.
 
-    It answers for what it keeps, under the model's own numbers, and refuses all else by a `TraceError`.
+    It has its heads and rows under the model's own numbers, and refuses all else by a `TraceError`.
     """
 
     @classmethod
@@ -338,7 +338,7 @@ class TracePart(Trace):
         return attach(made, behind(whole))
 
     def __getattribute__(self, name: str) -> Any:
-        """Return what was kept."""
+        """Return an attribute that needs no other heads or rows."""
         if name.startswith("_") or name in vars(TracePart) or name == "part":
             return object.__getattribute__(self, name)
         if name in _OF_PART:
@@ -350,7 +350,7 @@ class TracePart(Trace):
         )
 
     def __repr__(self) -> str:
-        """Show the trace and what it keeps."""
+        """Show the trace and its kept part."""
         return f"TracePart({self._whole!r}, only {self.part})"
 
     def _repr_html_(self) -> str:

@@ -49,7 +49,7 @@ class _WeightState:
 
     @classmethod
     def of(cls, tree: ModuleTree, rows: Tensor, checked: "_WeightState | None" = None) -> "_WeightState":
-        """Read a model's state; of one that was `checked` just now, only what the rows look up."""
+        """Read a model's state; of one that was `checked` just now, only the rows."""
         modules = tree.modules
         if checked is not None:
             tables = _tables(modules, parameters_of(modules))

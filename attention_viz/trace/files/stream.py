@@ -62,7 +62,7 @@ class StoredTensor:
 
 
 def header_of(tensors: Mapping[str, StoredTensor], metadata: Mapping[str, str]) -> bytes:
-    """Return the file's beginning: its length, and what is where."""
+    """Return the file's beginning: its length, and each tensor's place."""
     entries: dict[str, object] = {"__metadata__": dict(metadata)}
     at = 0
     for name, one in in_order(tensors):
@@ -81,5 +81,5 @@ def bytes_of_all(tensors: Mapping[str, StoredTensor]) -> Iterator[Any]:
 
 
 def in_order(tensors: Mapping[str, StoredTensor]) -> list[tuple[str, StoredTensor]]:
-    """List tensors as they lie in the file: wide numbers first, so that all are aligned."""
+    """List tensors in the file's order: wide numbers first, so that all are aligned."""
     return sorted(tensors.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
