@@ -114,6 +114,7 @@ from .trace.trace import Fidelity as Fidelity
 from .trace.trace import Layer as Layer
 from .trace.trace import Provenance as Provenance
 from .trace.trace import Trace as Trace
+from .trace.trace import TracePart as TracePart
 
 __version__: str
 from .trace.kind import InputKind as InputKind

@@ -86,7 +86,8 @@ def _scores(
     found: list[Tensor] = []
     for layer, around in zip(known.numbers, known.layers, strict=True):
         assert around.output is not None
-        value = trace.attention(layer, known.stream).value[:, counts].float()
+        value = trace.attention(layer, known.stream).value
+        value = value[:, counts.to(value.device)].to(around.output.device).float()
         value = value.repeat_interleave(around.heads // len(value), dim=0)
         written = value @ around.output
         spread = ((written @ words.covariance) * written).sum(dim=-1).sqrt()

@@ -1,11 +1,12 @@
 """Estimate a recorded run's memory and time from the sizes of model and text."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from torch import Tensor
 
 from attention_viz.inputs.device import device_of
+from attention_viz.inputs.module_tree import ModuleTree
 from attention_viz.trace.memory import RestingFile
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def file_for(inputs: Mapping[str, Tensor]) -> RestingFile | None:
 
 
 def cost_of(
-    model: "PreTrainedModel",
+    tree: ModuleTree,
     inputs: Mapping[str, Tensor],
     calls: int,
     kept: int | None = None,
@@ -48,11 +49,11 @@ def cost_of(
     Each parameter but the embeddings is multiplied once per token, and each pair of tokens costs twice a layer's width.
     `kept` is the number of kept calls, None for all.
     """
-    tokens = longest(inputs)
+    model, tokens = cast("PreTrainedModel", tree.model), longest(inputs)
     if not tokens or device_of(model).type != "cpu":
         return 0.0, 0.0
     width, words = _sizes(model)
-    numbers = sum(parameter.numel() for parameter in model.parameters())
+    numbers = tree.numbers
     chooses = model.get_output_embeddings() is not None
     tables = 2 if chooses and not getattr(model.config, "tie_word_embeddings", False) else 1
     made = chooses and not words_later

@@ -82,7 +82,8 @@ def with_words(tokenizer: "PreTrainedTokenizerBase | None", tokens: Tokens) -> T
     every = zip(tokens.labels, tokens.numbers, tokens.special, tokens.padding, strict=True)
     # An id that the tokenizer has no piece for is labelled by itself, and is part of no word.
     runs = [None if special or filling or label == str(number) else 0 for label, number, special, filling in every]
-    unknown = [number == unknown_id(tokenizer) for number in tokens.numbers]
+    missing = unknown_id(tokenizer)
+    unknown = [number == missing for number in tokens.numbers]
     return replace(tokens, words=group_pieces(tokens.labels, tokens.spelling, runs, unknown=unknown))
 
 

@@ -91,7 +91,8 @@ def read(
     labels = cast("list[str]", encoding.tokens() if encoding.is_fast else tokenizer.convert_ids_to_tokens(ids))
     sentences = cast("list[int | None]", encoding.sequence_ids(0) if encoding.is_fast else [None] * len(ids))
     typed = tuple(None if mark else one for one, mark in zip(sentences, special, strict=True))
-    spelling, unknown = spellings(tokenizer, ids), [number == unknown_id(tokenizer) for number in ids]
+    spelling, missing = spellings(tokenizer, ids), unknown_id(tokenizer)
+    unknown = [number == missing for number in ids]
     # Pieces that show their spaces need no offsets.
     no_spaces = wording.chat or not encoding.is_fast or keeps_spaces(labels, spelling)
     spaces = None if no_spaces else _spaces(encoding, typed, (text, second_text or ""))

@@ -71,7 +71,7 @@ class Growing:
         steps = None
         for _ in range(tokens):
             # Between two tokens whoever asks for them may do anything.
-            behind(trace).check()
+            checked = behind(trace).check()
             chosen = following.choose(trace.output_at(-1), trace.provenance.generated)
             limit = self.inputs.limit
             if chosen in end_ids(self.inputs.model) or (limit is not None and len(read) >= limit):
@@ -84,7 +84,7 @@ class Growing:
                 if steps is None:
                     steps = self.stepping.begin(self.tracer.record_of(trace), tokens, evict)
                 steps.read(chosen)
-                trace = self.tracer.trace_steps(steps.grown, read, evict, provenance)
+                trace = self.tracer.trace_steps(steps.grown, read, evict, provenance, checked)
             else:
                 trace = self._whole(read, provenance)
             yield trace

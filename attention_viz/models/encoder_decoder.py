@@ -57,10 +57,15 @@ class Answering:
         return self._trace(reading, read, tokens_of_ids(self.tokenizer, ids), edits, described, keep, progress)
 
     def trace_ids(
-        self, reading: InputRow, read: Tensor | Sequence[int], edits: Sequence[Edit], provenance: Provenance
+        self,
+        reading: InputRow,
+        read: Tensor | Sequence[int],
+        edits: Sequence[Edit],
+        provenance: Provenance,
+        keep: frozenset[int] | None = None,
     ) -> Trace:
         """Trace with the decoder's input ids; the last step predicts the model's own choice."""
-        return self._trace(reading, read, None, edits, provenance)
+        return self._trace(reading, read, None, edits, provenance, keep)
 
     def _trace(
         self,

@@ -38,6 +38,7 @@ from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.seen import NO_TIMES
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
@@ -291,3 +292,9 @@ def _with_silence(parts: ModelParts, trace: Trace) -> Trace:
     note = f"The probability of no speech is {silent:.2f}, so the model may have invented its words: {NO_TIMES}"
     provenance = replace(trace.provenance, notes=(*trace.provenance.notes, note))
     return attach(trace.derived(provenance=provenance), behind(trace))
+
+
+def check_keeps_all(name: str, cells: KeptCells | None) -> None:
+    """Refuse to keep some heads or rows of an image or audio."""
+    if cells is not None:
+        raise UnsupportedModel(f"{name} can't keep {cells} only of images or audio; use layers=")

@@ -25,6 +25,7 @@ from attention_viz.operation.modules import Projection
 from attention_viz.recording.as_written import AsWritten
 from attention_viz.recording.batches.batched import traces_together
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -105,6 +106,8 @@ class AttentionModel(PredictingModel):
         target: str | None = None,
         edits: Sequence[Edit] = (),
         layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        queries: int | None = None,
         special_tokens: bool = True,
         chat: bool = False,
         picture: Picture | None = None,
@@ -127,6 +130,9 @@ class AttentionModel(PredictingModel):
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
             layers: numbers of the layers to keep, in every stream that has them; None for all.
+            heads: numbers of the heads to keep, in every kept layer; None for all. With `heads` or `queries`, for text
+                alone, this returns a `TracePart`.
+            queries: how many of the last rows to keep; None for all.
             special_tokens: whether the tokenizer adds its special tokens, such as [CLS]; False only for texts alone.
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
             picture: the image beside the text, for a model that reads both.
@@ -142,16 +148,18 @@ class AttentionModel(PredictingModel):
                 this one.
             TextTooLong: more tokens than the model has positions.
             UnsupportedModel: a target for a model that has none.
-            ShapeError: an edit doesn't fit the text or names a missing layer, head or stream; or `layers` is empty, has
-                duplicates or names a missing layer.
+            ShapeError: an edit doesn't fit the text or names a missing layer, head or stream; or `layers` or `heads` is
+                empty, has duplicates or names a missing one; or `queries` is below 1 or more than the text's tokens.
         """
         keep, wording = self.anatomy.calls_of(layers), Wording(special_tokens, chat)
         text, wording = texts.as_text(self._parts, text, wording)
+        cells = self._cells(heads, queries, keep)
         if any(one is not None for one in (picture, pictures, video, sound)) or not isinstance(text, str):
+            media.check_keeps_all(self.name, cells)
             beside = media.one_or_several(picture, pictures, video, sound)
             return media.trace_media(self._parts, text, beside, second_text, target, edits, keep, wording, progress)
         media.check_reads_text(self._parts)
-        return texts.trace_text(self._parts, text, second_text, target, edits, keep, wording, progress)
+        return texts.trace_text(self._parts, text, second_text, target, edits, keep, wording, progress, cells)
 
     def trace_ids(
         self,
@@ -160,6 +168,9 @@ class AttentionModel(PredictingModel):
         *,
         decoder_input_ids: Tensor | Sequence[int] | None = None,
         edits: Sequence[Edit] = (),
+        layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        queries: int | None = None,
         **tensors: Tensor,
     ) -> Trace:
         """Run token ids through the model and record its attention.
@@ -172,6 +183,9 @@ class AttentionModel(PredictingModel):
             decoder_input_ids: input of an encoder–decoder's decoder, (1, m) or a list of m, with its start token; None
                 for the model's own output. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
+            layers: as in `trace`.
+            heads: as in `trace`.
+            queries: as in `trace`.
             tensors: for a model that reads text with images, its processor's other tensors by name, such as
                 `pixel_values`: `model.trace_ids(**processor(text=…, images=…, return_tensors="pt"))`.
 
@@ -183,12 +197,14 @@ class AttentionModel(PredictingModel):
         """
         if decoder_input_ids is not None and not self.answers:
             raise UnsupportedModel(f"{self.name} isn't an encoder–decoder; leave out decoder_input_ids")
+        keep = self.anatomy.calls_of(layers)
+        cells = self._cells(heads, queries, keep)
         if tensors:
-            return media.trace_tensors(
-                self._parts, {"input_ids": input_ids, "attention_mask": attention_mask, **tensors}, edits
-            )
+            media.check_keeps_all(self.name, cells)
+            named = {"input_ids": input_ids, "attention_mask": attention_mask, **tensors}
+            return media.trace_tensors(self._parts, named, edits, keep)
         media.check_reads_text(self._parts)
-        return texts.trace_ids(self._parts, input_ids, attention_mask, decoder_input_ids, edits)
+        return texts.trace_ids(self._parts, input_ids, attention_mask, decoder_input_ids, edits, keep, cells)
 
     def trace_padded(
         self,
@@ -365,3 +381,7 @@ class AttentionModel(PredictingModel):
         if self._reads_beside:
             return extend_beside(self._parts, trace, tokens, evict, following)
         return texts.extend_trace(self._parts, trace, tokens, evict, following)
+
+    def _cells(self, heads: Sequence[int] | None, queries: int | None, keep: frozenset[int] | None) -> KeptCells | None:
+        counts = [count for number, count in enumerate(self.anatomy.heads) if keep is None or number in keep]
+        return KeptCells.of(heads, queries, counts)

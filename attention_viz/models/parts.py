@@ -19,6 +19,7 @@ from attention_viz.recording.runner import Runner, versions
 from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
@@ -100,13 +101,14 @@ class ModelParts:
         provenance: Provenance,
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
+        cells: KeptCells | None = None,
     ) -> Trace:
         """Trace one row of tokens through a model with one stream."""
         axes, inputs = (
             TokenAxes.of_one(self.facts.streams[0], reading.tokens),
             self.tracer.runner.inputs(reading.tensors),
         )
-        return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress)
+        return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
 
 
 def _numbers(anatomy: Anatomy) -> Mapping[str, tuple[int, ...]]:

@@ -19,6 +19,7 @@ from attention_viz.models.next_token import NextToken
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.batches.batched_edits import batch_outputs
 from attention_viz.trace.ahead import Progress
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.kind import InputKind
 from attention_viz.trace.trace import Provenance, Trace
 from attention_viz.trace.trace_data import attach, behind
@@ -63,6 +64,7 @@ def trace_text(
     keep: frozenset[int] | None,
     wording: Wording,
     progress: Progress | None,
+    cells: KeptCells | None = None,
 ) -> Trace:
     """Trace a text, or two sentences; see `AttentionModel.trace`."""
     name, facts = parts.name, parts.facts
@@ -81,7 +83,21 @@ def trace_text(
     if facts.is_encoder_decoder:
         produced = None if target is None else read_target(name, parts.tokenizer, target)
         return parts.answering.trace(reading, produced, edits, replace(provenance, target=target), keep, progress)
+    if cells is not None:
+        check_cells(parts, cells, len(reading.tokens))
+        return parts.trace_row(reading, edits, provenance, keep, progress, cells)
     return _repeatable(parts, parts.trace_row(reading, edits, provenance, keep, progress))
+
+
+def check_cells(parts: ModelParts, cells: KeptCells, tokens: int) -> None:
+    """Refuse to keep some heads or rows of a model whose layers aren't all softmax attention over one text."""
+    if parts.facts.is_encoder_decoder or parts.tracer.anatomy.mixer_places or not parts.tracer.anatomy.streams:
+        raise UnsupportedModel(
+            f"{parts.name} can't keep {cells} only: heads= and queries= take an encoder or a decoder whose layers all "
+            "have softmax attention. Use layers="
+        )
+    if cells.queries is not None and cells.queries > tokens:
+        raise ShapeError(f"queries keeps the last rows, at most the text's {tokens:,}; got {cells.queries:,}")
 
 
 def trace_ids(
@@ -90,6 +106,8 @@ def trace_ids(
     attention_mask: Tensor | None = None,
     decoder_input_ids: Tensor | Sequence[int] | None = None,
     edits: Sequence[Edit] = (),
+    keep: frozenset[int] | None = None,
+    cells: KeptCells | None = None,
 ) -> Trace:
     """Trace one row of ids; see `AttentionModel.trace_ids`."""
     row = parts.inputs.row(input_ids)
@@ -97,11 +115,14 @@ def trace_ids(
     takes_mask = "attention_mask" in parts.tracer.runner.named
     added = ("attention_mask",) if attention_mask is None and takes_mask else ()
     provenance = replace(parts.provenance, added=added)
+    if cells is not None:
+        check_cells(parts, cells, len(reading.tokens))
+        return parts.trace_row(reading, edits, provenance, keep, cells=cells)
     if not parts.facts.is_encoder_decoder:
-        return _repeatable(parts, parts.trace_row(reading, edits, provenance))
+        return _repeatable(parts, parts.trace_row(reading, edits, provenance, keep))
     if decoder_input_ids is None:
-        return parts.answering.trace(reading, None, edits, provenance)
-    return parts.answering.trace_ids(reading, decoder_input_ids, edits, provenance)
+        return parts.answering.trace(reading, None, edits, provenance, keep)
+    return parts.answering.trace_ids(reading, decoder_input_ids, edits, provenance, keep)
 
 
 def _repeatable(parts: ModelParts, trace: Trace) -> Trace:

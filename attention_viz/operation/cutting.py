@@ -1,6 +1,6 @@
 """Views of parts of an attention call."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from torch import Tensor
@@ -40,6 +40,31 @@ def between(call: Attention, start: int, stop: int) -> Attention:
         return value[..., start:stop, :]
 
     return map_terms(call, narrow)
+
+
+def some_cells(call: Attention, heads: Sequence[int] | None, queries: int | None) -> Attention:
+    """Copy some heads of a call, with the keys and values that they share, and its last queries; None for all."""
+    rows, count = call.shape[-2:-1][0], call.query.shape[-3]
+
+    def cut(term: Term, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        if queries is not None and term.has_queries and value.shape[-2] == rows:
+            value = value[..., max(0, rows - queries) :, :]
+        if heads is None:
+            return value.clone() if term.has_queries else value
+        if not term.is_matrix:
+            return value[..., list(heads)] if value.ndim and value.shape[-1] > 1 else value
+        if value.ndim < 3 or value.shape[-3] == 1:
+            return value
+        chosen = [head // (count // value.shape[-3]) for head in heads]
+        once = sorted({*chosen})
+        # Heads in groups of one size share theirs as before; others get their own.
+        each = len(chosen) // len(once)
+        even = chosen == [one for one in once for _ in range(each)]
+        return value[..., once if even else chosen, :, :]
+
+    return map_terms(call, cut)
 
 
 def block(call: Attention, start: int, stop: int) -> Attention:

@@ -15,6 +15,7 @@ def distance(one: Tensor, other: Tensor) -> float:
     """Return the largest difference relative to the largest finite number in `other`; equal infinities count as 0."""
     if not one.numel():
         return 0.0
+    one = one.to(other.device)
     gap = torch.where(one == other, torch.zeros_like(one - other), (one - other).abs()).max()
     finite = other[other.isfinite()].abs()
     size = finite.max() if finite.numel() else torch.ones((), device=other.device)

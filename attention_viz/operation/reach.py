@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from attention_viz.operation.causal_mask import CausalMask
+
 # Rows of a mask that are looked at together.
 _ROWS = 256
 
@@ -12,6 +14,8 @@ _ROWS = 256
 def is_causal(allowed: Tensor | None, shape: Sequence[int]) -> bool:
     """Return whether the mask is causal, because the fused kernel then halves work."""
     queries, keys = shape
+    if isinstance(allowed, CausalMask):
+        return allowed.shape[-2:] == (queries, keys)
     if allowed is None or not allowed.numel() or queries != keys or allowed.numel() != queries * keys:
         return False
     matrix, tall = allowed.reshape(queries, keys).view(torch.uint8), min(_ROWS, queries)
@@ -29,6 +33,8 @@ def first_keys(allowed: Tensor | None, shape: tuple[int, ...]) -> Tensor | None:
     queries, keys = shape
     if allowed is None or allowed.shape != (queries, keys):
         return None
+    if isinstance(allowed, CausalMask):
+        return torch.arange(1, keys + 1)
     # Most that are none can be told by three rows.
     for some in ([0, queries // 2, queries - 1], slice(None)):
         rows = allowed[some].view(torch.uint8)
@@ -42,5 +48,7 @@ def reach(allowed: Tensor | None, rows: slice, keys: int) -> int:
     """Return the rows' open key prefix length, at least 1."""
     if allowed is None or allowed.shape[1] == 1:
         return keys
+    if isinstance(allowed, CausalMask):
+        return max(1, rows.indices(keys)[1])
     some = (allowed[rows] if len(allowed) > 1 else allowed).view(torch.uint8).amax(dim=0).nonzero()
     return int(some[-1]) + 1 if len(some) else 1

@@ -82,6 +82,11 @@ def map_terms(call: _Call, change: Callable[[Term, Any], Any]) -> _Call:
     return replace(cast("Any", call), **{term.name: change(term, value) for term, value in values if value is not None})
 
 
+def on_device(call: _Call, device: torch.device) -> _Call:
+    """Return a call with its tensors on a device."""
+    return map_terms(call, lambda term, value: value if term.is_number else value.to(device))
+
+
 def same_terms(one: object, other: object, same: Callable[[torch.Tensor, torch.Tensor], bool], *but: str) -> bool:
     """Compare two calls' terms: tensors by `same`, numbers for equality."""
     names = [term.name for term in terms_of(type(one)) if term.name not in but]

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.terms import on_device
 from attention_viz.trace.memory import LateOutput, set_aside
 
 # How many numbers are compared at a time: 4 MiB in float32, which stay in the processor's caches.
@@ -59,7 +60,8 @@ class Difference:
             self.apart = math.inf
             return
         for some in _pieces(theirs):
-            self._add(ours[some], theirs[some])
+            # A long text's record is in memory, whatever device the model is on.
+            self._add(ours[some].to(theirs.device), theirs[some])
             self._pieces_seen += 1
             if self._pieces_seen % _SET_ASIDE == 0 and isinstance(ours, Tensor):
                 set_aside(ours)
@@ -116,6 +118,8 @@ def weights_difference(
     Some models apply the sink to the output, softmax(·) V × (1 − share), and return weights without it (rows sum to 1).
     Those are compared with ours without the sink; the output verifies the share.
     """
+    if attention.query.device != theirs.device:
+        attention = on_device(attention, theirs.device)
     error = _of_heads(attention, theirs, real)
     if attention.sinks is None or not _sum_to_one(cut(theirs, kept_rows(real, theirs.shape[-2], theirs.device))):
         return error

@@ -148,6 +148,7 @@ def _detached(call: Attention) -> Attention:
 
 def _raised(call: Attention, slope: Float[Tensor, "head query d_v"]) -> Float[Tensor, "head query key"]:
     """Return the positive part of weights times gradients."""
+    slope = slope.to(call.query.device)
     value = widened(shared_heads(_detached(call).value, call.query))
     slopes = widened(slope) @ value.mT
     return (slopes * widened(_detached(call).weights)).clamp_min(0).float().cpu()

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from attention_viz.errors import UnsupportedModel
 from attention_viz.operation.attention import attend
+from attention_viz.operation.causal_mask import LEAST, CausalMask
 from attention_viz.operation.masks import causal
 from attention_viz.recording.as_written import refuse_own_autocast
 from attention_viz.recording.recorder import Call, Split, recording, split_mask
@@ -104,10 +105,11 @@ def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **option
     if recorder is None or batch_size != 1 or q_length != kv_length or not options.get("allow_is_causal_skip"):
         return _MASKS["eager"](batch_size, q_length, kv_length, *places, **options)
     allowed = _MASKS["sdpa"](batch_size, q_length, kv_length, *places, **options)
-    closed = allowed is None
+    closed, dtype = allowed is None, options.get("dtype", torch.float32)
+    if closed and q_length >= LEAST:
+        return CausalMask.of(q_length, options.get("device") or "cpu", dtype)
     if closed:
         allowed = causal(q_length).to(options.get("device"))[None, None]
-    dtype = options.get("dtype", torch.float32)
     mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
     recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
     return mask

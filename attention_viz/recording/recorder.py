@@ -15,11 +15,14 @@ from torch import Tensor, nn
 from attention_viz.edits.edit import Edit, edited
 from attention_viz.errors import AttentionVizError, UnsupportedModel
 from attention_viz.operation.attention import Attention, fused, fusible
+from attention_viz.operation.causal_mask import CausalMask
+from attention_viz.operation.cutting import some_cells
 from attention_viz.operation.reach import is_causal
-from attention_viz.operation.terms import Term, map_terms, same_terms
+from attention_viz.operation.terms import Term, map_terms, on_device, same_terms
 from attention_viz.recording.call_chunks import TurnCounter, blocks, continues, joined
 from attention_viz.recording.call_rows import in_rows, joined_rows
 from attention_viz.recording.hooks import hooked
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import RestingFile
 
 # Masks arrive as numbers to add. Below this a number means "blocked": BERT's first code added −10,000 (9,984 in
@@ -31,6 +34,8 @@ Split = tuple[Tensor | None, Tensor | None]
 
 def split_mask(mask: Tensor) -> Split:
     """Split a boolean or additive mask into (allowed, bias); None if nothing is blocked or added."""
+    if isinstance(mask, CausalMask):
+        return mask.as_allowed, None
     if mask.dtype == torch.bool:
         return (None if bool(mask.all()) else mask), None
     allowed = mask > BLOCKED_BELOW
@@ -82,12 +87,15 @@ class Recorder:
     Attributes:
         keep: the calls to keep; None for all.
         rest: file for a long text's terms; None for memory.
+        cells: the heads and rows to keep of each call; None for all.
         progress: called with the number of calls; raises to end the pass.
         last: the call after which the pass ends.
         computing: whether our own function is running.
         ending: modules whose turns are heard to end.
         again: in a turn that runs again, the next chunk's number.
         parted: modules that attended several times in one turn, but not over chunks.
+        counts_turns: whether it hears modules' turns, which takes hooks; without, a module's second call raises
+            `TurnsNeeded`.
     """
 
     edits: Sequence[Edit] = ()
@@ -100,6 +108,10 @@ class Recorder:
     ending: frozenset[nn.Module] = frozenset()
     again: int | None = None
     parted: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
+    counts_turns: bool = True
+    cells: KeptCells | None = None
+    _shared: dict[int, tuple[Tensor, Tensor | None]] = field(default_factory=dict[int, "tuple[Tensor, Tensor | None]"])
+    _called: set[nn.Module] = field(default_factory=set[nn.Module])
     _calls: dict[int, Call] = field(default_factory=dict[int, Call])
     _modules: list[nn.Module] = field(default_factory=list[nn.Module])
     _chunks: dict[int, tuple[int, ...]] = field(default_factory=dict[int, "tuple[int, ...]"])
@@ -146,9 +158,15 @@ class Recorder:
         return len(self._open) > 1
 
     def calls(self) -> tuple[Call, ...]:
-        """Return the kept calls, head first."""
+        """Return the kept calls, head first, all on one device: a model's layers may be on several."""
         self._close()
-        return tuple(call.of_row() for call in self._calls.values())
+        if self.rest is not None:
+            self.rest.settle()
+        calls = tuple(call.of_row() for call in self._calls.values())
+        devices = dict.fromkeys(call.attention.query.device for call in calls)
+        if len(devices) < 2:
+            return calls
+        return tuple(replace(call, attention=on_device(call.attention, next(iter(devices)))) for call in calls)
 
     def compute(self, call: Call) -> Tensor:
         """Return `hear`'s output, with `computing` set."""
@@ -185,7 +203,8 @@ class Recorder:
         if self.edits:
             call = self._edited(call, number)
         if self.keep is None or number in self.keep:
-            self._keep(number, self._calls[number].beside(call) if again else call)
+            some = self._some(call)
+            self._keep(number, self._calls[number].beside(some) if again else some)
         if in_rows_of is None:
             output = self._output(call)
         else:
@@ -227,6 +246,11 @@ class Recorder:
 
     def _is_chunk(self, call: Call) -> bool:
         """Return whether a call continues the last one in the same turn of its module."""
+        if not self.counts_turns:
+            if call.module in self._called:
+                raise TurnsNeeded
+            self._called.add(call.module)
+            return False
         before, self._turn = self._turn, self._turns.of(call.module, self.begin_turn)
         if not self._open or self._open[-1].module is not call.module or self._turn != before:
             return False
@@ -251,12 +275,22 @@ class Recorder:
         if self.edits:
             call = self._edited(whole, number, whole=True)
         if self.keep is None or number in self.keep:
-            self._keep(number, call)
+            self._keep(number, self._some(call))
         if call is whole:
             return ()
         if module not in self.ending:
             raise UnsupportedModel(f"can't edit {type(module).__name__} here, which attends in {len(chunks)} chunks")
         return self._output(call).split(lengths, dim=-2)
+
+    def _some(self, call: Call) -> Call:
+        """Return the heads and rows to keep; layers share a mask's kept part."""
+        if self.cells is None:
+            return call
+        some, allowed = some_cells(call.attention, self.cells.heads, self.cells.queries), call.attention.allowed
+        if allowed is not None:
+            _, shared = self._shared.setdefault(id(allowed), (allowed, some.allowed))
+            some = replace(some, allowed=shared)
+        return replace(call, attention=some)
 
     def _keep(self, number: int, call: Call) -> None:
         self._calls[number] = call if self.rest is None else replace(call, attention=self.rest.take(call.attention))
@@ -337,6 +371,10 @@ class RunEnded(BaseException):
     """Ends a run early; not an `Exception`, which a model's own code could catch."""
 
 
+class TurnsNeeded(BaseException):
+    """Ends a run once a module attends twice, if its recorder doesn't count turns."""
+
+
 @contextlib.contextmanager
 def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generator[None]:
     """Record the calls inside; of `modules`, the ends of turns too."""
@@ -344,6 +382,7 @@ def heard_by(recorder: Recorder, modules: Collection[nn.Module] = ()) -> Generat
     def end(module: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], _output: object) -> object:
         return recorder.end_turn(module, inputs, named) if recording.get() is recorder else None
 
+    modules = modules if recorder.counts_turns else ()
     recorder.ending, token = frozenset(modules), recording.set(recorder)
     try:
         with hooked(modules, end, recorder.begin_turn, first=True):

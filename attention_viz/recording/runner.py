@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from attention_viz.edits.edit import Edit
+from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
+from attention_viz.inputs.module_tree import ModuleTree
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import REORDERED, close
 from attention_viz.operation.terms import same_terms
@@ -28,11 +30,12 @@ from attention_viz.recording.mixers.record import MixerCall, MixerRecorder
 from attention_viz.recording.mixers.wkv import hear_channels
 from attention_viz.recording.outputs.readout import ONLY_LAST, Readout, body_of, hidden_of
 from attention_viz.recording.outputs.returned import Returned, named_output_of, output_of
-from attention_viz.recording.recorder import Call, Recorder, heard_by, recording
+from attention_viz.recording.recorder import Call, Recorder, TurnsNeeded, heard_by, recording
 from attention_viz.recording.towers import mixer_labels
 from attention_viz.recording.twin import Twin
 from attention_viz.recording.wiring import Listener, Wiring
 from attention_viz.sources.huggingface import PreTrainedModel
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.memory import LateOutput, RestingFile
 
 # On so many tokens it is tried whether the output follows row by row from what the body hands over.
@@ -91,6 +94,7 @@ class Runner:
 
     Attributes:
         named: its forward's parameters.
+        tree: its modules.
         door: entered for every forward; a server's limits concurrent runs.
         mixing: the modules that mix tokens without a softmax, with their layers' numbers as text.
     """
@@ -98,10 +102,13 @@ class Runner:
     model: PreTrainedModel
     switch: Switch
     named: frozenset[str]
+    tree: ModuleTree
     door: AbstractContextManager[object] = field(default_factory=AsWritten)
     mixing: Mapping[nn.Module, str] = field(default_factory=dict[nn.Module, str])
     # The modules that attended so far, whose turns are heard to end.
     _attending: dict[nn.Module, None] = field(default_factory=dict[nn.Module, None])
+    # True once a module attended twice in a run, so that turns have to be counted.
+    _again: list[bool] = field(default_factory=list[bool])
     # Whether the output can be made row by row, once that was tried.
     _tried: list[bool] = field(default_factory=list[bool])
 
@@ -111,7 +118,7 @@ class Runner:
         inside = next((one for one in model.modules() if isinstance(one, PreTrainedModel)), model)
         named = {name for one in (model, inside) for name in inspect.signature(one.forward).parameters}
         hear_channels(model)
-        return cls(model, Switch.of(model), frozenset(named), mixing=mixer_labels(model))
+        return cls(model, Switch.of(model), frozenset(named), ModuleTree(model), mixing=mixer_labels(model))
 
     @property
     def answers(self) -> bool:
@@ -138,6 +145,7 @@ class Runner:
         progress: Callable[[int], object] | None = None,
         *,
         proves: bool = False,
+        cells: KeptCells | None = None,
     ) -> Pass:
         """Run with our attention, in the model itself.
 
@@ -145,26 +153,50 @@ class Runner:
             keep: the calls to keep, those of layers without a softmax counted after all others; None for all.
             rest: file for a long text's record; None for memory.
             proves: whether kernels of layers without a softmax also show their own matrices, by a run per token.
+            cells: the heads and rows to keep of each call; None for all.
         """
         started = time.perf_counter()
-        recorder = Recorder(edits, places, keep, rest, progress)
-        mixed = self._mixers(edits, places, keep, proves, rest)
+        try:
+            once = not edits and not self._again
+            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, cells, once)
+        except TurnsNeeded:
+            self._again.append(True)
+            recorded = self._record(inputs, edits, places, keep, rest, progress, proves, cells, once=False)
+        recorded = replace(recorded, seconds=time.perf_counter() - started)
+        if rest is None or isinstance(recorded.output, LateOutput):
+            return recorded
+        return replace(recorded, output=rest.put(recorded.output))
+
+    def _record(
+        self,
+        inputs: Mapping[str, Tensor],
+        edits: Sequence[Edit],
+        places: Sequence[tuple[str, int]],
+        keep: Collection[int] | None,
+        rest: RestingFile | None,
+        progress: Callable[[int], object] | None,
+        proves: bool,
+        cells: KeptCells | None,
+        once: bool,
+    ) -> Pass:
+        """Run as `record` does; `once` if every module is expected to attend once."""
+
+        def begin() -> tuple[Recorder, MixerRecorder]:
+            recorder = Recorder(edits, places, keep, rest, progress, counts_turns=not once, cells=cells)
+            return recorder, self._mixers(edits, places, keep, proves, rest)
+
+        recorder, mixed = begin()
         # What this tries with a few tokens isn't to be heard.
         late = rest is not None and self._reads_out(inputs)
         with heard_mixers(self.mixing, mixed):
             recorded = self._record_body(recorder, inputs) if late else None
         if recorded is None:
-            recorder, mixed = (
-                Recorder(edits, places, keep, rest, progress),
-                self._mixers(edits, places, keep, proves, rest),
-            )
+            recorder, mixed = begin()
             with heard_mixers(self.mixing, mixed):
                 recorded = Pass.of(self._run(recorder, inputs), recorder)
-        seconds, mixing = time.perf_counter() - started, tuple(mixed.heard)
-        recorded = replace(recorded, mixers=tuple(mixed.calls), mixing=mixing, seconds=seconds)
-        if rest is None or isinstance(recorded.output, LateOutput):
-            return recorded
-        return replace(recorded, output=rest.put(recorded.output))
+        if rest is not None:
+            rest.settle()
+        return replace(recorded, mixers=tuple(mixed.calls), mixing=tuple(mixed.heard))
 
     def _mixers(
         self,
@@ -228,9 +260,13 @@ class Runner:
 
     def record_next(self, token: int, position: int, before: int, cache: object) -> Pass:
         """Run one token with our attention on a KV cache, which then holds it too."""
-        recorder = Recorder()
+        recorder = Recorder(counts_turns=bool(self._again))
         inputs = self.step_inputs(token, position, before, cache)
-        return Pass.of(self._run(recorder, inputs | {"use_cache": True}), recorder)
+        try:
+            return Pass.of(self._run(recorder, inputs | {"use_cache": True}), recorder)
+        except TurnsNeeded:
+            family = type(self.model).__name__
+            raise UnsupportedModel(f"{family} attends more often in a step than in the text before it") from None
 
     def step_inputs(self, token: int, position: int, before: int, cache: object) -> dict[str, Any]:
         """Return a step's inputs; see `record_next`."""
@@ -316,7 +352,7 @@ def alike(one: Attention, other: Attention) -> bool:
 def _close(one: Tensor, other: Tensor) -> bool:
     if one.shape != other.shape:
         return False
-    one, other = one.double(), other.double()
+    one, other = one.double(), other.to(one.device).double()
     # Beside the largest number, what is near 0 may be off by much of itself.
     size = float(other[other.isfinite()].abs().max()) if other.isfinite().any() else 1.0
     return torch.allclose(one, other, rtol=1e-3, atol=3e-5 * max(size, 1 / 3))

@@ -15,6 +15,7 @@ from torch import Tensor
 from attention_viz.edits.eviction import Evict
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError, UnsupportedModel
+from attention_viz.inputs.module_tree import first_tensor
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.kernel import BOUNDS
 from attention_viz.operation.terms import Term, map_terms, same_terms
@@ -52,7 +53,9 @@ class Grown:
         self._start, self._each_head = start, each_head
         self.count = len(start.output)
         self._size = self.count + room
-        self._output = self._longer(start.output[:], 0)
+        # A long text's output stays as it is, computed when read.
+        self._late = start.output if isinstance(start.output, LateOutput) else None
+        self._output = self._longer(start.output[:], 0) if self._late is None else start.output[-1:].repeat(room, 1)
         self._terms = [
             {name: self._longer(getattr(call.attention, name), 1) for name in _LONGER[:3]} for call in start.calls
         ]
@@ -81,15 +84,29 @@ class Grown:
             ]
         for mask, call in zip(self._mask_of, step.calls, strict=True):
             row = call.attention.allowed
-            mask[:, self.count, columns] = True if row is None else row[..., 0, :]
-        self._output[self.count] = step.output[-1]
+            mask[:, self.count, columns] = True if row is None else row[..., 0, :].to(mask.device)
+        self._output[self.count - (0 if self._late is None else len(self._late))] = step.output[-1]
         self.count += 1
 
     @property
     def record(self) -> Pass:
         """Everything so far as one record."""
         calls = tuple(replace(call, attention=self._attention(at)) for at, call in enumerate(self._start.calls))
-        return Pass(self._output[: self.count], calls, self._start.modules, self._start.numbers)
+        return Pass(self._output_so_far, calls, self._start.modules, self._start.numbers)
+
+    @property
+    def _output_so_far(self) -> Tensor | LateOutput:
+        first, more = self._late, self._output
+        if first is None:
+            return more[: self.count]
+        known = len(first)
+
+        def make(start: int, stop: int) -> Tensor:
+            parts = [first[start : min(stop, known)]] if start < known else []
+            parts += [more[max(start, known) - known : stop - known]] if stop > known else []
+            return torch.cat(parts)
+
+        return LateOutput((self.count, first.shape[1]), first.dtype, make, held=first.held)
 
     @property
     def allowed(self) -> Tensor:
@@ -100,7 +117,10 @@ class Grown:
         """Return keys and values by cache layer, (1, head, key, width) each."""
         found: dict[int, tuple[Tensor, Tensor]] = {}
         for call, terms in zip(self._start.calls, self._terms, strict=True):
-            pair = [terms[name][None, :, : self.count] for name in ("key", "value")]
+            # A long text's record is in memory, whatever device its layer is on.
+            first = first_tensor(call.module)
+            device = terms["key"].device if first is None else first.device
+            pair = [terms[name][None, :, : self.count].to(device) for name in ("key", "value")]
             if kept is not None:
                 pair = [one[:, :, list(kept)] for one in pair]
             found[cache_number(call)] = (pair[0], pair[1])
@@ -132,7 +152,7 @@ class Grown:
         return buffer
 
     def _check(self, first: Call, call: Call, keys: int) -> None:
-        same = same_terms(first.attention, call.attention, torch.equal, *_LONGER)
+        same = same_terms(first.attention, call.attention, _equal, *_LONGER)
         heads = first.attention.shape[0]
         if first.module is not call.module or not same or call.attention.shape != (heads, 1, keys):
             raise UnsupportedModel(
@@ -149,6 +169,10 @@ def cache_number(call: Call) -> int:
             f"{type(call.module).__name__} has no layer_idx, so its layer in the KV cache is unknown"
         )
     return number
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return torch.equal(one, other.to(one.device))
 
 
 def _memory(tensor: Tensor | None) -> object:

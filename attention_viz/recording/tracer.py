@@ -33,14 +33,16 @@ from attention_viz.recording.references.own_output import steps_alike
 from attention_viz.recording.runner import Pass, Runner, alike
 from attention_viz.recording.stepping import Grown, apart, compare_steps
 from attention_viz.recording.towers import check_turns, mixer_layers
-from attention_viz.recording.weights.unchanged import Unchanged
+from attention_viz.recording.weights.unchanged import Unchanged, checked_state
 from attention_viz.trace.ahead import Progress, ahead
-from attention_viz.trace.kept import LayerNumber, no_such_layer
+from attention_viz.trace.derived import last_tokens
+from attention_viz.trace.kept import KeptCells, LayerNumber, no_such_layer
 from attention_viz.trace.layers import MixerLayer
+from attention_viz.trace.memory import last_rows
 from attention_viz.trace.rerun import Rerun
 from attention_viz.trace.seen import NOTHING, Seen
 from attention_viz.trace.tokens import Tokens
-from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
+from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace, TracePart
 from attention_viz.trace.trace_data import attach, by_row
 
 if TYPE_CHECKING:
@@ -100,11 +102,13 @@ class Tracer:
         keep: frozenset[int] | None = None,
         progress: Progress | None = None,
         seen: Seen = NOTHING,
+        cells: KeptCells | None = None,
     ) -> Trace:
         """Run once and return its trace; report the cost first if it takes long.
 
         Args:
             keep: the calls to keep; None for all.
+            cells: the heads and rows to keep of each; None for all.
         """
         refuse_autocast(self.name, self.runner.model)
         anatomy = self.anatomy
@@ -115,22 +119,68 @@ class Tracer:
         calls = len(anatomy.streams) + len(anatomy.mixer_places)
         rest = file_for(inputs)
         later, kept = rest is not None and body_of(self.runner.model) is not None, None if keep is None else len(keep)
-        size, seconds = cost_of(self.runner.model, inputs, calls, kept, words_later=later)
+        size, seconds = cost_of(self.runner.tree, inputs, calls, kept, words_later=later)
         report = reporting(ahead("model.trace", size, seconds, progress, "bytes", "layers=[…] keeps some layers only"))
         with self._listener.listening(self.runner.model, inputs) as outside:
             with naming_foreign(self.runner, inputs):
                 recorded = self.runner.record(
-                    inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1))
+                    inputs, edits, anatomy.places, keep, rest, lambda count: report(min(count / calls, 1)), cells=cells
                 )
         self._check_calls(recorded, inputs)
         found = axes(recorded)
         measure = self._measure(inputs, None if edits else recorded, found, keep)
-        provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name))
+        shapes = None if cells is None else [call.attention.shape[-1:] * 2 for call in recorded.calls]
+        provenance = provenance.leaving_out(parts_left_out(self.runner.model, outside, recorded, self.name, shapes))
         provenance = replace(provenance, edits=tuple(str(edit) for edit in edits))
+        if cells is not None:
+            return self._part_of(recorded, inputs, edits, found, provenance, cells)
         return self._trace_of(recorded, inputs, edits, found, measure, provenance, seen)
 
-    def trace_steps(self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance) -> Trace:
-        """Return the trace of a text read in steps, to be compared with a whole run."""
+    def _part_of(
+        self,
+        recorded: Pass,
+        inputs: dict[str, Tensor],
+        edits: Sequence[Edit],
+        axes: TokenAxes,
+        provenance: Provenance,
+        cells: KeptCells,
+    ) -> Trace:
+        """Return the trace of some heads and rows; its run only measures its fidelity."""
+        numbers, anatomy = recorded.numbers, self.anatomy
+
+        def again(cells: KeptCells | None = cells) -> Pass:
+            return self.runner.record(inputs, edits, anatomy.places, numbers, file_for(inputs), cells=cells)
+
+        def measure() -> Fidelity:
+            # A run that keeps all is compared, once it has the kept numbers.
+            unchanged.confirm()
+            found = self._measure(inputs, None if edits else again(None), axes, frozenset(numbers))()
+            return replace(found, reference=f"{found.reference}; measured in a second run, with all heads and rows")
+
+        unchanged = Unchanged(self.name, self.runner.tree, inputs, lambda: apart(recorded, again()) <= REPEATED)
+        calls = zip(recorded.calls, numbers, strict=True)
+        layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
+        ((stream, tokens),) = axes.queries.items()
+        count = len(tokens) if cells.queries is None else cells.queries
+        trace = Trace(
+            layers=anatomy.by_stream(layers, numbers),
+            queries={stream: last_tokens(tokens, count)},
+            keys={stream: axes.keys[stream]},
+            output=last_rows(recorded.output, count) if len(recorded.output) == len(tokens) else recorded.output,
+            provenance=provenance,
+            kept=anatomy.kept(numbers),
+        )
+        rerun = Rerun(measure=measure, check=unchanged.check, confirm=unchanged.confirm)
+        return TracePart.of(attach(trace, rerun), cells)
+
+    def trace_steps(
+        self, grown: Grown, tokens: Tokens, evict: Evict | None, provenance: Provenance, checked: object = None
+    ) -> Trace:
+        """Return the trace of a text read in steps, to be compared with a whole run.
+
+        Args:
+            checked: the result of the check of the trace before the last step.
+        """
         ids = torch.tensor([tokens.numbers])
         inputs = self.runner.inputs({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
         axes, recorded = TokenAxes.of_one(self.anatomy.reading[0], tokens), grown.record
@@ -151,7 +201,7 @@ class Tracer:
             steps = replace(steps, reference=f"{steps.reference} (one run of the whole text is {off:.0e} off)")
             return steps if evict is None else steps.before("the edits")
 
-        return self._trace_of(recorded, inputs, edits, axes, measure, provenance)
+        return self._trace_of(recorded, inputs, edits, axes, measure, provenance, checked=checked)
 
     def _trace_of(
         self,
@@ -162,6 +212,7 @@ class Tracer:
         measure: Callable[[], Fidelity],
         provenance: Provenance,
         seen: Seen = NOTHING,
+        checked: object = None,
     ) -> Trace:
         """Return a record's trace, with its rerun."""
         anatomy = self.anatomy
@@ -170,7 +221,13 @@ class Tracer:
         run = ModelRun(
             self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
         )
-        unchanged = Unchanged(self.name, self.runner.model, inputs, lambda: self._gives_again(recorded, inputs, edits))
+        unchanged = Unchanged(
+            self.name,
+            self.runner.tree,
+            inputs,
+            lambda: self._gives_again(recorded, inputs, edits),
+            checked_state(checked),
+        )
         rerun = Rerun(
             measure=unchanged.measured(measure),
             complete=unchanged.checked(

@@ -101,11 +101,16 @@ class Listener:
         """Return a layer with its surroundings; `crossing` if keys are another text's."""
         query, key = layer.attention.query, layer.attention.key
         wiring, count = self._wirings[number], query.shape[-2]
+
+        def around(what: str, count: int) -> Tensor | None:
+            found = rows(self._unchanged(number, what), count)
+            return None if found is None else found.to(query.device)
+
         return replace(
             layer,
-            embeddings=rows(self._unchanged(number, "asking" if crossing else "entered"), count),
-            source=rows(self._unchanged(number, "entered"), key.shape[-2]) if crossing else None,
-            joined=rows(self._unchanged(number, "joined"), count),
+            embeddings=around("asking" if crossing else "entered", count),
+            source=around("entered", key.shape[-2]) if crossing else None,
+            joined=around("joined", count),
             unrotated_query=self._unrotated(wiring.query, number, "query", query),
             unrotated_key=self._unrotated(wiring.key, number, "key", key),
         )
@@ -142,7 +147,7 @@ class Listener:
         left = rows(self._unchanged(number, what), after.shape[-2])
         if source is None or not source.rotated or left is None:
             return None
-        return source.read(left, after.shape[0])
+        return source.read(left, after.shape[0]).to(after.device)
 
 
 def entering(inputs: tuple[object, ...], named: Mapping[str, object]) -> Tensor | None:

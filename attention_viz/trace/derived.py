@@ -254,3 +254,12 @@ def _layer(layer: Layer, count: int) -> Layer:
 def _first(tokens: Tokens, count: int) -> Tokens:
     found = {entry.name: getattr(tokens, entry.name) for entry in fields(tokens) if entry.init}
     return replace(tokens, **{name: value[:count] for name, value in found.items() if isinstance(value, tuple)})
+
+
+def last_tokens(tokens: Tokens, count: int) -> Tokens:
+    """Return the last tokens of a text, their words counted from 0."""
+    some = {one.name: getattr(tokens, one.name) for one in fields(tokens)}
+    some = {name: None if value is None else value[len(tokens) - count :] for name, value in some.items()}
+    first = min((word for word in some["words"] if word is not None), default=0)
+    words = tuple(None if word is None else word - first for word in some["words"])
+    return Tokens(**{**some, "words": words})

@@ -107,6 +107,46 @@ class KeptLayers:
         return f"layer{'s' * (len(self.numbers) > 1)} {self.listed} of {every}"
 
 
+@dataclass(frozen=True)
+class KeptCells:
+    """The heads and rows of each layer that a trace keeps.
+
+    Attributes:
+        heads: the model's numbers of the kept heads, rising; None for all.
+        queries: how many rows are kept, the last ones; None for all.
+    """
+
+    heads: tuple[int, ...] | None
+    queries: int | None
+
+    @classmethod
+    def of(cls, heads: object, queries: object, counts: Sequence[int]) -> "KeptCells | None":
+        """Check the heads and rows to keep; `counts` are the layers' numbers of heads. None keeps everything."""
+        if heads is None and queries is None:
+            return None
+        if queries is not None and (not is_whole(queries) or int(queries) < 1):  # pyright: ignore[reportArgumentType]
+            raise ShapeError(f"queries must be a whole number, 1 or more: the last rows to keep; got {queries!r}")
+        if heads is None:
+            return cls(None, int(queries))  # pyright: ignore[reportArgumentType]
+        if not isinstance(heads, Sequence) or isinstance(heads, str | bytes) or not heads:
+            raise ShapeError(f"heads must be a list of one or more heads; got {heads!r:.40}")
+        least = min(counts, default=0)
+        if wrong := [one for one in heads if not is_whole(one) or not 0 <= one < least]:
+            raise ShapeError(f"can't keep head {wrong[0]!r}; each layer has heads 0 to {least - 1}")
+        if len({*heads}) != len(heads):
+            raise ShapeError(f"name each head to keep once; got {list(heads)}")
+        return cls(tuple(sorted(map(int, heads))), None if queries is None else int(queries))  # pyright: ignore[reportArgumentType]
+
+    def __str__(self) -> str:
+        """Name the kept heads and rows."""
+        found = list[str]()
+        if self.heads is not None:
+            found.append(f"head{'s' * (len(self.heads) != 1)} {_and(self.heads)}")
+        if self.queries is not None:
+            found.append("the last row" if self.queries == 1 else f"the last {self.queries:,} rows")
+        return " and ".join(found)
+
+
 def numbers_of(labels: Sequence[str]) -> tuple[LayerNumber, ...]:
     """Return the labels' layer numbers, or 0, 1, 2 … unless they are unique, rising integers.
 

@@ -7,7 +7,8 @@ import mmap
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy
 import torch
@@ -26,9 +27,11 @@ from jaxtyping import Float
 
 # What a call has of its own; the others, such as masks, are shared by layers.
 _OWN = ("query", "key", "value", "decay", "write", "gate", "floor")
-# After so many calls the memory that theirs took is given back: else it stays with the process, in pieces of a size
-# that the next layers don't fill.
-_EVERY = 4
+# After so many bytes the memory that calls took is given back: else it stays with the process, in pieces of a size that
+# the next layers don't fill. Giving it back more often would cost a short text 2 % of its run.
+_EVERY = 64_000_000
+# So many tensors of a device may be on their way into the file: two layers' queries, keys and values.
+MOST_LEAVING = 6
 # Linux's MADV_PAGEOUT, which Python 3.11 has no name for: pages go, and what was written into them is kept.
 _PAGEOUT = 21
 # Where in memory the mapped tensors begin, as long as they are mapped.
@@ -48,23 +51,72 @@ Make = Callable[[int, int], Float[Tensor, "position width"]]
 
 
 class RestingFile:
-    """A nameless file of tensors in the temporary folder (TMPDIR), deleted with its last tensor."""
+    """A nameless file of tensors in the temporary folder (TMPDIR), deleted with its last tensor.
+
+    Tensors of other devices leave these: a copy into pinned memory begins at once, beside the device's own work, and a
+    thread writes it into the file once it is whole.
+    """
 
     def __init__(self) -> None:
         """Create an empty file."""
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="attention_viz-")
         _ = weakref.finalize(self, self._file.close)
         self._taken = 0
+        self._writer: ThreadPoolExecutor | None = None
+        # What is on its way into the file, the oldest first; and masks that came from a device.
+        self._leaving = list["Future[None]"]()
+        self._shared = dict[int, tuple[Tensor, Tensor]]()
 
     def take(self, call: _Call) -> _Call:
-        """Move a call's own tensors, such as query, key and value, into the file; shared masks stay."""
-        self._taken += 1
-        if self._taken % _EVERY == 0:
+        """Move a call's own tensors, such as query, key and value, into the file; shared masks stay in memory.
+
+        Tensors of a device have no numbers before `settle`.
+        """
+        if self._taken >= _EVERY:
+            self._taken = 0
             give_back()
-        return map_terms(call, lambda term, value: self.put(value) if term.name in _OWN else value)
+        return map_terms(call, lambda term, value: self._leave(value) if term.name in _OWN else self._share(value))
+
+    def settle(self) -> None:
+        """Wait for tensors on their way into the file."""
+        while self._leaving:
+            self._leaving.pop(0).result()
+        if self._writer is not None:
+            self._writer.shutdown()
+            self._writer = None
+        self._shared.clear()
+
+    def _leave(self, tensor: Tensor) -> Tensor:
+        """Put a tensor into the file; one of a device gets there later, as the tensor that this returns."""
+        if not is_elsewhere(tensor) or tensor.requires_grad or not tensor.numel():
+            return self.put(tensor)
+        copy, wait = begin_copy(tensor)
+
+        def write() -> None:
+            wait()
+            written = self.put(copy)
+            if written is not copy:
+                copy.set_(written.untyped_storage(), written.storage_offset(), written.shape, written.stride())
+
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1, "attention_viz-file")
+        self._leaving.append(self._writer.submit(write))
+        while len(self._leaving) > MOST_LEAVING:  # pinned memory is dear
+            self._leaving.pop(0).result()
+        return copy
+
+    def _share(self, value: Any) -> Any:
+        """Bring a mask of a device to memory, once for all layers."""
+        if not isinstance(value, Tensor) or not is_elsewhere(value):
+            return value
+        if id(value) not in self._shared:
+            self._shared[id(value)] = value, value.cpu()
+        return self._shared[id(value)][1]
 
     def put(self, tensor: Tensor) -> Tensor:
-        """Write a tensor and return it mapped; keep it if empty, elsewhere, without room, or if it needs a gradient."""
+        """Write a tensor and return it mapped; keep it if empty, without room, or if it needs a gradient."""
+        if is_elsewhere(tensor) and not tensor.requires_grad:
+            tensor = tensor.cpu()
         if tensor.requires_grad or tensor.device.type != "cpu" or not tensor.numel():
             return tensor
         try:
@@ -80,7 +132,14 @@ class RestingFile:
             return torch.cat(list(pieces()))
 
     def _put(self, tensor: Tensor) -> Tensor:
-        return self._write(tensor.shape, tensor.dtype, _pieces(tensor))
+        self._taken += tensor.nbytes
+        order = sorted(range(tensor.ndim), key=tensor.stride, reverse=True)
+        dense = tensor.permute(order)
+        if not dense.is_contiguous():
+            return self._write(tensor.shape, tensor.dtype, _pieces(tensor))
+        # As it lies in memory, so that nothing is copied on the way.
+        back = sorted(range(tensor.ndim), key=order.__getitem__)
+        return self._write(dense.shape, tensor.dtype, [dense.view(-1)]).permute(back)
 
     def _write(self, shape: Sequence[int], dtype: torch.dtype, pieces: Iterable[Tensor]) -> Tensor:
         file = self._file
@@ -97,6 +156,21 @@ class RestingFile:
         _places.add(place)
         _ = weakref.finalize(mapped, _places.discard, place)
         return rested
+
+
+def is_elsewhere(tensor: Tensor) -> bool:
+    """Return whether a tensor's numbers are on another device than the CPU."""
+    return tensor.device.type not in ("cpu", "meta")
+
+
+def begin_copy(tensor: Tensor) -> tuple[Tensor, Callable[[], object]]:
+    """Begin to copy a device's tensor to memory; return the copy, and a function that waits until it is whole."""
+    if tensor.device.type != "cuda":
+        return tensor.to("cpu", copy=True), lambda: None
+    copy = torch.empty_like(tensor, device="cpu", pin_memory=True)
+    copy.copy_(tensor, non_blocking=True)
+    arrived = torch.accelerator.current_stream(tensor.device).record_event()
+    return copy, arrived.synchronize
 
 
 def is_resting(tensor: Tensor) -> bool:
@@ -185,6 +259,12 @@ class LateOutput:
         shape = (count, self.shape[1])
         return LateOutput(shape, self.dtype, lambda start, stop: self[start:stop], held=self.held)
 
+    def last(self, count: int) -> "LateOutput":
+        """Return an output of the last rows."""
+        before = len(self) - count
+        shape = (count, self.shape[1])
+        return LateOutput(shape, self.dtype, lambda start, stop: self[before + start : before + stop], held=self.held)
+
     def whole(self) -> Float[Tensor, "position width"]:
         """Compute all rows."""
         self._check()
@@ -225,3 +305,8 @@ class LateOutput:
 def first_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
     """Return an output's first rows, still computed on demand."""
     return output[:count] if isinstance(output, Tensor) else output.first(count)
+
+
+def last_rows(output: Tensor | LateOutput, count: int) -> Tensor | LateOutput:
+    """Return an output's last rows: a copy, or still computed on demand."""
+    return output[len(output) - count :].clone() if isinstance(output, Tensor) else output.last(count)

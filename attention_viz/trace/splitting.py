@@ -75,6 +75,9 @@ def _joins(before: str, sign: str, after: str) -> bool:
 
 def signs_of(text: str) -> Iterator[str]:
     """Yield visible signs, after the relevant rules of Unicode Standard Annex 29."""
+    if text.isascii():  # without anything that continues a sign
+        yield from text
+        return
     sign = ""
     for character in text:
         if sign and _continues(sign, character):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from os import PathLike
 from typing import Any, Literal
 
@@ -10,8 +11,11 @@ from typing import Any, Literal
 import pandas
 from torch import Tensor
 
+from attention_viz.errors import TraceError
+from attention_viz.operation.attention import Attention
 from attention_viz.operation.layouts import heads_first
 from attention_viz.operation.rope import Positions
+from attention_viz.operation.shapes import is_whole
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.chat.segments import Segment, check_segments, text_stream
 from attention_viz.trace.export import trace_in_html, weights_table
@@ -27,6 +31,7 @@ from attention_viz.trace.from_tensors import (
     noted,
     trace_of_calls,
 )
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.kind import STREAMS
 from attention_viz.trace.layers import Layer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
@@ -34,7 +39,7 @@ from attention_viz.trace.rerun import Relevance, Rerun
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace_data import LayersByStream, MixersByStream, Output, TraceData, attach, behind, by_row
 
-__all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace"]
+__all__ = ["STREAMS", "Fidelity", "Layer", "Provenance", "Relevance", "Trace", "TracePart"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -260,7 +265,8 @@ class Trace(TraceData):
         Warns:
             AttentionVizWarning: the file has rounded numbers or weights alone; the warning states the error.
         """
-        return read_trace(cls, path)
+        found, cells = read_trace(Trace, path)
+        return found if cells is None else TracePart.of(found, cells)
 
     def _repr_html_(self) -> str:
         return trace_in_html(self)
@@ -358,3 +364,86 @@ class Trace(TraceData):
         layers: LayersByStream = vars(self).get("whole_layers", self.layers)
         found = (layers, self.queries, self.keys, self.output, self.provenance, self.fidelity, self.kept, self.seen)
         return Trace(*found, self.mixers)
+
+
+# What a trace of some heads and rows answers; all else needs the others, too.
+_OF_PART = frozenset(
+    "provenance fidelity output output_at output_shape nbytes resting_bytes kept streams attention_streams layer_count "
+    "layer_numbers query_tokens key_tokens queries keys seen mixers".split()
+)
+
+
+class TracePart(Trace):
+    """A trace of some heads, or of a text's last rows: `model.trace(…, heads=, queries=)`.
+
+    It has its heads and rows under the model's own numbers, and refuses all else by a `TraceError`.
+    """
+
+    @classmethod
+    def of(cls, whole: Trace, cells: KeptCells) -> "TracePart":
+        """Wrap a trace whose calls have these cells alone."""
+        made = cls.__new__(cls)
+        vars(made).update(_whole=whole, part=cells)
+        return attach(made, behind(whole))
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return an attribute that needs no other heads or rows."""
+        if name.startswith("_") or name in vars(TracePart) or name == "part":
+            return object.__getattribute__(self, name)
+        if name in _OF_PART:
+            return getattr(object.__getattribute__(self, "_whole"), name)
+        cells = object.__getattribute__(self, "part")
+        raise TraceError(
+            f"this trace keeps only {cells}, and {name} needs all heads and rows; trace the text without heads= and "
+            "queries=, or read weights(layer, head) or table()"
+        )
+
+    def __repr__(self) -> str:
+        """Show the trace and its kept part."""
+        return f"TracePart({self._whole!r}, only {self.part})"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    def head_attention(self, layer: int, head: int, stream: str | None = None) -> Attention:
+        """Return one kept head's call: its rows are the kept ones, its keys all of the text's."""
+        return (call := self._whole.attention(layer, stream)).head(self._index_of(head, call.shape[0]))
+
+    def weights(self, layer: int, head: int, stream: str | None = None) -> Tensor:
+        """Return one kept head's weights, (kept row, key)."""
+        return self.head_attention(layer, head, stream).weights
+
+    def table(
+        self,
+        layer: int | None = None,
+        head: int | None = None,
+        stream: str | None = None,
+        *,
+        layers: Sequence[int] | None = None,
+        progress: Progress | None = None,
+    ) -> pandas.DataFrame:
+        """Return one row per kept weight, as `Trace.table` does, with the model's heads and the text's positions."""
+        count = self._whole.head_count(self._whole.layer_numbers(stream)[0], stream)
+        index = None if head is None else self._index_of(head, count)
+        found = weights_table(self._whole, layer, index, stream, layers, progress)
+        heads: Sequence[int] = self.part.heads or range(count)
+        start = len(self._whole.key_tokens(stream)) - len(self._whole.query_tokens(stream))
+        return found.assign(head=[heads[one] for one in found["head"]], query=found["query"] + start)
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        layers: Sequence[int] | None = None,
+        what: Literal["all", "terms", "weights"] = "all",
+        dtype: Literal["float16", "float32"] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Write the kept part to a file, as `Trace.save` does; `Trace.load` reads it as a part."""
+        write_trace(self._whole, path, layers=layers, what=what, dtype=dtype, progress=progress, cells=self.part)
+
+    def _index_of(self, head: int, count: int) -> int:
+        heads: Sequence[int] = self.part.heads or range(count)
+        if not is_whole(head) or head not in heads:
+            raise TraceError(f"no head {head!r}; this trace keeps only {self.part}")
+        return list(heads).index(head)

@@ -101,15 +101,20 @@ def _bytes(label: str, spelling: str) -> bytes:
 
 def _spans(parts: Sequence[bytes], text: str, begin: int) -> list[tuple[int, int] | None]:
     """Return each part's first and last character from `begin`."""
-    of_byte = list[int]()
-    for at, character in enumerate(text):
-        of_byte += [at] * len(character.encode("utf-8", "surrogateescape"))
+    of_byte: Sequence[int] = range(len(text)) if text.isascii() else _characters_of_bytes(text)
     found, done = list[tuple[int, int] | None](), 0
     for part in parts:
         end = done + len(part)
         found.append((begin + of_byte[done], begin + of_byte[end - 1]) if part else None)
         done = end
     return found
+
+
+def _characters_of_bytes(text: str) -> list[int]:
+    of_byte = list[int]()
+    for at, character in enumerate(text):
+        of_byte += [at] * len(character.encode("utf-8", "surrogateescape"))
+    return of_byte
 
 
 def group_pieces(

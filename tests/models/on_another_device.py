@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 import attention_viz as av
+from attention_viz.inputs import cost
 from attention_viz.models.model import AttentionModel
+from attention_viz.trace.memory import is_resting
 from tests.another_device import ELSEWHERE, elsewhere
 from tests.models.families import build, ids
 
@@ -103,6 +105,28 @@ ASKED: dict[str, Callable[[AttentionModel], object]] = {
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_is_asked_of_a_model_is_what_it_is_here(asked: str, here: AttentionModel, there: AttentionModel) -> None:
     same(ASKED[asked](there), ASKED[asked](here))
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_long_text_leaves_the_device_and_answers_as_here(
+    asked: str, here: AttentionModel, there: AttentionModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = ASKED[asked](here)
+    monkeypatch.setattr(cost, "LONG", 2)
+    same(ASKED[asked](there), expected)
+
+
+def test_a_long_text_is_in_a_file_and_exact(there: AttentionModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "LONG", 2)
+    trace = there.trace(TEXT)
+    call = trace.attention(1)
+    assert all(is_resting(one) for one in (call.query, call.key, call.value))
+    assert call.allowed is not None
+    assert call.allowed.device.type == trace.output.device.type == "cpu"
+    assert max(trace.fidelity.output_error, trace.fidelity.weight_error) <= 1e-5
+    part = there.trace(TEXT, heads=[1], queries=2)
+    same(part.weights(1, 1), trace.weights(1, 1)[-2:])
+    assert part.fidelity.ok
 
 
 EDITS: dict[str, Callable[[av.Trace], av.Edit]] = {

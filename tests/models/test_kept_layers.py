@@ -95,8 +95,11 @@ def test_a_wrong_layer_under_a_number_is_no_faithful_trace(
 ) -> None:
     record = tracer.Runner.record
 
-    def shifted(self: Any, inputs: Any, edits: Any = (), places: Any = (), keep: Any = None, *rest: Any) -> Any:
-        found = record(self, inputs, edits, places, None if keep is None else {one - 1 for one in keep}, *rest)
+    def shifted(
+        self: Any, inputs: Any, edits: Any = (), places: Any = (), keep: Any = None, *rest: Any, **named: Any
+    ) -> Any:
+        some = None if keep is None else {one - 1 for one in keep}
+        found = record(self, inputs, edits, places, some, *rest, **named)
         return found if keep is None else tracer.replace(found, numbers=tuple(one + 1 for one in found.numbers))
 
     monkeypatch.setattr(tracer.Runner, "record", shifted)

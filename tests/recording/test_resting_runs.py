@@ -165,3 +165,52 @@ def test_a_model_whose_last_row_follows_from_more_than_its_position_is_run_whole
     handle.remove()
     assert isinstance(by_row(trace), torch.Tensor)
     assert torch.equal(trace.output, usual.output)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_leaves_a_device_arrives_with_the_same_numbers(
+    family: str, all_are_long: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without such a device, the CPU's tensors stand for its: they are copied, and written by another thread."""
+    monkeypatch.setattr(memory, "is_elsewhere", lambda tensor: not is_resting(tensor))
+    monkeypatch.setattr(memory, "MOST_LEAVING", 2)
+    model = wrapped(family)
+    left = model.trace_ids(ids(COUNT))
+    monkeypatch.undo()
+    usual = model.trace_ids(ids(COUNT))
+    assert same(left, usual)
+    call = left.attention(1)
+    assert all(is_resting(term) for term in (call.query, call.key, call.value))
+    assert left.fidelity.ok
+
+
+def test_copies_that_wait_to_be_written_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "is_elsewhere", lambda tensor: not is_resting(tensor))
+    waited = list[int]()
+
+    def begin(tensor: torch.Tensor) -> tuple[torch.Tensor, object]:
+        waited.append(len(file._leaving))
+        return tensor.clone(), lambda: None
+
+    monkeypatch.setattr(memory, "begin_copy", begin)
+    file, terms = RestingFile(), [torch.randn(2, 30, 4) for _ in range(30)]
+    calls = [file.take(av.attend(*terms[at : at + 3])) for at in range(0, 30, 3)]
+    file.settle()
+    assert max(waited) <= memory.MOST_LEAVING
+    for at, call in enumerate(calls):
+        assert all(is_resting(one) for one in (call.query, call.key, call.value))
+        assert torch.equal(call.value, terms[3 * at + 2])
+    assert not file._leaving
+
+
+def test_a_long_text_goes_on_with_its_output_computed_when_read(
+    all_are_long: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = wrapped("llama")
+    *_, last = model.extend(model.trace_ids(ids(COUNT)), 3)
+    assert isinstance(by_row(last), LateOutput)
+    whole = model.trace_ids(torch.tensor([last.query_tokens().numbers]))
+    assert last.output.shape == whole.output.shape
+    torch.testing.assert_close(last.output, whole.output, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(last.output_at(-1), whole.output_at(-1), rtol=1e-4, atol=1e-5)
+    assert last.fidelity.ok

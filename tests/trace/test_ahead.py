@@ -6,6 +6,7 @@ import torch
 import attention_viz as av
 from attention_viz.errors import AttentionVizWarning
 from attention_viz.inputs.cost import cost_of
+from attention_viz.inputs.module_tree import ModuleTree
 from attention_viz.trace import export
 from attention_viz.trace.ahead import ahead, unsaid
 from attention_viz.trace.files import write
@@ -87,15 +88,16 @@ def test_what_a_run_takes_is_told_from_the_sizes_of_model_and_text() -> None:
     assert config.tie_word_embeddings in (True, False)
     for length in (10, 40):
         inputs = runner.inputs({"input_ids": torch.zeros(1, length, dtype=torch.long)})
-        size, seconds = cost_of(hf_model, inputs, 2)
+        tree = ModuleTree(hf_model)
+        size, seconds = cost_of(tree, inputs, 2)
         trace = model.trace_ids(torch.full((1, length), 5))
         assert size == pytest.approx(trace.nbytes, rel=0.2)
         least = 2 * length * config.num_hidden_layers * config.hidden_size**2 * 4 / 7.5e10
         assert least < seconds < 10 * least
-    assert cost_of(hf_model, {}, 2) == (0, 0)
-    assert cost_of(hf_model, inputs, 2, 1)[0] < size
+    assert cost_of(tree, {}, 2) == (0, 0)
+    assert cost_of(tree, inputs, 2, 1)[0] < size
     # Of a long text the logits are made when they are asked for.
-    later = cost_of(hf_model, inputs, 2, words_later=True)
+    later = cost_of(tree, inputs, 2, words_later=True)
     assert size - later[0] == 40 * (config.vocab_size - config.hidden_size) * 4
     assert seconds - later[1] == pytest.approx(2 * 40 * config.vocab_size * config.hidden_size / 7.5e10)
 

@@ -16,7 +16,7 @@ from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.device import device_of
 from attention_viz.operation.attention import Attention
 from attention_viz.operation.numerics import EXACT, close
-from attention_viz.operation.terms import map_terms
+from attention_viz.operation.terms import map_terms, on_device
 from attention_viz.recording.batches.batch import Batch, whole_output
 from attention_viz.recording.batches.turns import LayerTurn, layer_turns, repeated
 from attention_viz.recording.call_chunks import CallPart
@@ -57,8 +57,10 @@ def ending(inputs: Mapping[str, Tensor], start: int) -> dict[str, Tensor]:
 
 def continued(call: Attention, whole: Attention, start: int) -> Attention:
     """Return an ending's call, with the beginning's keys from a whole run."""
+    # Of a long text the whole run is in memory, whatever device the model is on.
     rows = map_terms(
-        whole.rows(slice(start, None)), lambda term, value: value[None] if term.is_matrix and value.ndim == 3 else value
+        on_device(whole.rows(slice(start, None)), call.query.device),
+        lambda term, value: value[None] if term.is_matrix and value.ndim == 3 else value,
     )
 
     def joined(before: Tensor, after: Tensor) -> Tensor:

@@ -196,12 +196,24 @@ class OutsideListener:
             self._silent[kind] = size
 
 
-def parts_left_out(model: nn.Module, outside: Sequence[OutsideCall], recorded: "Pass", family: str) -> tuple[str, ...]:
-    """Name attention beside the recorded streams per kind of module; refuse attention in them."""
+def parts_left_out(
+    model: nn.Module,
+    outside: Sequence[OutsideCall],
+    recorded: "Pass",
+    family: str,
+    shapes: Iterable[tuple[int, ...]] | None = None,
+) -> tuple[str, ...]:
+    """Name attention beside the recorded streams per kind of module; refuse attention in them.
+
+    Args:
+        shapes: the calls' queries and keys; None if the record keeps all of these.
+    """
+    if not outside:
+        return ()
     paths = {id(module): path for path, module in model.named_modules()}
     modules = (*recorded.modules, *(call.module for call in recorded.mixers))
     layers = {_layers(paths.get(id(module), "")) for module in modules} - {""}
-    shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls}
+    shapes = {tuple(call.attention.shape[1:]) for call in recorded.calls} if shapes is None else {*shapes}
     shapes = shapes or {call.mixer.shape[1:] for call in recorded.mixers}
     missing = [one for one in outside if _layers(one.path) in layers or one.shape in shapes]
     if missing:

@@ -58,7 +58,7 @@ class Readout:
     def rows(self, hidden: Tensor) -> Tensor:
         """Return output rows, (position, width), from states, (1, position, d_model)."""
         with self._turn, AsWritten(), torch.no_grad():
-            self.given.hidden = hidden
+            self.given.hidden = hidden.to(self.last.device)
             return output_of(self.model(**self.inputs))
 
     @property
@@ -73,7 +73,7 @@ class Readout:
         return LateOutput(
             (hidden.shape[1], self.row.shape[1]),
             self.row.dtype,
-            lambda start, stop: self.rows(hidden[:, start:stop]),
+            lambda start, stop: self.rows(hidden[:, start:stop]).to(hidden.device),
             check=self._refuse_other,
             held=[hidden],
             rest=rest,

@@ -177,7 +177,7 @@ class OwnOutput:
         real = kept_rows(self.real.output, len(self.recorded.output), other.device)
         if real is None or one.shape != other.shape:
             return one, other
-        return cut(one, real[rows]), cut(other, real[rows])
+        return cut(one.to(other.device), real[rows]), cut(other, real[rows])
 
 
 def builtin(name: str) -> bool:

@@ -5,15 +5,17 @@ may be missed, except in rows looked up. So are tensors' versions, plain setting
 if only these differ, or a fidelity isn't ok, a second run decides.
 """
 
+import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from attention_viz.errors import TraceError
+from attention_viz.inputs.module_tree import ModuleTree, buffers_of, parameters_of
 from attention_viz.trace.provenance import Fidelity
 
 _P = ParamSpec("_P")
@@ -23,6 +25,7 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 _PLAIN = frozenset({bool, int, float, str})
 _HOLDING = frozenset({list, tuple, dict, set})
 _SETTINGS = _PLAIN | _HOLDING
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 _OURS = __name__.partition(".")[0]
 # So many numbers of a parameter are compared at most: reading more of them would cost a tenth of a short text's run.
 _SOME = 256
@@ -45,12 +48,19 @@ class _WeightState:
     settings: list[object]
 
     @classmethod
-    def of(cls, model: nn.Module, rows: Tensor) -> "_WeightState":
-        modules = list(model.modules())
-        parameters, buffers = (_tensors(getattr(one, name) for one in modules) for name in ("_parameters", "_buffers"))
+    def of(cls, tree: ModuleTree, rows: Tensor, checked: "_WeightState | None" = None) -> "_WeightState":
+        """Read a model's state; of one that was `checked` just now, only the rows."""
+        modules = tree.modules
+        if checked is not None:
+            tables = _tables(modules, parameters_of(modules))
+            with torch.no_grad():
+                looked_up = [_sampled_rows(table, rows) for table in tables]
+            samples = checked.parameters[: len(checked.parameters) - len(tables)]
+            return cls([*samples, *looked_up], checked.others, checked.settings)
+        parameters, buffers = parameters_of(modules), buffers_of(modules)
         versions = [_version(one) for one in (*parameters, *buffers)]
         with torch.no_grad():
-            numbers, others = ([_sampled(one) for one in some] for some in (parameters, buffers))
+            numbers, others = _samples(parameters), _samples(buffers)
             numbers += [_sampled_rows(table, rows) for table in _tables(modules, parameters)]
         return cls(numbers, others, [*versions, *_settings(modules)])
 
@@ -63,26 +73,37 @@ class _WeightState:
 
 @dataclass(eq=False)
 class Unchanged:
-    """The model behind a trace; `again` reruns it and returns whether the numbers repeat."""
+    """The model behind a trace.
+
+    Attributes:
+        again: reruns it and returns whether the numbers repeat.
+        just_checked: its state from a check just before the run, if there was one.
+    """
 
     name: str
-    model: nn.Module
+    tree: ModuleTree
     inputs: Mapping[str, Tensor]
     again: Callable[[], bool]
+    just_checked: InitVar["_WeightState | None"] = None
     _rows: Tensor = field(init=False)
     _then: _WeightState = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Read the model's state."""
+    def __post_init__(self, just_checked: "_WeightState | None") -> None:
+        """Read the model's state, unless it was just checked."""
         self._rows = _rows_read(self.inputs)
-        self._then = _WeightState.of(self.model, self._rows)
+        self._then = _WeightState.of(self.tree, self._rows, None if self.tree.changes_itself else just_checked)
 
-    def check(self) -> None:
-        """Refuse a changed model."""
-        now = _WeightState.of(self.model, self._rows)
-        if not self._then.same_parameters(now) or not (self._then.same(now) or self.again()):
+    def check(self) -> object:
+        """Refuse a changed model; return its state, for a run that follows at once."""
+        now = _WeightState.of(self.tree, self._rows)
+        if not self._then.same_parameters(now):
             raise changed(self.name)
+        if not self._then.same(now):
+            if not self.again():
+                raise changed(self.name)
+            self.tree.changes_itself = True
         self._then = now
+        return now
 
     def confirm(self) -> None:
         """Refuse a changed model, even if only a second run shows it."""
@@ -112,6 +133,11 @@ class Unchanged:
         return compute_checked
 
 
+def checked_state(found: object) -> "_WeightState | None":
+    """Return what `Unchanged.check` returned; None for anything else."""
+    return found if isinstance(found, _WeightState) else None
+
+
 def changed(name: str) -> TraceError:
     """Return the error for a changed model."""
     return TraceError(
@@ -120,16 +146,14 @@ def changed(name: str) -> TraceError:
     )
 
 
-def _tensors(of_modules: Iterable[Mapping[str, Tensor | None]]) -> list[Tensor]:
-    """List each tensor once, even if modules share it."""
-    return list({id(one): one for named in of_modules for one in named.values() if one is not None}.values())
-
-
 def _rows_read(inputs: Mapping[str, Tensor]) -> Tensor:
     """Return the rows that tokens or positions may look up."""
-    whole = [one.detach().cpu().flatten() for one in inputs.values() if not one.is_floating_point()]
     longest = max((one.shape[-1] for one in inputs.values() if one.ndim), default=0)
-    return torch.cat([*(one.long() for one in whole), torch.arange(longest + _LATER)]).unique()
+    found = set(range(longest + _LATER))
+    for one in inputs.values():
+        if not one.is_floating_point():
+            found.update(one.flatten().tolist())
+    return torch.tensor(sorted(found))
 
 
 def _tables(modules: Iterable[nn.Module], parameters: Iterable[Tensor]) -> list[Tensor]:
@@ -149,6 +173,32 @@ def _sampled_rows(table: Tensor, rows: Tensor) -> bytes | None:
     return some.view(torch.uint8).cpu().numpy().tobytes()
 
 
+def _samples(tensors: Sequence[Tensor]) -> list[bytes | None]:
+    """Return each tensor's samples; those of one device and dtype leave it together."""
+    together = dict[tuple[torch.device, torch.dtype], list[int]]()
+    found = list[bytes | None]()
+    for number, one in enumerate(tensors):
+        plain = type(one) in (Tensor, nn.Parameter) and one.layout == torch.strided and one.is_contiguous()
+        plain = plain and one.numel() > 0 and not (one.is_meta or one.is_quantized)
+        if plain:
+            together.setdefault((one.device, one.dtype), []).append(number)
+        found.append(None if plain else _sampled(one))
+    for numbers in together.values():
+        some = [_every_so_many(tensors[number]) for number in numbers]
+        whole = torch.cat(some).view(torch.uint8).cpu().numpy().tobytes()
+        width, at = some[0].itemsize, 0
+        for number, one in zip(numbers, some, strict=True):
+            end = at + len(one) * width
+            found[number], at = whole[at:end], end
+    return found
+
+
+def _every_so_many(tensor: Tensor) -> Tensor:
+    """Return a contiguous tensor's samples, (number,), as `_sampled` chooses them."""
+    step = _step(tensor.shape)
+    return tensor.as_strided((-(-tensor.numel() // step),), (step,))
+
+
 def _sampled(tensor: Tensor) -> bytes | None:
     """Return a tensor's samples; None if not in memory, as offloaded."""
     if type(tensor) not in (Tensor, nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
@@ -161,6 +211,7 @@ def _sampled(tensor: Tensor) -> bytes | None:
     return some.view(torch.uint8).cpu().numpy().tobytes()
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def _step(shape: torch.Size) -> int:
     """Return a sampling step coprime to the last axis, to reach all columns."""
     step = max(1, math.prod(shape) // _SOME)
@@ -175,12 +226,22 @@ def _version(tensor: Tensor) -> int | None:
 
 def _settings(modules: Iterable[nn.Module]) -> Iterator[object]:
     for module in modules:
-        yield id(module), id(vars(module).get("forward")), id(type(module).forward)
-        for name, value in vars(module).items():
-            if name not in _OF_EVERY_MODULE and type(value) in _SETTINGS:
-                yield name, _plain_values(value)
-        for hooks in (vars(module)[name] for name in ("_forward_hooks", "_forward_pre_hooks")):
-            yield from (id(hook) for hook in hooks.values() if not getattr(hook, "__module__", "").startswith(_OURS))
+        own = vars(module)
+        yield id(module), id(own.get("forward")), id(type(module).forward)
+        for name in _own_names(tuple(own)):
+            value = own[name]
+            if type(value) in _SETTINGS:
+                yield name, value if type(value) in _PLAIN else _plain_values(value)
+        for name in _HOOKS:
+            if hooks := own[name]:
+                others = (hook for hook in hooks.values() if not getattr(hook, "__module__", "").startswith(_OURS))
+                yield from map(id, others)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _own_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the attributes that not every module has; modules of a class share theirs."""
+    return tuple(name for name in names if name not in _OF_EVERY_MODULE)
 
 
 def _plain_values(value: Any) -> object:

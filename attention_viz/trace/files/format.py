@@ -1,16 +1,28 @@
 """The conventions of trace files for writing and reading, with their checksum."""
 
 import hashlib
+import os
 import re
+from collections.abc import Iterable
 from os import PathLike
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 # A version that knows nothing of layers left out would give those that are there other numbers: it reads format 1 only.
 # One that knows nothing of weights in place of terms, or of rounded numbers, reads formats 1 and 2.
 # Version 1.0.0 counts a hybrid's attention layers from 0: `kept_entry` writes that, and the model's own numbers beside.
 # One that knows nothing of layers without a softmax would leave them out in silence: it reads formats 1 to 3.
-FORMAT_OF_ALL, FORMAT_OF_SOME, FORMAT_OF_LESS, FORMAT_OF_MIXERS = FORMATS = (1, 2, 3, 4)
+# One that knows nothing of causal masks without cells would take such a layer for one without a mask, and one that
+# knows nothing of heads left out would give the others new numbers: formats 1 to 4.
+FORMAT_OF_ALL, FORMAT_OF_SOME, FORMAT_OF_LESS, FORMAT_OF_MIXERS, FORMAT_OF_CAUSAL = FORMATS = (1, 2, 3, 4, 5)
 # The entry of the file's metadata that holds our header.
 HEADER = "attention_viz"
+# A layer's entry in place of the cells of a causal mask.
+CAUSAL = "causal"
+# The heads and rows of a file that keeps some only.
+PART = "part"
 # A layer's tensor in a file of weights alone.
 WEIGHTS = "weights"
 # What of a trace a file holds.
@@ -25,19 +37,22 @@ _ENTRY = re.compile(rb'(?<=\\"' + CHECKSUM.encode() + rb'\\": \\")[0-9a-f]{64}(?
 # Bytes before safetensors' header, which say how long that is.
 _BEFORE = 8
 _AT_ONCE = 2**20
+# Bytes of a file that is read whole for its checksum, at most: 1 GiB.
+MOST_CHECKED = 2**30
 
 
-def sealed(content: bytes) -> tuple[bytes, memoryview]:
-    """Return the file's bytes in two parts, with their SHA-256 in place of `BLANK`."""
-    end = _end(content[:_BEFORE])
-    header, rest = content[:end], memoryview(content)[end:]
+def sealed(header: bytes, rest: "Iterable[Buffer]") -> bytes:
+    """Return the file's header with the SHA-256 of all its bytes in place of `BLANK`."""
     found = hashlib.sha256(header)
-    found.update(rest)
-    return _ENTRY.sub(found.hexdigest().encode(), header, count=1), rest
+    for part in rest:
+        found.update(part)
+    return _ENTRY.sub(found.hexdigest().encode(), header, count=1)
 
 
 def intact(path: str | PathLike[str], checksum: object) -> bool:
-    """Check a file's bytes against its checksum."""
+    """Check a file's bytes against its checksum, unless that would read gigabytes before one head is shown."""
+    if os.path.getsize(path) > MOST_CHECKED:
+        return isinstance(checksum, str)
     with open(path, "rb") as file:
         before = file.read(_BEFORE)
         found = hashlib.sha256(_ENTRY.sub(BLANK.encode(), before + file.read(_end(before) - _BEFORE), count=1))

@@ -13,11 +13,13 @@ from torch import Tensor
 
 from attention_viz.errors import AttentionVizError, AttentionVizWarning, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.causal_mask import CausalMask, causal_mask
 from attention_viz.operation.shapes import FLOATING
 from attention_viz.operation.terms import Term, terms_of
 from attention_viz.operation.token_mixer import KINDS, TokenMixer
 from attention_viz.trace.files.entries import as_kind, unpack_fidelity, unpack_kept, unpack_provenance, unpack_tokens
 from attention_viz.trace.files.facts import (
+    MOST_HEADS,
     check_facts,
     check_heads,
     check_layer_count,
@@ -25,8 +27,9 @@ from attention_viz.trace.files.facts import (
     check_mixers,
     check_output_rows,
 )
-from attention_viz.trace.files.format import CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, WEIGHTS, intact
+from attention_viz.trace.files.format import CAUSAL, CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, PART, WEIGHTS, intact
 from attention_viz.trace.from_weights import attention_of, mixer_of_weights
+from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import AROUND, Layer, MixerLayer, labels_of
 from attention_viz.trace.seen import Seen
@@ -41,8 +44,8 @@ _MIXERS = re.compile(r"mixer( [1-9][0-9]?)?")
 _KINDS = {str(kind).removeprefix("torch."): kind for kind in FLOATING}
 
 
-def read_trace(kind: type[_Read], path: str | PathLike[str]) -> _Read:
-    """Read a `write_trace` file, checking every reference and shape."""
+def read_trace(kind: type[_Read], path: str | PathLike[str]) -> tuple[_Read, KeptCells | None]:
+    """Read a `write_trace` file, checking every reference and shape; return its heads and rows, too, None for all."""
     name = Path(path).name
     header, tensors = _open(path)
     if header.get("format") not in FORMATS:
@@ -51,13 +54,29 @@ def read_trace(kind: type[_Read], path: str | PathLike[str]) -> _Read:
         raise TraceError(f"{name} has trace format {header.get('format')!r}; this version reads formats {phrase}")
     try:
         found = _unpack(kind, header, _widened(header, tensors))
+        cells = _unpack_cells(header, found)
     except AttentionVizError as error:
         raise TraceError(f"{name} is a broken trace: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise TraceError(f"{name} is a broken trace: its header lacks or garbles {error}") from None
     if phrase := found.provenance.stored_in_words:
         warnings.warn(f"{name}: {phrase}", AttentionVizWarning, stacklevel=3)
-    return found
+    return found, cells
+
+
+def _unpack_cells(header: Mapping[str, Any], trace: TraceData) -> KeptCells | None:
+    if PART not in header:
+        return None
+    entry, ((stream, layers),) = header[PART], trace.layers.items()
+    heads = None if entry["heads"] is None else [as_kind(int, one) for one in as_kind(list, entry["heads"])]
+    queries = None if entry["queries"] is None else as_kind(int, entry["queries"])
+    cells = KeptCells.of(heads, queries, [MOST_HEADS])
+    shapes = {layer.attention.shape for layer in layers}
+    rows = len(trace.keys[stream]) if queries is None else queries
+    there = all(shape[1] == rows and (heads is None or shape[0] == len(heads)) for shape in shapes)
+    if cells is None or not there or (cells.heads is not None and list(cells.heads) != heads):
+        raise TraceError(f"it keeps impossible heads and rows, {str(entry)[:80]}")
+    return cells
 
 
 def _widened(header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
@@ -185,10 +204,20 @@ def _unpack_layer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> Layer
     needed = {term.name for term in _TERMS if not term.is_number and term.axes.needed}
     if not needed <= set(found) <= {*known, *AROUND}:
         raise TraceError(f"a layer has the wrong tensors, {', '.join(sorted(found))}")
+    if entry.get(CAUSAL, False) is not False:
+        found["allowed"] = _causal(entry, found)
     around = {name: found.pop(name, None) for name in AROUND}
     numbers = {term.name: _as_number(term, entry) for term in _TERMS if term.is_number}
     terms: dict[str, Any] = {"allowed": None, **found, **numbers}
     return Layer(Attention(**terms), label, **around, bias_parts=parts)
+
+
+def _causal(entry: Mapping[str, Any], found: Mapping[str, Tensor]) -> CausalMask:
+    """Return the mask of a layer that has it without cells."""
+    query, key = found["query"], found["key"]
+    if entry[CAUSAL] is not True or "allowed" in found or query.shape[-2:-1] != key.shape[-2:-1] or query.ndim != 3:
+        raise TraceError(f"a causal mask needs as many queries as keys; got {tuple(query.shape)}, {tuple(key.shape)}")
+    return causal_mask(query.shape[-2])
 
 
 def _unpack_mixer(entry: dict[str, Any], tensors: Mapping[str, Tensor]) -> MixerLayer:

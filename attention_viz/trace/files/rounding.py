@@ -57,16 +57,25 @@ class Rounding:
 
     def of(self, tensor: Tensor, where: str) -> Tensor:
         """Round a tensor for the file."""
-        if self.dtype is None or not tensor.is_floating_point() or tensor.dtype.itemsize <= self.dtype.itemsize:
+        if (kind := self.kind_of(tensor)) == tensor.dtype:
             return tensor
-        rounded = tensor.to(self.dtype)
-        if bool((rounded.isinf() & tensor.isfinite()).any()):
+        self.check(tensor, where)
+        return tensor.to(kind)
+
+    def kind_of(self, tensor: Tensor) -> torch.dtype:
+        """Return a tensor's dtype in the file."""
+        wider = self.dtype is not None and tensor.is_floating_point() and tensor.dtype.itemsize > self.dtype.itemsize
+        return self.dtype if wider and self.dtype is not None else tensor.dtype
+
+    def check(self, tensor: Tensor, where: str) -> None:
+        """Refuse numbers that the file's dtype can't hold."""
+        assert self.dtype is not None
+        if bool((tensor.to(self.dtype).isinf() & tensor.isfinite()).any()):
             largest = float(tensor[tensor.isfinite()].abs().max())
             raise TraceError(
                 f"{where} has numbers up to {largest:.4g}, over {self._named}'s limit of "
                 f'{torch.finfo(self.dtype).max:.5g}; leave out dtype, or save what="weights"'
             )
-        return rounded
 
     def measure(self, call: Attention | TokenMixer, where: str) -> None:
         """Measure how far a call's weights change in the file."""
@@ -95,15 +104,17 @@ class Rounding:
 
     def described(self, trace: TraceData) -> Provenance:
         """Add the kept part and errors, and an earlier file's, to the provenance."""
-        origin, output = trace.provenance, trace.output.detach()
-        off = (output.double() - self.of(output, "the output").double()).abs()
+        origin, far = trace.provenance, 0.0
+        if self.dtype is not None and (output := trace.output.detach()).numel():
+            off = (output.double() - self.of(output, "the output").double()).abs()
+            far = float(off.nan_to_num().max())
         added = [*([] if self.what == "all" else [self.what]), *([] if self.dtype is None else [self._named])]
         said = dict.fromkeys([*filter(None, origin.stored.split(", ")), *added])
         return replace(
             origin,
             stored=", ".join(one for one in said if one != "terms" or WEIGHTS not in said),
             stored_weight_error=origin.stored_weight_error + self.weight_error,
-            stored_output_error=origin.stored_output_error + (float(off.nan_to_num().max()) if off.numel() else 0.0),
+            stored_output_error=origin.stored_output_error + far,
         )
 
 

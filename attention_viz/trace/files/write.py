@@ -1,5 +1,6 @@
 """Write a trace as safetensors with a JSON header; nothing is executable."""
 
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -7,12 +8,11 @@ from dataclasses import asdict
 from os import PathLike, fspath
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import save
 from torch import Tensor
 
 from attention_viz.errors import ShapeError, TraceError
 from attention_viz.operation.attention import Attention
+from attention_viz.operation.causal_mask import CausalMask
 from attention_viz.operation.terms import terms_of
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
@@ -28,19 +28,23 @@ from attention_viz.trace.files.facts import (
 )
 from attention_viz.trace.files.format import (
     BLANK,
+    CAUSAL,
     CHECKSUM,
     FORMAT_OF_ALL,
+    FORMAT_OF_CAUSAL,
     FORMAT_OF_LESS,
     FORMAT_OF_MIXERS,
     FORMAT_OF_SOME,
     HEADER,
+    PART,
     WEIGHTS,
     WHAT,
     sealed,
 )
 from attention_viz.trace.files.rounding import DTYPES, Rounding, weights_of
-from attention_viz.trace.files.whole_file import write_whole
-from attention_viz.trace.kept import KeptLayers, LayerNumber, numbers_of
+from attention_viz.trace.files.stream import StoredTensor, bytes_of_all, header_of
+from attention_viz.trace.files.whole_file import write_pieces
+from attention_viz.trace.kept import KeptCells, KeptLayers, LayerNumber, numbers_of
 from attention_viz.trace.layers import Layer, MixerLayer, labels_of
 from attention_viz.trace.provenance import Fidelity, Provenance
 from attention_viz.trace.tokens import Tokens
@@ -60,6 +64,7 @@ def write_trace(
     what: str = "all",
     dtype: str | None = None,
     progress: Progress | None = None,
+    cells: KeptCells | None = None,
 ) -> None:
     """Write a trace to exactly that path, shared masks once; see `Trace.save`."""
     if what not in WHAT:
@@ -92,9 +97,13 @@ def write_trace(
             done += 1
             report(ran + (1 - ran) * 0.8 * done / count)
     header = _header(trace, kept, packed, mixing, shelf)
+    if cells is not None:
+        header |= {"format": FORMAT_OF_CAUSAL, PART: asdict(cells), "rounded": shelf.rounded}
     try:
-        write_whole(path, *sealed(save(shelf.tensors, metadata={HEADER: json.dumps(header, ensure_ascii=True)})))
-    except (SafetensorError, OSError, ValueError) as error:
+        begins = header_of(shelf.tensors, {HEADER: json.dumps(header, ensure_ascii=True)})
+        begins = sealed(begins, bytes_of_all(shelf.tensors))
+        write_pieces(path, itertools.chain([begins], bytes_of_all(shelf.tensors)))
+    except (OSError, ValueError) as error:
         raise TraceError(f"can't write the trace to {fspath(path)}: {error}") from None
     report(1.0)
 
@@ -157,9 +166,12 @@ def _header(
     # Without softmax attention, the first mixer has the tokens.
     tokens = {} if kept else {name: _pack_tokens(trace, name) for name in list(mixing)[:1]}
     version = FORMAT_OF_LESS if less else FORMAT_OF_ALL if whole else FORMAT_OF_SOME
+    version = FORMAT_OF_MIXERS if mixing else version
+    if any(CAUSAL in layer for layers in packed.values() for layer in layers):
+        version = FORMAT_OF_CAUSAL
     return {
         CHECKSUM: BLANK,
-        "format": FORMAT_OF_MIXERS if mixing else version,
+        "format": version,
         "streams": {
             stream: {
                 **_pack_tokens(trace, stream),
@@ -174,7 +186,7 @@ def _header(
         **({"seen": seen} if seen else {}),
         "provenance": rounding.described(trace).as_dict(),
         "fidelity": _pack_fidelity(trace.fidelity.before(rounding.change)),
-        **({"rounded": shelf.rounded} if less or mixing else {}),
+        **({"rounded": shelf.rounded} if version >= FORMAT_OF_LESS else {}),
     }
 
 
@@ -224,10 +236,9 @@ class _Shelf:
 
     def __init__(self, rounding: Rounding) -> None:
         self.rounding = rounding
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, StoredTensor] = {}
         self.rounded: dict[str, str] = {}
         self._names: dict[int, str] = {}
-        # What was put here lives as long as its number is known by.
         self._held: list[Tensor] = []
 
     def put(self, tensor: Tensor, where: str) -> str:
@@ -235,11 +246,14 @@ class _Shelf:
         if id(tensor) not in self._names:
             name = f"t{len(self.tensors):04d}"
             self._names[id(tensor)] = name
-            self._held.append(tensor)
-            stored = self.rounding.of(tensor.detach(), where)
-            if stored.dtype != tensor.dtype:
+            stored, kind = tensor.detach(), self.rounding.kind_of(tensor)
+            if kind != tensor.dtype:
                 self.rounded[name] = str(tensor.dtype).removeprefix("torch.")
-            self.tensors[name] = stored.cpu().contiguous().clone()
+                if kind.itemsize < tensor.dtype.itemsize:
+                    self.rounding.check(stored, where)
+            # It lives as long as its number is known by, and its detached half with it.
+            self._held.append(tensor)
+            self.tensors[name] = StoredTensor(stored, kind, lambda piece: piece.to(kind))
         return self._names[id(tensor)]
 
 
@@ -254,13 +268,18 @@ def _pack_layer(layer: Layer, shelf: _Shelf, where: str) -> dict[str, object]:
         terms = {term.name: getattr(call, term.name) for term in _TERMS if not term.is_number}
         numbers = {term.name: getattr(call, term.name) for term in _TERMS if term.is_number}
         around, parts = (layer.around, layer.bias_parts) if rounding.what == "all" else ({}, {})
+    # Of a causal mask without cells none are made: a long text's would be larger than all else.
+    causal = isinstance(call.allowed, CausalMask) and rounding.what != WEIGHTS
+    terms |= {"allowed": None} if causal else {}
+    facts = {CAUSAL: True} if causal else {}
     tensors = {name: tensor for name, tensor in {**terms, **around}.items() if tensor is not None}
 
     def put(named: Mapping[str, Tensor]) -> dict[str, str]:
         return {name: shelf.put(tensor, f"{name} of {where}") for name, tensor in named.items()}
 
     # Parts have an entry of their own, since older versions refuse tensors with unknown names.
-    return {"label": layer.label, **numbers, "tensors": put(tensors), **({"bias_parts": put(parts)} if parts else {})}
+    found = {"label": layer.label, **numbers, **facts, "tensors": put(tensors)}
+    return {**found, **({"bias_parts": put(parts)} if parts else {})}
 
 
 def _pack_mixer(layer: MixerLayer, shelf: _Shelf, where: str) -> dict[str, object]:

@@ -203,7 +203,7 @@ LAYER = ("streams", "decoder", "layers", 0)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("format", 5), "trace format 5; this version reads formats 1, 2, 3 and 4"),
+        (put("format", 6), "trace format 6; this version reads formats 1, 2, 3, 4 and 5"),
         (put("format", 4), "lacks or garbles 'rounded'"),
         (
             put("provenance", "stored", "t0000"),
@@ -222,6 +222,7 @@ LAYER = ("streams", "decoder", "layers", 0)
         (put("streams", "decoder", "queries", "ids", 0, float("inf")), "inf, which should be int"),
         (put("streams", "decoder", "queries", "special", 0, "false"), "'false', which should be bool"),
         (put(*LAYER, "scale", float("nan")), "scale must be a finite number"),
+        (put(*LAYER, "causal", True), "a causal mask needs"),
         (put(*LAYER, "scale", 10**400), "garbles"),
         (put(*LAYER, "softcap", 0), "softcap must be"),
         (put(*LAYER, "tensors", "query", "t9999"), "'t9999'"),
