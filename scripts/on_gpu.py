@@ -125,7 +125,7 @@ def _model(device: torch.device, *, small: bool, longest: int) -> "PreTrainedMod
         if small
         else {"vocab_size": 128_256, "hidden_size": 4096, "intermediate_size": 14_336, "num_hidden_layers": 32}
     )
-    heads = {"num_attention_heads": 4 if small else 32, "num_key_value_heads": 2 if small else 8}
+    heads: dict[str, Any] = {"num_attention_heads": 4 if small else 32, "num_key_value_heads": 2 if small else 8}
     config = LlamaConfig(**sizes, **heads, max_position_embeddings=longest + _MORE)
     config.eos_token_id = None
     before = torch.get_default_dtype()
