@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from attention_viz.errors import ShapeError
-from attention_viz.trace.from_weights import mixer_of_weights
+from attention_viz.trace.given.from_weights import mixer_of_weights
 from attention_viz.trace.layers import MixerLayer
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import attach, behind, by_row

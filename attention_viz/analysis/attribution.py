@@ -14,7 +14,7 @@ from attention_viz.errors import TraceError
 from attention_viz.operation.attention import Attention, without_autocast
 from attention_viz.operation.modules import Projection
 from attention_viz.operation.shapes import positions, shared_heads
-from attention_viz.trace.from_weights import check_computed, softmax_stream
+from attention_viz.trace.given.from_weights import check_computed, softmax_stream
 from attention_viz.trace.kept import LayerIndex, layers_in_words
 from attention_viz.trace.trace import Trace
 from attention_viz.trace.trace_data import behind

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Float64
 from scipy.spatial import ConvexHull
 from torch import Tensor
 
-from attention_viz.trace.from_weights import check_computed, softmax_stream
+from attention_viz.trace.given.from_weights import check_computed, softmax_stream
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

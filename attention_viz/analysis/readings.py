@@ -59,7 +59,7 @@ def read(name: str, trace: "Trace", model: "Projecting | None" = None, stream: s
     Returns:
         A new trace; for "raw" the original if it has one stream.
     """
-    from attention_viz.trace.from_weights import attention_of, shares, softmax_stream
+    from attention_viz.trace.given.from_weights import attention_of, shares, softmax_stream
     from attention_viz.trace.trace import Layer
 
     if name not in READINGS:

@@ -9,7 +9,7 @@ from attention_viz.analysis.attribution import Projecting, fetched_lengths, outp
 from attention_viz.analysis.rows import QueryRows
 from attention_viz.operation.attention import without_autocast
 from attention_viz.operation.shapes import shared_heads
-from attention_viz.trace.from_weights import check_computed, softmax_stream
+from attention_viz.trace.given.from_weights import check_computed, softmax_stream
 from attention_viz.trace.trace import Trace
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from attention_viz.views.export.sheet import Sheet
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-    Writer = Callable[[Trace, Path, "TracePart"], None]
+    Writer = Callable[[Trace, Path, "FilePart"], None]
 
 # Lines of CSV that are written together, and what one core of 2023 writes in a second.
 LINES_AT_A_TIME, LINES_A_SECOND = 2**20, 2.5e5
@@ -26,7 +26,7 @@ _LESS = ("what", "dtype")
 
 
 @dataclass(frozen=True)
-class TracePart:
+class FilePart:
     """The part of a trace to write.
 
     Attributes:
@@ -91,11 +91,11 @@ def _check_less(arguments: SimpleNamespace, ending: str) -> None:
         raise click.UsageError("argument --layers: it can't go with --layer, so leave out either")
 
 
-def part_of(arguments: SimpleNamespace) -> TracePart:
+def part_of(arguments: SimpleNamespace) -> FilePart:
     """Return the requested part of a trace."""
     less = {name: getattr(arguments, name) for name in _LESS if getattr(arguments, name) is not None}
     places = (arguments.layer, arguments.head, arguments.stream)
-    return TracePart(*places, arguments.layers, layout_of(arguments), less)
+    return FilePart(*places, arguments.layers, layout_of(arguments), less)
 
 
 def layout_of(arguments: SimpleNamespace) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def layout_of(arguments: SimpleNamespace) -> dict[str, Any]:
     return found
 
 
-def write(trace: "Trace", path: Path, part: TracePart) -> None:
+def write(trace: "Trace", path: Path, part: FilePart) -> None:
     """Write a trace or its part, by the path's ending."""
     try:
         ENDINGS[path.suffix.lower()].write(trace, path, part)
@@ -114,11 +114,11 @@ def write(trace: "Trace", path: Path, part: TracePart) -> None:
         raise AttentionVizError(f"can't write {path}: {error.strerror or error}") from None
 
 
-def _safetensors(trace: "Trace", path: Path, part: TracePart) -> None:
+def _safetensors(trace: "Trace", path: Path, part: FilePart) -> None:
     trace.save(path, layers=part.layers, **part.less)
 
 
-def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
+def _csv(trace: "Trace", path: Path, part: FilePart) -> None:
     from attention_viz.trace.ahead import ahead
     from attention_viz.trace.export import to_csv
 
@@ -132,13 +132,13 @@ def _csv(trace: "Trace", path: Path, part: TracePart) -> None:
     write_whole(path, "".join(lines).encode())
 
 
-def _parquet(trace: "Trace", path: Path, part: TracePart) -> None:
+def _parquet(trace: "Trace", path: Path, part: FilePart) -> None:
     table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
     # Write through Python's own file, so that errors read like the others.
     write_whole(path, table.to_parquet(engine="pyarrow", index=False))
 
 
-def _html(trace: "Trace", path: Path, part: TracePart) -> None:
+def _html(trace: "Trace", path: Path, part: FilePart) -> None:
     from attention_viz.explorer import explore
 
     first = part.layers[0] if part.layers else None
@@ -146,14 +146,14 @@ def _html(trace: "Trace", path: Path, part: TracePart) -> None:
     explore(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers).save_html(path)
 
 
-def _svg(trace: "Trace", path: Path, part: TracePart) -> None:
+def _svg(trace: "Trace", path: Path, part: FilePart) -> None:
     from attention_viz.views import heatmap_svg
 
     if part.layer is not None and part.head is not None:
         write_whole(path, heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out).encode())
 
 
-def _drawn(trace: "Trace", path: Path, part: TracePart) -> None:
+def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
     from attention_viz.views import heatmap_svg, save
 
     if part.layer is not None and part.head is not None:

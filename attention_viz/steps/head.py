@@ -14,7 +14,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.modules import Projection
 from attention_viz.operation.numerics import EXACT, REPEATED, close
 from attention_viz.operation.shapes import of_head, side_by_side
-from attention_viz.trace.from_weights import check_computed
+from attention_viz.trace.given.from_weights import check_computed
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Layer, Trace
 

@@ -13,7 +13,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.cutting import first
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.chat.segments import Segment
-from attention_viz.trace.from_weights import attention_of, mixer_of_weights
+from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import Layer, MixerLayer
 from attention_viz.trace.memory import first_rows

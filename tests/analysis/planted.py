@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 import attention_viz as av
-from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.given.from_weights import attention_of
 from attention_viz.trace.tokens import Tokens
 from attention_viz.trace.trace import Fidelity, Layer, Provenance, Trace
 

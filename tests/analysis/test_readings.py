@@ -13,7 +13,7 @@ from attention_viz.explorer import pack
 from attention_viz.explorer.packet import read_packet
 from attention_viz.models.model import AttentionModel
 from attention_viz.operation import masks
-from attention_viz.trace.from_weights import attention_of, shares
+from attention_viz.trace.given.from_weights import attention_of, shares
 from attention_viz.trace.trace import Trace
 from attention_viz.views.style.captions import caption
 from tests.models.families import ids, wrapped

@@ -15,7 +15,7 @@ from attention_viz.analysis.plane import queries_and_keys_plane
 from attention_viz.analysis.readings import read
 from attention_viz.analysis.search import rank_heads
 from attention_viz.errors import ShapeError, TraceError
-from attention_viz.trace.from_weights import mixer_of_weights
+from attention_viz.trace.given.from_weights import mixer_of_weights
 from attention_viz.trace.layers import MixerLayer
 from attention_viz.trace.trace import Trace
 from tests.analysis.mixed import KINDS, TOKENS, mixed_trace

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import attention_viz as av
 from attention_viz.analysis.speech import divide, pauses
-from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.given.from_weights import attention_of
 from attention_viz.trace.seen import NO_TIMES, Seen
 
 SAID = ("<|start|>", "ĠShe", "Ġop", "ened", "Ġit", ".", "<|end|>")

@@ -78,7 +78,7 @@ class FullDisk:
 
 
 def as_cli(ending: str) -> Callable[[Trace, Path], None]:
-    return lambda trace, path: files.ENDINGS[ending].write(trace, path, files.TracePart(0, 0))
+    return lambda trace, path: files.ENDINGS[ending].write(trace, path, files.FilePart(0, 0))
 
 
 WRITERS: dict[str, Callable[[Trace, Path], None]] = {

@@ -17,7 +17,7 @@ from attention_viz.operation.shapes import widened
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.chat.segments import segment_names
 from attention_viz.trace.export import some_layers
-from attention_viz.trace.from_weights import softmax_stream
+from attention_viz.trace.given.from_weights import softmax_stream
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Trace
 

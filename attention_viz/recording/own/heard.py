@@ -12,7 +12,7 @@ from attention_viz.operation.attention import Attention, attend
 from attention_viz.operation.kernel import kernel_weights
 from attention_viz.operation.shapes import shared_heads
 from attention_viz.operation.terms import Term, map_terms
-from attention_viz.trace.from_tensors import differing, sampled
+from attention_viz.trace.given.from_tensors import differing, sampled
 
 # Below this a number that is added means "blocked", as in the recorder of pretrained models: in a row that has
 # anything above it, it leaves a weight of exactly 0.

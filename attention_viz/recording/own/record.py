@@ -17,7 +17,7 @@ from attention_viz.operation.shapes import is_whole, side_by_side
 from attention_viz.recording.as_written import plainly
 from attention_viz.recording.own.heard import HeardCall
 from attention_viz.recording.own.hearing import COMPILED, Hearing
-from attention_viz.trace.from_tensors import Labels, origin_of, tokens_of
+from attention_viz.trace.given.from_tensors import Labels, origin_of, tokens_of
 from attention_viz.trace.kind import STREAMS
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.rerun import Rerun

@@ -28,7 +28,7 @@ from attention_viz.trace.files.facts import (
     check_output_rows,
 )
 from attention_viz.trace.files.format import CAUSAL, CHECKSUM, FORMAT_OF_LESS, FORMATS, HEADER, PART, WEIGHTS, intact
-from attention_viz.trace.from_weights import attention_of, mixer_of_weights
+from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.kept import KeptCells
 from attention_viz.trace.kind import MEDIA
 from attention_viz.trace.layers import AROUND, Layer, MixerLayer, labels_of

@@ -14,7 +14,7 @@ from attention_viz.operation.attention import Attention
 from attention_viz.operation.terms import map_terms
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.files.format import WEIGHTS
-from attention_viz.trace.from_weights import attention_of, mixer_of_weights
+from attention_viz.trace.given.from_weights import attention_of, mixer_of_weights
 from attention_viz.trace.provenance import Provenance
 from attention_viz.trace.trace_data import TraceData
 

@@ -17,7 +17,7 @@ from attention_viz.models.model import AttentionModel
 from attention_viz.serving import runs as serving
 from attention_viz.serving.runs import Run
 from attention_viz.trace.derived import merge_words
-from attention_viz.trace.from_weights import shares
+from attention_viz.trace.given.from_weights import shares
 from attention_viz.trace.trace_data import behind
 from attention_viz.ui.address import State, read_address, write_address
 from attention_viz.ui.controls import reading as readings

@@ -18,7 +18,7 @@ from attention_viz.operation.reach import is_causal
 from attention_viz.operation.rope import Positions, Rope, rotated
 from attention_viz.operation.shapes import FLOATING, shared_heads, side_by_side
 from attention_viz.operation.terms import map_terms
-from attention_viz.trace.from_weights import attention_of
+from attention_viz.trace.given.from_weights import attention_of
 from attention_viz.trace.kind import STREAMS
 from attention_viz.trace.layers import Layer
 from attention_viz.trace.provenance import Fidelity, Provenance

@@ -1,0 +1,1 @@
+"""Traces of queries, keys and values, or of weights, from outside."""
