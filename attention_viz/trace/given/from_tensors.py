@@ -36,7 +36,7 @@ Labels = Sequence[str] | Tokens | None
 _Made = TypeVar("_Made", bound=TraceData)
 
 # Weights held at a time for an output.
-_AT_ONCE = 2**24
+WEIGHTS_AT_ONCE = 2**24
 # So many weights of a head are compared; of more, this many rows.
 _WHOLE, _ROWS = 2**20, 128
 
@@ -282,9 +282,9 @@ def trace_of_calls(
 def _output(call: Attention) -> Tensor:
     """Return a call's output; some rows at a time if torch would hold all weights for it."""
     heads, queries, keys = call.shape
-    if heads * queries * keys <= _AT_ONCE or (fusible(call) and call.value.shape[-1] == call.key.shape[-1]):
+    if heads * queries * keys <= WEIGHTS_AT_ONCE or (fusible(call) and call.value.shape[-1] == call.key.shape[-1]):
         return call.output
-    step = max(1, _AT_ONCE // (heads * keys))
+    step = max(1, WEIGHTS_AT_ONCE // (heads * keys))
     starts = range(0, queries, step)
     return torch.cat([call.rows(range(start, min(start + step, queries))).output for start in starts], dim=-2)
 

@@ -137,6 +137,6 @@ def test_lists_of_other_lengths_are_refused_as_in_every_layout() -> None:
 def test_a_long_texts_output_is_computed_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     query, key, value = torch.randn(2, 50, 8), torch.randn(2, 50, 8), torch.randn(2, 50, 3)
     whole = av.Trace.from_qkv(query, key, value, av.masks.causal(50), softcap=2.0)
-    monkeypatch.setattr("attention_viz.trace.given.from_tensors._AT_ONCE", 700)
+    monkeypatch.setattr("attention_viz.trace.given.from_tensors.WEIGHTS_AT_ONCE", 700)
     parts = av.Trace.from_qkv(query, key, value, av.masks.causal(50), softcap=2.0)
     assert torch.allclose(parts.output, whole.output, atol=1e-6)
