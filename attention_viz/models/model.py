@@ -121,18 +121,16 @@ class AttentionModel(PredictingModel):
         If it takes over ten seconds, it prints the needed memory and time first, then its progress.
 
         Args:
-            text: a text; a chat's messages, {"role": …, "content": …}, for a tokenizer with a chat template (see
-                `Trace.segments`); or a `Picture`, a `Sound`, or tensors by name, if the model reads such. For a model
-                that reads text with images, a content may be a list of {"type": "text", "text": …} and {"type":
-                "image", "image": a Picture}.
+            text: a text; a `Picture`, a `Sound`, or tensors by name, if the model reads such; or a chat's messages,
+                {"role": …, "content": …} (see `Trace.segments`). With images, a content may be a list of {"type":
+                "text", "text": …} and {"type": "image", "image": a Picture}.
             second_text: a second sentence, for encoders that read pairs.
             target: the text that an encoder–decoder should generate. By default it is the model's own output without
                 the edits: at each step the likeliest token that its generation settings allow. Other models refuse it.
             edits: changes made inside the model, such as `Allow`.
             layers: numbers of the layers to keep, in every stream that has them; None for all.
-            heads: numbers of the heads to keep, in every kept layer; None for all. With `heads` or `queries`, for text
-                alone, this returns a `TracePart`.
-            queries: how many of the last rows to keep; None for all.
+            heads: numbers of the heads to keep, in every kept layer; None for all. This returns a `TracePart`.
+            queries: how many of the last rows to keep; None for all. This returns a `TracePart`, too.
             special_tokens: whether the tokenizer adds its special tokens, such as [CLS]; False only for texts alone.
             chat: whether to put the text into the tokenizer's chat template, as a user's message to be answered.
             picture: the image beside the text, for a model that reads both.

@@ -115,7 +115,7 @@ def _ask_plain(scene: Scene) -> Ask:
         word=True,
         query=query,
         premise=translate(
-            "Of the other words, {other} has the vector most like that of {word}: a cosine of {cosine}.",
+            "Among the other words, {other} has the vector most like that of {word}: a cosine of {cosine}.",
             **{"word": word, "other": short(labels[like]), "cosine": f"{cosine:.2f}".replace("-", "−")},
         )
         if like != query

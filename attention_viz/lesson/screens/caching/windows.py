@@ -291,7 +291,7 @@ LESSONS = {
         "window",
         deeper=("masks", "heads"),
         idea=(
-            "In a long text, it costs much to look at all tokens before. So many models let each token look at a few "
+            "In a long text, it costs much to look at all tokens before. Many models let each token look at a few "
             "only, its window. Remember that each row of weights adds up to 1, whatever a head finds there."
         ),
     ),
