@@ -40,7 +40,7 @@ def needs(*packages: str) -> None:
     """Skip a test whose packages aren't installed."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} isn't installed; run pip install --no-deps -r requirements-large.txt")
+            pytest.skip(f"{package} isn't installed; run make large")
 
 
 def on_disk(folder: Path) -> av.AttentionModel:
