@@ -62,6 +62,8 @@ def _predicted(trace: Trace, no_words: str, start: int | None) -> tuple[Tokens, 
             "Use model.probability at a mask"
         )
     tokens = trace.query_tokens("cross" if crossing else word_stream(trace))
+    if not crossing and len(tokens) != len(trace.key_tokens(word_stream(trace))):
+        raise TraceError(f"the trace keeps only the last {len(tokens)} rows; trace the text without queries=")
     rows = trace.output_shape[0]
     if rows != len(tokens):
         raise TraceError(f"the trace has {rows} rows of output for {len(tokens)} tokens; use the model's own trace")

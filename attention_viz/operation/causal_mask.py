@@ -10,15 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attention_viz.errors import TraceError
+
 __all__ = ["LEAST", "CausalMask", "causal_mask"]
 
 # So many positions or more get such a mask; below, a mask in memory is faster.
 LEAST = 1024
 
-# Facts of a tensor that its cells have no part in.
+# Facts of a tensor that its cells have no part in: methods, and properties.
 _FACTS = frozenset(
-    "__get__ size dim numel nelement element_size data_ptr stride storage_offset is_floating_point is_complex __len__ "
-    "untyped_storage get_device ndimension __hash__ is_inference _is_view type requires_grad_".split()
+    "size dim numel nelement element_size data_ptr stride storage_offset is_floating_point is_complex __len__ "
+    "untyped_storage get_device ndimension __hash__ is_inference _is_view requires_grad_".split()
+)
+_PROPERTIES = frozenset(
+    "shape dtype device layout ndim itemsize requires_grad is_leaf grad grad_fn names is_cpu is_cuda is_meta is_sparse "
+    "is_quantized is_nested is_mps is_xpu is_mkldnn _version".split()
 )
 # What leaves every matrix as it is, if the result has the same last two axes.
 _VIEWS = frozenset("detach unsqueeze squeeze expand expand_as reshape view cpu cuda to alias".split())
@@ -41,6 +47,10 @@ class CausalMask(Tensor):
         with _PLAIN():
             return _mask(torch.zeros((), dtype=torch.bool, device=self.device).expand(self.shape))
 
+    def as_subclass(self, cls: Any) -> Any:
+        """Return the cells as a tensor of another class."""
+        return _in_memory(self).as_subclass(cls)
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -48,9 +58,14 @@ class CausalMask(Tensor):
         """Keep the mask lazy for views of whole matrices; else hand the function cells in memory."""
         name, named = getattr(func, "__name__", ""), dict(kwargs or {})
         with _PLAIN():
-            if name in _FACTS:
+            if name in _FACTS or (name == "__get__" and func.__self__.__name__ in _PROPERTIES):
                 return func(*args, **named)
             mask = args[0] if args else None
+            if isinstance(named.get("out"), CausalMask) or (isinstance(mask, CausalMask) and _writes(name)):
+                raise TraceError(
+                    f"from {LEAST:,} tokens on, a causal mask isn't in memory, so {name} can't write into it; write "
+                    "into mask.clone()"
+                )
             if isinstance(mask, CausalMask):
                 if name == "__getitem__":
                     return _chosen(mask, args[1])
@@ -69,6 +84,13 @@ def causal_mask(positions: int) -> CausalMask:
     return CausalMask.of(positions)[0]  # pyright: ignore[reportReturnType] -- a whole matrix stays one
 
 
+def _writes(name: str) -> bool:
+    """Return whether a function changes its first tensor."""
+    if name.startswith("__"):
+        return name in ("__set__", "__setitem__") or (name.startswith("__i") and name not in ("__invert__", "__int__"))
+    return name.endswith("_")
+
+
 def _mask(zeros: Tensor) -> CausalMask:
     return zeros.as_subclass(CausalMask)
 
@@ -79,7 +101,7 @@ def _viewed(mask: CausalMask, func: Callable[..., Any], args: Sequence[Any], nam
     if any(kind != mask.dtype for kind in kinds):
         return None
     try:
-        found = func(mask.as_subclass(Tensor), *args, **named)
+        found = func(Tensor.as_subclass(mask, Tensor), *args, **named)
     except RuntimeError:  # a view that memory of its own could have
         return None
     same = found.dtype == mask.dtype and found.ndim >= 2 and found.shape[-2:] == mask.shape[-2:]
@@ -92,7 +114,7 @@ def _chosen(mask: CausalMask, index: Any) -> Tensor:
     """Return some cells; a mask of whole matrices stays one."""
     entries: _Index = index if isinstance(index, tuple) else (index,)
     if _leaves_matrices(entries, mask):
-        found = mask.as_subclass(Tensor)[index]
+        found = Tensor.as_subclass(mask, Tensor)[index]
         return _mask(torch.zeros((), dtype=mask.dtype, device=mask.device).expand(found.shape))
     size = mask.shape[-1]
     places = torch.arange(size, dtype=torch.int32, device=mask.device)

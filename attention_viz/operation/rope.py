@@ -22,7 +22,7 @@ __all__ = ["Rope"]
 _KINDS: Mapping[str, tuple[set[str], set[str]]] = {
     "default": (set(), set()),
     "linear": ({"factor"}, set()),
-    "dynamic": ({"factor", "original_max_position_embeddings"}, set()),
+    "dynamic": ({"factor", "max_position_embeddings"}, {"original_max_position_embeddings"}),
     "llama3": ({"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}, set()),
     "yarn": (
         {"factor", "original_max_position_embeddings"},
@@ -44,8 +44,8 @@ class Rope:
         interleaved: whether neighbours (0, 1), (2, 3) … turn together, as in GPT-J and Cohere; else number i and
             i + dim/2, as in Llama.
         scaling: `rope_parameters` or `rope_scaling` of the model's config.json: "default", "linear", "dynamic",
-            "llama3" or "yarn". "dynamic" also needs the config's `max_position_embeddings`, as
-            `original_max_position_embeddings`, and holds for one pass over the whole text.
+            "llama3" or "yarn". "dynamic" also needs the config's own `max_position_embeddings`, which is what
+            transformers scales by, and holds for one pass over the whole text.
 
     Raises:
         ShapeError: a number is missing or impossible, or the scaling has one that its kind doesn't know.
@@ -59,8 +59,14 @@ class Rope:
 
     def __post_init__(self) -> None:
         """Refuse what would turn by wrong angles."""
-        scaling = dict(self.scaling or {})
+        if not isinstance(self.scaling, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"scaling must be a mapping, as rope_parameters in config.json; got {self.scaling!r}")
+        if not isinstance(self.interleaved, bool):  # pyright: ignore[reportUnnecessaryIsInstance] -- from outside
+            raise ShapeError(f"interleaved must be True or False; got {self.interleaved!r}")
+        scaling = {name: value for name, value in (self.scaling or {}).items() if value is not None}
         object.__setattr__(self, "scaling", MappingProxyType(scaling) if scaling else None)
+        if self.theta is not None and not _is_number(self.theta):
+            raise ShapeError(f"theta must be a number above 0; got {self.theta!r}")
         if self.theta is not None and self.theta != scaling.get("rope_theta", self.theta):
             raise ShapeError(f"theta is {self.theta:g}, but scaling has rope_theta {scaling['rope_theta']}; pass one")
         _check_scaling(self.kind, scaling)
@@ -68,6 +74,15 @@ class Rope:
         for name, number in numbers.items():
             if number is not None and not (_is_number(number) and number > 0):
                 raise ShapeError(f"{name} must be a number above 0; got {number!r}")
+        if not isinstance(scaling.get("truncate", True), bool):
+            raise ShapeError(f"truncate must be True or False; got {scaling['truncate']!r}")
+        if self.kind == "llama3" and scaling["low_freq_factor"] >= scaling["high_freq_factor"]:
+            raise ShapeError(
+                f"low_freq_factor must be below high_freq_factor; got {scaling['low_freq_factor']} and "
+                f"{scaling['high_freq_factor']}"
+            )
+        if self.dim is not None and "partial_rotary_factor" in scaling:
+            raise ShapeError("dim and scaling's partial_rotary_factor both say how many numbers turn; pass one")
         if self.dim is not None and not (is_whole(self.dim) and self.dim > 0 and self.dim % 2 == 0):
             raise ShapeError(f"dim must be an even whole number above 0; got {self.dim!r}")
 
@@ -107,7 +122,7 @@ class Rope:
         known: dict[str, Any] = dict(self.scaling or {})
         base = self.base
         if self.kind == "dynamic":
-            trained = known["original_max_position_embeddings"]
+            trained = known["max_position_embeddings"]
             longer = known["factor"] * max(length, trained) / trained - (known["factor"] - 1)
             base *= longer ** (dim / (dim - 2))
         plain = 1.0 / base ** (torch.arange(0, dim, 2).float() / dim)
@@ -170,9 +185,13 @@ def _tables(rope: Any, positions: Any, keys: int, key: Tensor) -> tuple[Tensor, 
 
 
 def _checked(positions: Any, keys: int) -> Tensor:
-    places = torch.as_tensor(positions).detach().cpu()
+    try:
+        places = torch.as_tensor(positions).detach().cpu()
+    except (TypeError, ValueError, RuntimeError):
+        raise ShapeError(f"positions must be {keys} whole numbers, one per key; got {positions!r:.80}") from None
     places = places.squeeze(0) if places.ndim == 2 and len(places) == 1 else places
-    if places.shape != (keys,) or places.is_floating_point() or (keys and int(places.min()) < 0):
+    whole = not (places.is_floating_point() or places.is_complex() or places.dtype == torch.bool)
+    if places.shape != (keys,) or not whole or (keys and int(places.min()) < 0):
         raise ShapeError(
             f"positions must be {keys} whole numbers of at least 0, one per key; got {tuple(places.shape)} of "
             f"{places.dtype}"

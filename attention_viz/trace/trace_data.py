@@ -386,7 +386,8 @@ def behind(trace: TraceData) -> Rerun:
 
 def by_row(trace: TraceData) -> Tensor | LateOutput:
     """Return a trace's output without computing all of its rows."""
-    found = vars(trace)
+    # A part of a trace has the whole one's output.
+    found = vars(vars(trace).get("_whole", trace))
     return found["output"] if "output" in found else found[_LATE]
 
 

@@ -136,3 +136,11 @@ def test_a_changed_model_is_noticed() -> None:
 def test_models_of_other_kinds_refuse_by_name() -> None:
     with pytest.raises(av.UnsupportedModel, match="take an encoder or a decoder"):
         wrapped("t5").trace_ids(ids(COUNT), heads=[0])
+
+
+def test_a_part_of_heads_has_the_texts_chances_and_one_of_rows_is_refused_by_name() -> None:
+    model = av.load("induction")
+    whole = model.chances(model.trace("moon cheese moon"))
+    assert model.chances(model.trace("moon cheese moon", heads=[1])).equals(whole)
+    with pytest.raises(av.errors.AttentionVizError):
+        model.chances(model.trace("moon cheese moon", queries=2))

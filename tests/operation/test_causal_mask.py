@@ -38,6 +38,13 @@ READ: dict[str, Callable[[Tensor], Tensor]] = {
     "as an array": lambda mask: torch.from_numpy(numpy.asarray(mask)),
     "copied": copy.deepcopy,
     "pickled": lambda mask: pickle.loads(pickle.dumps(mask)),
+    "turned over": lambda mask: mask[0, 0].T,
+    "matrices turned over": lambda mask: mask.mT,
+    "adjoint": lambda mask: mask.mH,
+    "data": lambda mask: mask.data,
+    "of a type": lambda mask: mask.type(torch.float32),
+    "of another class": lambda mask: mask.as_subclass(Tensor),
+    "cloned": lambda mask: mask.clone(),
     "a new axis at the end": lambda mask: mask[..., None],
     "rows by booleans": lambda mask: mask[0, 0][torch.arange(N) > 3],
 }
@@ -52,6 +59,22 @@ SAME: dict[str, Callable[[Tensor], Tensor]] = {
     "elsewhere": lambda mask: mask.to("cpu"),
     "of heads": lambda mask: mask.expand(2, 4, N, N)[1, 1:3],
 }
+
+
+WRITES: dict[str, Callable[[Tensor], object]] = {
+    "cells": lambda mask: mask.__setitem__((..., 5), False),
+    "fill": lambda mask: mask.fill_(False),
+    "masked": lambda mask: mask.masked_fill_(MASK, False),
+    "and": lambda mask: mask.__iand__(MASK),
+    "out": lambda mask: torch.logical_not(MASK, out=mask),
+    "data": lambda mask: setattr(mask, "data", MASK),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_it_cannot_be_written_into(name: str) -> None:
+    with pytest.raises(av.TraceError, match=r"can't write into it; write into mask.clone\(\)"):
+        WRITES[name](CausalMask.of(N))
 
 
 @pytest.mark.parametrize("name", READ)

@@ -50,8 +50,42 @@ def test_every_kind_of_scaling_has_transformers_angles(name: str) -> None:
 def test_dynamic_scaling_follows_the_length_of_the_text(count: int) -> None:
     scaling = {"rope_type": "dynamic", "factor": 3.0}
     expected = theirs(count, **scaling)
-    made = av.Rope(500.0, scaling={**scaling, "original_max_position_embeddings": TRAINED}).tables(range(count), 32)
-    assert torch.allclose(made[0], expected[0], atol=2e-5) and torch.allclose(made[1], expected[1], atol=2e-5)
+    # Transformers scales by the configuration's own length, whatever else it names.
+    for other in ({}, {"original_max_position_embeddings": TRAINED // 2}):
+        made = av.Rope(500.0, scaling={**scaling, **other, "max_position_embeddings": TRAINED}).tables(range(count), 32)
+        assert torch.allclose(made[0], expected[0], atol=2e-5) and torch.allclose(made[1], expected[1], atol=2e-5)
+    with pytest.raises(av.ShapeError, match="needs max_position_embeddings"):
+        av.Rope(scaling={**scaling, "original_max_position_embeddings": TRAINED})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"theta": float("nan")},
+        {"dim": 8, "scaling": {"partial_rotary_factor": 0.25}},
+        {"scaling": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 8, "truncate": "no"}},
+    ],
+    ids=str,
+)
+def test_what_is_no_rule_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(av.ShapeError):
+        av.Rope(**arguments)
+
+
+def test_positions_and_lists_that_nothing_would_use_are_refused() -> None:
+    query = torch.randn(1, 5, 32)
+    given: dict[str, Any] = {"layout": "flat", "d_k": 16}
+    for wrong in (
+        {"positions": range(5)},
+        {"rope": [av.Rope(), av.Rope()]},
+        {"rope": av.Rope(), "positions": "abc"},
+        {"rope": av.Rope(), "positions": [True] * 5},
+        {"allowed": [None, None]},
+        {"bias": [None, None]},
+        {"sinks": [None, None]},
+    ):
+        with pytest.raises(av.ShapeError):
+            av.Trace.from_qkv(query, query, query, **given, **wrong)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])

@@ -1,6 +1,7 @@
 """Load a model from a folder: safetensors only, no code, with a plain message for each error."""
 
 import contextlib
+import os
 import shutil
 import tempfile
 import weakref
@@ -10,9 +11,9 @@ from typing import Any, cast
 
 from torch import nn
 
-from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound
+from attention_viz.errors import AttentionVizError, LoadCancelled, ModelNotFound, TraceError
 from attention_viz.models.loading.dry_run import Verdict
-from attention_viz.models.loading.placement import Placement, place
+from attention_viz.models.loading.placement import Placement, place, stored_dtype
 from attention_viz.models.loading.reading import check_tokenizer, of_both, own_reader, prepare_texts, read_tokenizer
 from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.models.model import AttentionModel
@@ -31,9 +32,12 @@ from attention_viz.sources.folders import CheckedFolder, check_folder, keep_apar
 from attention_viz.sources.huggingface import PreTrainedModel, transformers
 from attention_viz.sources.load_options import LoadOptions, check_options
 from attention_viz.sources.size import building, check_config, check_size, refuse_larger, size_of
+from attention_viz.trace.memory import give_back
 from attention_viz.trace.trace import Provenance
 
 _DEFAULT = LoadOptions()
+# Read by transformers at each load.
+_NO_THREADS = "HF_DEACTIVATE_ASYNC_LOAD"
 
 
 def load_folder(
@@ -77,6 +81,9 @@ def load_folder(
         if where.parts is None:
             # A module is moved in place; what `to` returns is the same object, only without its type.
             nn.Module.to(hf_model, where.device)
+        if where.offloads:
+            _watch(hf_model, folder)
+        give_back()
         provenance = Provenance(model=name, revision=revision, sha256=found, notes=notes_on(folder))
         if alone or reader is not None:
             return AttentionModel.of(hf_model, tokenizer, provenance, reader)
@@ -122,21 +129,23 @@ def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Calla
     found = cast(type[PreTrainedModel], getattr(transformers, kind))
     spread: dict[str, Any] = {} if where.parts is None else {"device_map": dict(where.parts)}
     rest = tempfile.mkdtemp() if where.offloads else None
+    converted = where.dtype not in ("auto", stored_dtype(folder))
     try:
-        model, report = taking_turns(found, check).from_pretrained(
-            str(folder.path),
-            config=read_config(folder),
-            local_files_only=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            dtype=where.dtype,
-            quantization_config=where.quantizer,
-            offload_folder=rest,
-            output_loading_info=True,
-            adapter_kwargs=NO_ADAPTER,
-            ignore_mismatched_sizes=True,  # told below, by name and with both shapes
-            **spread,
-        )
+        with _without_threads() if converted else contextlib.nullcontext():
+            model, report = taking_turns(found, check).from_pretrained(
+                str(folder.path),
+                config=read_config(folder),
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                dtype=where.dtype,
+                quantization_config=where.quantizer,
+                offload_folder=rest,
+                output_loading_info=True,
+                adapter_kwargs=NO_ADAPTER,
+                ignore_mismatched_sizes=True,  # told below, by name and with both shapes
+                **spread,
+            )
     except AttentionVizError:
         _remove(rest)
         raise
@@ -147,6 +156,39 @@ def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Calla
     model.__class__ = found
     refuse_misfits(folder.name, report, model)
     return model
+
+
+def _watch(model: PreTrainedModel, folder: Path) -> None:
+    """Have a model that reads weights from its folder while it runs refuse files that changed."""
+
+    def state() -> dict[Path, tuple[int, int]]:
+        found = ((file, file.stat()) for file in sorted(folder.glob("*.safetensors")))
+        return {file: (one.st_size, one.st_mtime_ns) for file, one in found}
+
+    loaded = state()
+
+    def check(_module: nn.Module, _inputs: Any) -> None:
+        if state() != loaded:
+            raise TraceError(
+                f"the weights in {folder} changed since the model was loaded, which reads parts of them as it runs; "
+                "load it again"
+            )
+
+    _ = model.register_forward_pre_hook(check)
+
+
+@contextlib.contextmanager
+def _without_threads() -> Generator[None]:
+    """Have transformers read one tensor at a time: its threads hold several in the stored dtype meanwhile."""
+    before = os.environ.get(_NO_THREADS)
+    os.environ[_NO_THREADS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            _ = os.environ.pop(_NO_THREADS, None)
+        else:
+            os.environ[_NO_THREADS] = before
 
 
 def _remove(folder: str | None) -> None:

@@ -54,8 +54,12 @@ def calls_of_qkv(
     **numbers: float | None,
 ) -> list[Attention]:
     """Make each layer's call from copies of its tensors; `scale` and `softcap` apply to all layers."""
+    if positions is not None and rope is None:
+        raise ShapeError("positions need a rule to turn by; pass rope=av.Rope(…), or leave positions out")
     calls: list[Attention] = []
-    for place in range(_count_layers(query, key, value)):
+    count = _count_layers(query, key, value)
+    _check_lists(count, allowed=allowed, bias=bias, sinks=sinks, rope=rope if isinstance(rope, list) else None)
+    for place in range(count):
         asking, asked = _layer_tensor(query, place, batch), _layer_tensor(key, place, batch)
         if (turning := _layer_rope(rope, place)) is not None:
             asking, asked = rotated(asking, asked, turning, positions)
@@ -99,6 +103,16 @@ def _count_layers(*parts: Layers) -> int:
     if lists not in (0, len(parts)) or len(counts) > 1 or 0 in counts:
         raise ShapeError("query, key and value must each be a tensor, or each a list with one tensor per layer")
     return counts.pop() if counts else 1
+
+
+def _check_lists(count: int, **parts: Any) -> None:
+    """Refuse a list of more or fewer entries than layers."""
+    for name, part in parts.items():
+        if isinstance(part, list | tuple) and len(cast("Sequence[Any]", part)) != count:
+            raise ShapeError(
+                f"{name} has {len(cast('Sequence[Any]', part))} entries for {count} layers; pass one entry per layer, "
+                "or one for all"
+            )
 
 
 def _of_layer(part: Any, place: int) -> Any:

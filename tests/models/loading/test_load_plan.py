@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,8 +83,7 @@ def test_the_peak_is_near_what_loading_and_tracing_take(
     assert plan.trace is not None
     # A mask of a bit per pair of tokens comes with it.
     assert plan.trace <= measured["trace"] <= plan.trace * 1.1
-    # In half precision, the packed copies that matrix products make on a CPU come on top.
-    assert abs(plan.peak / measured["peak"] - 1) < (0.1 if not options else 0.35)
+    assert abs(plan.peak / measured["peak"] - 1) < 0.1
 
 
 @pytest.mark.parametrize(
@@ -179,3 +179,17 @@ def test_a_limit_counts_the_model_as_it_is_held(small: Path) -> None:
 )
 def test_sizes_are_read_in_bytes(limit: object, size: int) -> None:
     assert in_bytes(limit) == size
+
+
+def test_parts_on_the_disk_are_refused_if_their_file_changed(small: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(small, tmp_path / "mine")
+    model = av.load(str(folder), max_memory={"cpu": "500KB"})
+    assert model.trace_ids([5, 6, 7]).fidelity.ok
+    torch.manual_seed(9)
+    whole().save_pretrained(folder)
+    with pytest.raises(av.TraceError, match="changed since the model was loaded"):
+        model.trace_ids([5, 6, 7])
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    with pytest.raises(av.TraceError, match="changed since the model was loaded"):
+        model.trace_ids([5, 6, 7])

@@ -130,7 +130,7 @@ def test_flat_tensors_that_dont_fit_are_refused(query: Any, value: Any, options:
 def test_lists_of_other_lengths_are_refused_as_in_every_layout() -> None:
     with pytest.raises(av.ShapeError, match="each a list with one tensor per layer"):
         av.Trace.from_qkv([FLAT], [FLAT, FLAT], [FLAT], layout="flat", d_k=8)
-    with pytest.raises(av.ShapeError, match="1 entries for more layers"):
+    with pytest.raises(av.ShapeError, match="1 entries for 2 layers"):
         av.Trace.from_qkv([FLAT] * 2, [FLAT] * 2, [FLAT] * 2, layout="flat", d_k=8, rope=[av.Rope()])
 
 
