@@ -137,9 +137,11 @@ def _added_slips(weights: Sequence[float], numbers: Sequence[float], right: floa
     products = [one * other for one, other in zip(weights, numbers, strict=True)]
     most = weights.index(max(weights))
     slips = [
-        Slip(numbers[most], translate("that is its addition at a weight of 1; multiply it by its weight.")),
+        *(
+            Slip(number, translate("that is one word's addition at a weight of 1; multiply it by its weight."))
+            for number in numbers
+        ),
         Slip(products[most], translate("that is the word with the largest weight alone; the others add, too.")),
-        Slip(max(numbers, key=abs), translate("that is the largest addition at a weight of 1; each has its weight.")),
         Slip(sum(map(abs, products)), translate("did you lose a minus sign?")),
         Slip(-right, translate("that is right except for its sign.")),
         Slip(sum(weights), translate("those are the weights alone; multiply each by its word's addition.")),
