@@ -235,7 +235,7 @@ def solve_scaled(exercise: Exercise) -> float:
 
 
 def solve_temperature(exercise: Exercise) -> str:
-    wanted = float(re.search(r"the entropy (\S+)\? With", exercise.question)[1])
+    wanted = float(re.search(r"the entropy −Σ a·ln a = (\S+)\? With", exercise.question)[1])
     logits = numpy.array(exercise.given[0].numbers[0])
 
     def beside(option: str) -> float:

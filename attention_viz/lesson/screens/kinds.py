@@ -24,7 +24,7 @@ _LONGER = 10
 
 # Label and formula of each score: s is the query's vector, h the key's.
 KINDS = {
-    "additive": ("additive (Bahdanau)", r"v^{\top} \tanh(W s_i + U h_j)"),
+    "additive": ("additive (Bahdanau)", r"r^{\top} \tanh(W s_i + U h_j)"),
     "dot": ("dot product (Luong)", r"s_i^{\top} h_j"),
     "general": ("general (Luong)", r"s_i^{\top} W h_j"),
     "scaled": ("scaled dot product (Transformer)", r"\tfrac{1}{\sqrt{d}}\, s_i^{\top} h_j"),
@@ -32,7 +32,8 @@ KINDS = {
 
 
 _PREMISES = {
-    "additive": "It adds both vectors times matrices, squeezes between −1 and 1 (tanh), and multiplies by a third.",
+    "additive": "The additive score multiplies each vector by a matrix and adds both results. It squeezes each number "
+    "of this sum between −1 and 1 (tanh), and takes its dot product with a learned vector.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
@@ -163,7 +164,8 @@ LESSONS = {
         deeper=("steps",),
         words=lambda scene: (offered(scene.words), str(scene.asking)),
         idea=(
-            "Translators before the transformer had attention, too. They scored pairs of vectors by several formulas."
+            "Translators before the transformer had attention, too. They scored pairs of vectors by several formulas: "
+            "the first, the additive score, adds the two vectors; later ones multiply them."
         ),
     ),
 }

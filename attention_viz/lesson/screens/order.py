@@ -157,11 +157,19 @@ def _show_positions(scene: Scene) -> Shown:
     facts = {
         "sentence": " ".join(words),
         "turned": " ".join(words[::-1]),
-        "which": translate(_WHICH[positions], model=scene.called),
+        "which": f"{translate(_WHICH[positions], model=scene.called)}{_sees(positions, moved[shown].tolist())}",
         "moved": _moved_words(labels[most], float(moved[most])),
     }
     figure = changed_outputs(run.before, run.after, theme=scene.theme) if positions == "trained" else _compared(scene)
     return Shown(facts, figure, f"{facts['which']} {facts['moved']}", drawn=positions != "trained")
+
+
+def _sees(positions: str, moved: Sequence[float]) -> str:
+    """Say why a causal mask moves outputs; "" for other settings."""
+    if positions != "causal" or len(moved) == 1:
+        return ""
+    why = translate("Backwards, a word sees the words after it and no longer those before it.")
+    return f" {why} {translate('So no output stays the same.')}" if min(moved) >= _NOTHING else f" {why}"
 
 
 def _compared(scene: Scene) -> go.Figure:

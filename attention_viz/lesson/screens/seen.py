@@ -49,9 +49,10 @@ def _ask_picture(scene: Scene) -> Ask:
         shown=tuple(map(weight_text, values)),
         whole=1.0,
         premise=translate(
-            "If [CLS] looked evenly, each of {count} places would get {even}. A place is right with at least {times} "
-            "times as much.",
+            "Each of the {count} places is {side} × {side} of the model's patches. If [CLS] looked evenly, each would "
+            "get {even}. A place is right with at least {times} times as much.",
             **{"count": len(values), "even": signed(_even(values)), "times": _RIGHT},
+            side=looked.weights.shape[0] // _PLACES,
         ),
     )
     shown = looked.shown(spots, _PLACES)

@@ -81,7 +81,9 @@ def _ask_linear(scene: Scene) -> Ask:
         right: "",
     }
     options = sorted(read)
-    plain = translate("The state is ({first}, {second}).", first=first, second=second)
+    plain = translate(
+        "If a value is one number, the state is a vector: ({first}, {second}).", first=first, second=second
+    )
     return Ask(
         translate("What does the query (1, 0) read from the state now?"),
         translate(
@@ -121,6 +123,7 @@ def _show_linear(scene: Scene) -> Shown:
         "sum": trimmed(float(row.sum())),
         **_costs(),
         "keys": str(_WIDTH + 1),
+        "angle": str(360 // (_WIDTH + 1)),
         "overlap": signed(crowded(_WIDTH + 1), 1),
     }
     says = translate(
@@ -243,7 +246,8 @@ def _ask_delta(scene: Scene) -> Ask:
         shown=tuple(shown if at == right else "" for at in range(len(options))),
         place=CatalogueHead(MODEL, found.text, layer, head, stream=STREAM),
         premise=translate(
-            "“{old}” and “{new}” are written for the same key, that of “{name}”.",
+            "“{old}” and “{new}” are written for the same key, that of “{name}”. A weight here may be negative. As "
+            "values have signs, too, a minus alone says little: compare sizes.",
             old=old,
             new=new,
             name=NAMES[OPENING],

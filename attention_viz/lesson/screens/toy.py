@@ -129,7 +129,7 @@ def _ask_writes(scene: Scene) -> Ask:
         ),
         tuple(f"{name}: {signed(one.added[following], 2)}" for name, one in heads.items()),
         tuple(max(0.0, before - one) for one in left.values()),
-        shown=tuple(translate("{chance} left", chance=weight_text(one)) for one in left.values()),
+        shown=tuple(translate("{chance} lost", chance=weight_text(max(0.0, before - one))) for one in left.values()),
         pressed=tuple(heads),
         whole=before,
         place=CatalogueHead.of(reader.trace, layer, head),

@@ -148,8 +148,8 @@ def _copied(twice: Twice) -> str:
     silenced = [(one, other) for one, other, _ in twice.heads("induction", _SILENCED)]
     after = twice.carried_on(silenced) or 0.0
     return translate(
-        "With {heads} ablated, the true next token of the repetition gets a probability of {after} on average, instead "
-        "of {before}.",
+        "With {heads} switched off, the true next token of the repetition gets a probability of {after} on average, "
+        "instead of {before}.",
         heads=", ".join(translate("layer {layer} head {head}", layer=one, head=other) for one, other in silenced),
         **{"after": signed(after), "before": signed(before)},
     )

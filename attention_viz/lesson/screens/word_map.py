@@ -68,13 +68,14 @@ def _ask(scene: Scene) -> Ask:
     return Ask(
         translate("Where on this map of the words does {word} belong?", word=word),
         translate(
-            "{word} is most like {other}: a cosine of {cosine}",
+            "By cosine, {word} is most like {other}: {cosine}",
             word=word,
             other=short(labels[best]),
             cosine=signed(alike[best], 2),
         ),
         translate(
-            "{model}, input vectors; the map keeps {kept} of all differences, {own} of those of {word}",
+            "{model}, input vectors; map and bars by cosine; the map keeps {kept} of all differences, {own} of those "
+            "of {word}",
             model=scene.called,
             kept=share_text(kept),
             own=share_text(own),

@@ -8,8 +8,10 @@ from attention_viz.lesson.tasks.drawing import ROUNDED, WHOLE, Draw, factor, han
 from attention_viz.lesson.translation import translate
 
 _WIDTH, _TEMPERATURES = 2, (0.5, 2.0, 4.0)
-# The largest power of e whose result is easy to type.
-_STEEPEST = 3.0
+# The largest power of e whose result is easy to type, and the least difference of logits that slips show.
+_STEEPEST, _LEAST_GAP = 3.0, 1.0
+# Vectors of length 1, as a norm that divides by the length leaves them, and the range of the unembedding's numbers.
+_SIDES, _UNEMBEDDING = (0.6, 0.8), 5
 
 
 def residual(scene: Scene, seed: int) -> Exercise:
@@ -93,14 +95,15 @@ def logits(scene: Scene, seed: int) -> Exercise:
     word, first, second = words
     temperature = draw.pick(_TEMPERATURES)
     while True:
-        last, *rows = (draw.vector(_WIDTH) for _ in range(3))
+        last = [side * draw.pick((-1, 1)) for side in draw.order(_SIDES)]
+        rows = [draw.vector(_WIDTH, _UNEMBEDDING) for _ in range(2)]
         high, low = (_dot(last, row) for row in rows)
-        if 0 < (high - low) / temperature <= _STEEPEST:
+        if high - low >= _LEAST_GAP and (high - low) / temperature <= _STEEPEST:
             break
     if draw.below(2):
         # The less likely token is asked about as often.
         high, low, rows = low, high, rows[::-1]
-    gap = high - low
+    gap = round(high - low, 1)
     right = math.exp(gap / temperature)
     names = {"first": first, "second": second}
     values = {
@@ -114,8 +117,8 @@ def logits(scene: Scene, seed: int) -> Exercise:
         "logits",
         note
         + translate(
-            "The last, normed vector of “{word}” and the unembedding's vectors of two tokens are below. At T = "
-            "{temperature}, how many times as likely as “{second}” is “{first}” to come next, to two decimals?",
+            "The last vector of “{word}”, normed to length 1, and the unembedding's vectors of two tokens are below. "
+            "At T = {temperature}, how many times as likely as “{second}” is “{first}” to come next, to two decimals?",
             word=word,
             temperature=values["temperature"],
             **names,
@@ -144,8 +147,8 @@ def logits(scene: Scene, seed: int) -> Exercise:
     )
 
 
-def _logits_slips(high: int, low: int, temperature: float) -> tuple[Slip, ...]:
-    gap = high - low
+def _logits_slips(high: float, low: float, temperature: float) -> tuple[Slip, ...]:
+    gap = round(high - low, 1)
     slips = [
         Slip(math.exp(gap), translate("the temperature is missing: it divides the logits before the softmax.")),
         Slip(math.exp(-gap / temperature), translate("did you swap the two tokens?")),
@@ -171,5 +174,6 @@ def _sum(left: list[int], right: list[int]) -> list[int]:
     return [one + other for one, other in zip(left, right, strict=True)]
 
 
-def _dot(left: list[int], right: list[int]) -> int:
-    return sum(one * other for one, other in zip(left, right, strict=True))
+def _dot(left: list[float], right: list[int]) -> float:
+    """Return a dot product of tenths and whole numbers, without what sums of decimals are off by."""
+    return round(sum(one * other for one, other in zip(left, right, strict=True)), 1)

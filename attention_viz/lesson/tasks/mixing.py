@@ -110,7 +110,8 @@ def temperature(scene: Scene, seed: int) -> Exercise:
         note
         + translate(
             "The scaled scores of “{word}” are divided by a temperature T before the softmax. Which T gives "
-            "its weights the entropy {entropy}? With {count} words it is between 0 and ln {count} = {bound}.",
+            "its weights a the entropy −Σ a·ln a = {entropy}? With {count} words it is between 0 and ln {count} = "
+            "{bound}.",
             word=words[0],
             entropy=written(entropies[right]),
             count=len(words),
@@ -202,7 +203,7 @@ def _dot(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def additive(scene: Scene, seed: int) -> Exercise:
-    """Ask for v · tanh(W q + U k) (Bahdanau et al. 2015, appendix A.1.2)."""
+    """Ask for r · tanh(W q + U k) (Bahdanau et al. 2015, appendix A.1.2)."""
     draw = Draw("additive", seed, scene.text)
     words, note = hand_words(scene, draw, most=2)
     query, key, above = (draw.vector(2, 2) for _ in range(3))
@@ -226,13 +227,13 @@ def additive(scene: Scene, seed: int) -> Exercise:
         "additive",
         note
         + translate(
-            "Older attention scores a pair as v · tanh(W q + U k); W q is each row of W times q. What is "
+            "Older attention scores a pair as r · tanh(W q + U k); W q is each row of W times q. What is "
             "the score of “{word}”, with query q, for “{other}”, with key k, to two decimals?",
             word=words[0],
             other=words[-1],
         ),
         (
-            vectors(scene, translate("Vectors"), ("q", "k", "v"), (query, key, above)),
+            vectors(scene, translate("Vectors"), ("q", "k", "r"), (query, key, above)),
             table("W", dimensions(2), dimensions(2), left),
             table("U", dimensions(2), dimensions(2), right),
             table(
@@ -247,10 +248,10 @@ def additive(scene: Scene, seed: int) -> Exercise:
         (
             translate("Work out W q and U k first, and add them: each row of W times q, each row of U times k."),
             f"W q + U k: {'; '.join(lines)}.",
-            translate("Then {inner}; and the product with v.", inner=inner),
+            translate("Then {inner}; and the product with r.", inner=inner),
         ),
         translate(
-            "W q + U k: {lines}. {inner}. v times these: {sum} = {answer}.",
+            "W q + U k: {lines}. {inner}. r times these: {sum} = {answer}.",
             lines="; ".join(lines),
             inner=inner,
             sum=products(above, [math.tanh(c) for c in sums]),
@@ -274,14 +275,14 @@ def _additive_slips(above: list[int], first: _Product, second: _Product) -> tupl
     ]
     return (
         Slip(_dot(above, sums), translate("did you forget tanh?")),
-        Slip(math.tanh(_dot(above, sums)), translate("tanh comes before the product with v, number by number.")),
+        Slip(math.tanh(_dot(above, sums)), translate("tanh comes before the product with r, number by number.")),
         Slip(_additive(above, asked), translate("did you forget U k?")),
         Slip(_additive(above, found), translate("did you forget W q?")),
         Slip(_additive(above, turned), translate("did you take columns of W and U? Multiply their rows by q and k.")),
-        Slip(sum(map(math.tanh, sums)), translate("did you forget v?")),
+        Slip(sum(map(math.tanh, sums)), translate("did you forget r?")),
     )
 
 
 def _additive(above: Sequence[float], sums: Sequence[float]) -> float:
-    """Return v · tanh(sums), tanh rounded to three decimals."""
+    """Return r · tanh(sums), tanh rounded to three decimals."""
     return float(matrix([above])[0] @ matrix([sums])[0].tanh().round(decimals=3))

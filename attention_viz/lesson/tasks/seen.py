@@ -83,7 +83,7 @@ def _stretch_slips(row: Sequence[float], names: Sequence[str]) -> dict[int, str]
 
 
 def region(scene: Scene, seed: int) -> Exercise:
-    """Ask for the class token's weight on some rows of boxes."""
+    """Ask for the class token's weight on some places."""
     draw = Draw("region", seed, PICTURE_MODEL)
     looked = PictureRun(scene, draw.pick(tuple(PICTURES)))
     layer, head = looked.place
@@ -99,14 +99,15 @@ def region(scene: Scene, seed: int) -> Exercise:
         "region",
         translate(
             "{model} reads an image of {picture}. In layer {layer}, head {head}, how much weight does [CLS] put on "
-            "these boxes together: {boxes}?",
+            "these places, each of {side} × {side} patches, together: {boxes}?",
             model=PICTURE_MODEL,
             picture=translate(PICTURES[looked.sample]),
             layer=layer,
             head=head,
+            side=looked.weights.shape[0] // _BOXES,
             boxes=phrase,
         ),
-        (table(translate("Weights of [CLS], added up over boxes of 4 × 4 patches"), names, columns, numbers),),
+        (table(translate("Weights of [CLS], added up over places of 4 × 4 patches"), names, columns, numbers),),
         NumberAnswer(right, ROUNDED),
         (
             translate("The weights of a row are shares of 1. Shares of places that don’t overlap add up."),
@@ -119,7 +120,7 @@ def region(scene: Scene, seed: int) -> Exercise:
                 round(count / _BOXES**2, _DIGITS_SEEING),
                 translate("that is their part of the image; [CLS] doesn’t look evenly."),
             ),
-            Slip(round(right / count, _DIGITS_SEEING), translate("that is the mean of the boxes; add them up.")),
+            Slip(round(right / count, _DIGITS_SEEING), translate("that is the mean of the places; add them up.")),
         ),
         seen=looked.shown(places, _BOXES),
     )

@@ -1,5 +1,7 @@
 """Tasks about the toy: a score's parts, and a head's additions to logits."""
 
+from collections.abc import Sequence
+
 from attention_viz.lesson.composed import TOY_WORDS, Composed, WrittenBy
 from attention_viz.lesson.exercise import Exercise, NumberAnswer, Slip, written
 from attention_viz.lesson.language import TOY
@@ -125,5 +127,23 @@ def added(scene: Scene, seed: int) -> Exercise:
                 round(sum(numbers) / len(numbers), _DIGITS_WRITING),
                 translate("that is the mean; each word counts by its own weight."),
             ),
+            *_added_slips(weights, numbers, right),
         ),
     )
+
+
+def _added_slips(weights: Sequence[float], numbers: Sequence[float], right: float) -> list[Slip]:
+    """Return the mistakes with one word alone and with signs, unless they come to the right answer."""
+    products = [one * other for one, other in zip(weights, numbers, strict=True)]
+    most = weights.index(max(weights))
+    slips = [
+        *(
+            Slip(number, translate("that is one word's addition at a weight of 1; multiply it by its weight."))
+            for number in numbers
+        ),
+        Slip(products[most], translate("that is the word with the largest weight alone; the others add, too.")),
+        Slip(sum(map(abs, products)), translate("did you lose a minus sign?")),
+        Slip(-right, translate("that is right except for its sign.")),
+        Slip(sum(weights), translate("those are the weights alone; multiply each by its word's addition.")),
+    ]
+    return [slip for slip in slips if isinstance(slip.answer, float) and abs(slip.answer - right) > 2 * ROUNDED]

@@ -57,6 +57,7 @@ def facts(scene: Scene, run: RunText) -> dict[str, str]:
         "sum": _plain(by_hand.total(row)),
         "by_rows": ", ".join(map(_plain, by_rows)),
         "by_state": ", ".join(map(_plain, by_state)),
+        "angle": "120",
         "overlap": by_hand.number(math.cos(math.radians(360 / 3)), 1),
     }
     for name, tokens in LENGTHS.items():

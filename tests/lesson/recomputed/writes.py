@@ -69,6 +69,7 @@ def values(scene: Scene, run: RunText) -> list[float]:
 
 
 def numbers(scene: Scene, run: RunText) -> set[str]:
-    """What the reader adds, and what is left without it, or without another head."""
+    """What the reader adds, and what is left and lost without it, or without another head."""
     left = {by_hand.share(_chance(place)) for place in (toy.reader(), *_others())}
+    left |= {by_hand.share(one) for one in values(scene, run)}
     return {by_hand.number(_added(toy.reader())[AT + 1]), *left, *(str(one) for place in _others() for one in place)}
