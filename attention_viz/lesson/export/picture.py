@@ -18,6 +18,8 @@ _TITLE, _ABOVE = 30, 30
 _LEFT = 440
 # The most words that such a figure names.
 _FEW = 10
+# In a matrix of more columns, a number that is nearly 0 isn't written: Plotly makes all as small as "<0.01" needs.
+_WIDE = 10
 # The size of a clickable spot in a figure, in pixels.
 _SPOT = 20
 
@@ -45,7 +47,16 @@ def fitted(figure: Figure, *, few: bool) -> Figure:
     height = layout.height or _LEFT
     if few and "xaxis2" not in layout:  # a figure below another needs its room
         figure.update_layout(height=min(_LEFT, height))
+    for matrix in [one for one in parts if one.type == "heatmap" and one.texttemplate]:
+        matrix.text = _without_least(matrix.text)
     return figure
+
+
+def _without_least(written: Any) -> list[list[str]]:
+    """Leave the numbers below what is written with two digits out of a wide matrix; on hover they are there."""
+    rows = [list(row) for row in written]
+    wide = max(map(len, rows), default=0) > _WIDE
+    return [[" " if wide and str(one)[:1] in ("<", ">") else one for one in row] for row in rows]
 
 
 def with_spots(figure: Figure, spots: Sequence[Spot]) -> None:

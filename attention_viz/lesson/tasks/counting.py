@@ -96,8 +96,8 @@ def _longer(count: int, longer: int) -> Exercise:
     return Exercise(
         "cost",
         translate(
-            "The chosen sentence has {words}; another text is {longer} times as long. How many times as many weights does "
-            "a head have over it?",
+            "The chosen sentence has {words}; another text is {longer} times as long. How many times as many weights "
+            "does a head have over it?",
             words=counted(count, "word"),
             longer=longer,
         ),

@@ -176,7 +176,10 @@ function showTest(page) {
   const heading = element("h1", {tabindex: -1}, quiz.heading);
   const root = element("div", {class: "av-test"});
   const turn = turnButtons(index, route, (to) => goTo(page, to));
-  main.replaceChildren(element("div", {class: "course-title"}, element("div", {class: "course-phrase"}, heading), turn), root);
+  main.replaceChildren(
+    element("div", {class: "course-title"}, element("div", {class: "course-phrase"}, heading), turn),
+    root,
+  );
   document.title = `${quiz.heading} · ${index.words["course"]}`;
   const at = (/** @type {string} */ lesson) => beginAt(route, {lesson});
   showQuiz(root, quiz, {
