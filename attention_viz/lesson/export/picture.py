@@ -53,7 +53,7 @@ def fitted(figure: Figure, *, few: bool) -> Figure:
 
 
 def _without_least(written: Any) -> list[list[str]]:
-    """Leave the numbers below what is written with two digits out of a wide matrix; on hover they are there."""
+    """Blank a wide matrix's numbers that round to 0; on hover they are there."""
     rows = [list(row) for row in written]
     wide = max(map(len, rows), default=0) > _WIDE
     return [[" " if wide and str(one)[:1] in ("<", ">") else one for one in row] for row in rows]
