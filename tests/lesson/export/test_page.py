@@ -329,10 +329,10 @@ def test_what_comes_under_a_resting_pointer_does_not_look_chosen(course: Path, r
     page.keyboard.press("Tab")
     page.locator(".av-show").evaluate("one => one.click()")
     expect(page.locator("[data-shown=true]")).to_have_count(1)
-    assert page.locator("button.av-option:hover").count() == 1 and page.evaluate(edge) != pointed
+    assert page.locator(".av-lesson").get_attribute("data-still") == "true" and page.evaluate(edge) != pointed
     page.mouse.move(*_middle(page, ".av-option", 3))
     page.mouse.move(*_middle(page, ".av-option", 0))
-    assert page.evaluate(edge) == pointed
+    assert page.locator(".av-lesson").get_attribute("data-still") is None and page.evaluate(edge) == pointed
 
 
 def _middle(page: Page, place: str, at: int) -> tuple[float, float]:
