@@ -1,6 +1,7 @@
 """A lesson's image and figure on its page: as high as there is room, without a title, with places to press."""
 
 import copy
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,7 +57,7 @@ def _without_least(written: Any) -> list[list[str]]:
     """Blank a wide matrix's numbers that round to 0; on hover they are there."""
     rows = [list(row) for row in written]
     wide = max(map(len, rows), default=0) > _WIDE
-    return [[" " if wide and str(one)[:1] in ("<", ">") else one for one in row] for row in rows]
+    return [[" " if wide and html.unescape(str(one))[:1] in ("<", ">") else one for one in row] for row in rows]
 
 
 def with_spots(figure: Figure, spots: Sequence[Spot]) -> None:
