@@ -74,7 +74,7 @@ class Twice:
         if self.real:
             return ""
         note = translate(
-            "{model} isn't installed here, so this is the toy “{toy}”, on words of its own.",
+            "{model} isn't installed where this page was made, so this is the toy “{toy}”, on words of its own.",
             **{"model": LANGUAGE_MODEL, "toy": TOY},
         )
         return f"{note} "

@@ -161,7 +161,7 @@ def test_without_the_package_a_toy_is_followed_by_name(scene: Scene, monkeypatch
     monkeypatch.setattr(Twice, "real", False)
     ask, shown = LESSONS["around"].ask(scene), LESSONS["around"].show(scene)
     text = lesson_text("around", shown.facts)
-    assert f"{LANGUAGE_MODEL} isn't installed here" in text and TOY in ask.premise and TOY in text
+    assert f"{LANGUAGE_MODEL} isn't installed where this page was made" in text and TOY in ask.premise and TOY in text
     assert shown.facts["layers"] == "2 layers"
     trace = scene.run(TOY, Twice(scene).text)
     assert CATALOGUE[TOY].examples[0].split()[0] in trace.query_tokens().names[1]

@@ -569,7 +569,7 @@ def test_a_single_word_is_said_to_be_too_few_only_where_it_is(made: list[tuple[s
     alone = [exercise for text, exercise in made if text == "word"]
     assert {exercise.kind for exercise in alone} == set(EXERCISES)
     for exercise in alone:
-        assert exercise.question.startswith("Your text has fewer than") == (exercise.kind in PAIRS)
+        assert exercise.question.startswith("The chosen sentence has fewer than") == (exercise.kind in PAIRS)
         assert ("“The cat sat because it was tired.” here. " in exercise.question) == (exercise.kind in PAIRS)
 
 

@@ -111,10 +111,11 @@ def test_without_the_package_a_toy_stands_there_by_name(scene: Scene, monkeypatc
     shown = LESSONS["jobs"].show(replace(scene, choice="induction"))
     assert shown.facts["model"] == TOY
     text = lesson_text("jobs", shown.facts)
-    assert f"{LANGUAGE_MODEL} isn't installed here" in text and TEXT not in text and "Austen" not in text
+    assert f"{LANGUAGE_MODEL} isn't installed where this page was made" in text
+    assert TEXT not in text and "Austen" not in text
     assert (shown.facts["layer"], shown.facts["head"]) == ("1", "1")
     exercise = EXERCISES["job"].make(scene, 0)
-    assert f"{LANGUAGE_MODEL} isn't installed here" in exercise.question
+    assert f"{LANGUAGE_MODEL} isn't installed where this page was made" in exercise.question
 
 
 def test_a_text_too_short_to_be_gone_on_with_says_so(run: RunText) -> None:

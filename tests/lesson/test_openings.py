@@ -181,7 +181,7 @@ def test_a_painted_mask_is_told_its_first_wrong_row(run: RunText) -> None:
     assert "swapped" in reply(ask, swapped).words
     padded, painted = asked("masks", run, choice="padding")
     assert isinstance(painted, PaintedMask) and set(painted.blocked) == {(1 << 9) + (1 << 10)}
-    assert "(padding)" in padded.options[-1]
+    assert "[PAD]" in padded.options[-1]
 
 
 def test_a_long_texts_mask_is_painted_in_part(run: RunText) -> None:

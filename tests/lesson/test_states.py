@@ -263,4 +263,6 @@ def test_a_lone_word_has_lessons_and_exercises_too(run: RunText) -> None:
     scene = Scene("Hi", run)
     small = small_example(scene)
     assert isinstance(small.mixer.weights, Tensor) and small.by_rows == pytest.approx(small.by_state)
-    assert all("Your text has fewer than 2" in EXERCISES[kind].make(scene, 0).question for kind in ("state", "erase"))
+    assert all(
+        "The chosen sentence has fewer than 2" in EXERCISES[kind].make(scene, 0).question for kind in ("state", "erase")
+    )

@@ -1,6 +1,7 @@
 """A lesson's image and figure on its page: as high as there is room, without a title, with places to press."""
 
 import copy
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ _TITLE, _ABOVE = 30, 30
 _LEFT = 440
 # The most words that such a figure names.
 _FEW = 10
+# In a matrix of more columns, a number that is nearly 0 isn't written: Plotly makes all as small as "<0.01" needs.
+_WIDE = 10
 # The size of a clickable spot in a figure, in pixels.
 _SPOT = 20
 
@@ -45,7 +48,16 @@ def fitted(figure: Figure, *, few: bool) -> Figure:
     height = layout.height or _LEFT
     if few and "xaxis2" not in layout:  # a figure below another needs its room
         figure.update_layout(height=min(_LEFT, height))
+    for matrix in [one for one in parts if one.type == "heatmap" and one.texttemplate]:
+        matrix.text = _without_least(matrix.text)
     return figure
+
+
+def _without_least(written: Any) -> list[list[str]]:
+    """Blank a wide matrix's numbers that round to 0; on hover they are there."""
+    rows = [list(row) for row in written]
+    wide = max(map(len, rows), default=0) > _WIDE
+    return [[" " if wide and html.unescape(str(one))[:1] in ("<", ">") else one for one in row] for row in rows]
 
 
 def with_spots(figure: Figure, spots: Sequence[Spot]) -> None:

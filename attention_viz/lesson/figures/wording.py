@@ -86,7 +86,7 @@ _WORDS = (
     "recurrent: one word after the other",
     "attention: all at once",
     "predicted by n²",
-    "measured here",
+    "measured",
     "milliseconds",
     "weights in memory",
     "megabytes kept",

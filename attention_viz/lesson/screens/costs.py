@@ -58,10 +58,12 @@ def _show_cost(scene: Scene) -> Shown:
         "formula_times": f"{long**2 // short**2}",
     }
     says = translate(
-        "{tokens} tokens took {milliseconds} ms on this machine, for {weights} weights.",
+        "{tokens} tokens took {milliseconds} ms on the machine that made this page, for {weights} weights.",
         **{name: facts[name] for name in ("tokens", "milliseconds", "weights")},
     )
-    return Shown(facts, cost(measured, chosen=length, theme=scene.theme), says)
+    figure = cost(measured, chosen=length, theme=scene.theme)
+    figure.for_each_trace(lambda part: part.update(name="measured"), {"name": "measured here"})
+    return Shown(facts, figure, says)
 
 
 def _room(size: int) -> str:
@@ -132,7 +134,7 @@ def _ask_practice(scene: Scene) -> Ask:
     return Ask(
         translate(_QUESTIONS[name]),
         translate(_FINDINGS[name], before=_number(measured.before), after=_number(measured.after)),
-        translate("measured here: the largest difference, divided by the largest number"),
+        translate("measured: the largest difference, divided by the largest number"),
         options,
         tuple(float(at == found) for at in range(len(options))),
         shown=tuple(_part(measured.apart) if at == found else "" for at in range(len(options))),

@@ -130,9 +130,9 @@ def _show(scene: Scene) -> Shown:
         **texts(cells=len(target) * len(read), head=head, said=len(target), read=len(read)),
         "word": in_words(target[query]),
         "source": in_words(read[key]),
-        "own": translate("This is your own sentence.")
+        "own": translate("This is the chosen sentence.")
         if trace.provenance.text == scene.text
-        else translate("It knows too few words for your own sentence, so this is one of its examples."),
+        else translate("It knows too few words of the chosen sentence, so this is one of its examples."),
         "sentence": one_line(trace.provenance.text or "", _LONGEST_SENTENCE),
         "weight": weight_text(float(row[key])),
     }

@@ -69,7 +69,7 @@ def _ask(scene: Scene) -> Ask:
     tokens = _trace(scene, mask).query_tokens()
     allowed = _allowed(tokens.padding, mask)
     shut = torch.zeros(len(tokens), len(tokens), dtype=torch.bool) if allowed is None else ~allowed
-    labels = [translate("(padding)") if one else name for name, one in zip(tokens.names, tokens.padding, strict=True)]
+    labels = ["[PAD]" if one else name for name, one in zip(tokens.names, tokens.padding, strict=True)]
     options = tuple(offered(labels).values())
     open_cells = (~shut).sum(dim=-1).tolist()
     # A long text is cut where the mask shows: padding is at its end.

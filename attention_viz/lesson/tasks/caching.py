@@ -24,8 +24,8 @@ def stored(scene: Scene, seed: int) -> Exercise:
         "stored",
         translate(
             "A model has {layers} layers. In each, {heads} query heads share {sets} sets of keys and values, and each "
-            "key and value has {width} numbers. Your text counts as {tokens} tokens here, one per word. How many "
-            "numbers does the cache hold after it?",
+            "key and value has {width} numbers. The chosen sentence counts as {tokens} tokens here, one per "
+            "word. How many numbers does the cache hold after it?",
             heads=heads,
             **numbers,
         ),

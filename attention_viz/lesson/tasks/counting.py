@@ -37,7 +37,7 @@ def shape(scene: Scene, seed: int) -> Exercise:
     target = draw.pick([one for one in range(2, 10) if one != source])
     weights, length = _call(target, source).weights, counted(source, "word")
     start = translate(
-        "The source is your text of {words}; the target, its translation, has {target} words. Marks at "
+        "The source has {words}; the target, its translation, has {target} words. Marks at "
         "their ends don't count here.",
         words=length,
         target=target,
@@ -96,8 +96,8 @@ def _longer(count: int, longer: int) -> Exercise:
     return Exercise(
         "cost",
         translate(
-            "Your text has {words}; another is {longer} times as long. How many times as many weights does "
-            "a head have over it?",
+            "The chosen sentence has {words}; another text is {longer} times as long. How many times as many weights "
+            "does a head have over it?",
             words=counted(count, "word"),
             longer=longer,
         ),
@@ -123,7 +123,7 @@ def _layer(count: int, heads: int) -> Exercise:
     return Exercise(
         "cost",
         translate(
-            "Your text has {words}. How many weights does a layer of {heads} heads have over it?",
+            "The chosen sentence has {words}. How many weights does a layer of {heads} heads have over it?",
             words=counted(count, "word"),
             heads=heads,
         ),

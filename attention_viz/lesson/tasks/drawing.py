@@ -88,7 +88,7 @@ def hand_words(scene: Scene, draw: Draw, most: int, least: int = 1) -> tuple[tup
 def _note(least: int) -> str:
     return (
         translate(
-            "Your text has fewer than {least} different words, so this is about “{example}” here.",
+            "The chosen sentence has fewer than {least} different words, so this is about “{example}” here.",
             least=least,
             example=EXAMPLE,
         )

@@ -37,14 +37,14 @@ _Place = tuple[int, int]
 def _reading(scene: Scene, least: int) -> tuple[Trace, str]:
     trace = scene.trained()
     toy = translate(
-        "{model} isn't installed here, so this is a toy, and its sentence is “{text}”.",
+        "{model} isn't installed where this page was made, so this is a toy, and its sentence is “{text}”.",
         model=REAL_MODEL,
         text=scene.read,
     )
     if len(word_positions(trace)) >= least:
         return trace, "" if scene.model == REAL_MODEL else f"{toy} "
     note = translate(
-        "Your text has fewer than {least} words that the model reads, so this is about “{example}” here.",
+        "The chosen sentence has fewer than {least} words that the model reads, so this is about “{example}” here.",
         least=least,
         example=EXAMPLE,
     )

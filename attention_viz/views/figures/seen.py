@@ -154,7 +154,7 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
     """Draw a head's weights on the audio for each word: words down, time across.
 
     A word of several subword tokens has the mean of their rows. Weight after the end of the audio is left out, so rows
-    may sum to less than 1.
+    may sum to less than 1. A cell reaches from its frame's start to the next; on hover it has the time between.
 
     Args:
         trace: a transcription of audio.
@@ -173,7 +173,7 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
     labels = readable([word for word, _ in words])
     cells = go.Heatmap(
         z=rows,
-        x=seconds,
+        x=_edges(trace, seconds),
         y=list(range(len(labels))),
         customdata=np.repeat(np.array([[escaped(one)] for one in labels]), len(seconds), axis=1),
         colorscale=colour_scale(colours.weights),
@@ -186,6 +186,13 @@ def spoken(trace: Trace, layer: int, head: int, *, theme: ThemeName = "light") -
     time = {"title": {"text": "seconds of the audio", "font": {"color": colours.key}}, **number_axis(colours)}
     label_axes(figure, colours, time, (labels, "query: transcribed word", colours.query))
     return figure
+
+
+def _edges(trace: Trace, seconds: list[float]) -> list[float]:
+    """Return where the frames begin and the last one ends: for Plotly, a cell's one place would be its middle."""
+    starts = sorted(trace.key_tokens(_STREAM).frames.values())
+    length = starts[1] - starts[0] if len(starts) > 1 else 1.0
+    return [*seconds, seconds[-1] + length]
 
 
 def _seconds(trace: Trace) -> list[float]:

@@ -52,7 +52,16 @@ def _cells(matrix: Any, rows: int) -> Iterator[str]:
     for row in sorted(largest.tolist()):
         column = int(columns[row])
         if not numpy.isnan(cells[row, column]):
-            yield _filled(matrix, {"x": column, "y": row, "z": float(cells[row, column])}, row, column)
+            place = {"x": _middle(matrix.x, column, cells.shape[1]), "y": _middle(matrix.y, row, cells.shape[0])}
+            yield _filled(matrix, {**place, "z": float(cells[row, column])}, row, column)
+
+
+def _middle(axis: Any, at: int, count: int) -> object:
+    """Return where a row or column is on its axis: its middle, if the axis has edges; without an axis, its number."""
+    places = _numbers(axis)
+    if places.size == count + 1:
+        return float(places[at] + places[at + 1]) / 2
+    return places.tolist()[at] if places.size == count else at
 
 
 def _bars(bars: Any) -> Iterator[str]:

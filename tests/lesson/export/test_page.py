@@ -295,6 +295,61 @@ def test_a_missing_file_is_named(run: RunText, tmp_path: Path, browser: Browser)
     reader.context.close()
 
 
+def test_next_leads_from_test_to_test_and_each_place_opens_at_its_top(course: Path, read: Reader) -> None:
+    page, turn = read(course, "#test=before"), ".course-turn button"
+    titles = [
+        "Test before the course",
+        *page.locator(".av-course a").all_text_contents()[1:-1],
+        "Test after the course",
+    ]
+    expect(page.locator(turn).first).to_be_disabled()
+    expect(page.locator(turn).last).to_have_text(f"{titles[1]} →")
+    page.set_viewport_size({"width": 390, "height": 400})
+    for at, title in enumerate(titles[1:-1], 1):
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        assert page.evaluate("scrollY") > 0
+        page.locator(turn).last.evaluate("one => one.click()")
+        expect(page.locator("[aria-current]")).to_have_text(title)
+        expect(page.locator("h1")).to_be_focused()
+        assert page.evaluate("scrollY") == 0
+        expect(page.locator(turn).first).to_have_text("← Back" if at > 1 else f"← {titles[0]}")
+        expect(page.locator(turn).last).to_have_text("Next →" if at < len(titles) - 2 else f"{titles[-1]} →")
+    page.locator(turn).last.click()
+    expect(page.locator("h1")).to_have_text(titles[-1])
+    expect(page.locator(turn).last).to_be_disabled()
+    page.locator(turn).first.click()
+    expect(page.locator("[aria-current]")).to_have_text(titles[-2])
+
+
+def test_what_comes_under_a_resting_pointer_does_not_look_chosen(course: Path, read: Reader) -> None:
+    page = read(course)
+    page.locator(".av-option").first.click()
+    edge = "getComputedStyle(document.querySelector('button.av-option')).borderTopColor"
+    pointed = page.evaluate(edge)
+    page.keyboard.press("Tab")
+    page.locator(".av-show").evaluate("one => one.click()")
+    expect(page.locator("[data-shown=true]")).to_have_count(1)
+    assert page.locator(".av-lesson").get_attribute("data-still") == "true" and page.evaluate(edge) != pointed
+    page.mouse.move(*_middle(page, ".av-option", 3))
+    page.mouse.move(*_middle(page, ".av-option", 0))
+    assert page.locator(".av-lesson").get_attribute("data-still") is None
+
+
+def _middle(page: Page, place: str, at: int) -> tuple[float, float]:
+    box = page.locator(place).nth(at).bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_column_of_the_mask_to_fix_is_named_whole_and_its_cells_are_in_line(course: Path, read: Reader) -> None:
+    page = read(course, "#lesson=masks&guess=shown")
+    tops = "rows => rows.map(row => new Set([...row.querySelectorAll('button')].map(one => one.offsetTop)).size)"
+    sizes = page.locator(".course-mask tr:has(button)").evaluate_all(tops)
+    assert sizes and set(sizes) == {1}
+    cut = "ones => ones.filter(one => one.scrollHeight > one.clientHeight || one.scrollWidth > one.clientWidth).length"
+    assert page.locator(".course-mask th").evaluate_all(cut) == 0
+
+
 @pytest.mark.parametrize("width", [1360, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_nobody_is_shut_out_and_nothing_is_cut(course: Path, open_page: OpenPage, width: int, dark: bool) -> None:

@@ -6,10 +6,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pytest
 
 from attention_viz.lesson.course import EXERCISES
 from attention_viz.lesson.exercise import Cells, Exercise, NumberAnswer, OptionAnswer
+from attention_viz.lesson.export.picture import fitted
 from attention_viz.lesson.export.tasks import exercise_data
 from attention_viz.lesson.scene import RunText, Scene
 from attention_viz.lesson.translation import in_language
@@ -64,3 +66,11 @@ def test_the_browser_says_of_every_answer_what_python_says(run: RunText, tmp_pat
     done = subprocess.run([NODE, "--test", CHECKS], env=environment, capture_output=True, text=True, check=False)
     assert not done.returncode, done.stdout[-3000:]
     assert "pass 1" in done.stdout
+
+
+def test_a_wide_matrix_has_no_number_that_rounds_to_0() -> None:
+    for count, kept in ((10, "&lt;0.01"), (14, " ")):
+        written = [["&lt;0.01"] * (count - 1) + ["0.95"]]
+        cells = go.Heatmap(z=[[0.0] * count], text=written, texttemplate="%{text}")
+        drawn: Any = fitted(go.Figure(cells, {"margin": {"t": 50}}), few=False)
+        assert [*drawn.data[0].text[0]] == [kept] * (count - 1) + ["0.95"]

@@ -102,6 +102,9 @@ def test_words_stand_against_the_time_within_the_sound() -> None:
     rows, frames = np.asarray(figure.data[0].z).shape
     assert (rows, frames) == (len(said_words(trace)), 153)
     (row,) = said_words(trace)[3][1]
+    starts = list(trace.key_tokens("cross").frames.values())
+    # A cell of the frame that starts at 1.64 s is from there to 1.66 s, and not around 1.64 s.
+    assert np.allclose(figure.data[0].x, starts[: frames + 1])
     assert np.abs(np.asarray(figure.data[0].z)[3] - trace.weights(2, 1, "cross")[row, :153].numpy()).max() < 1e-6
 
 

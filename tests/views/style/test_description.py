@@ -32,6 +32,13 @@ def test_a_matrix_tells_what_each_token_looks_at_most(bank: Trace, names: bool) 
     assert f"{labels[2]} attends to {labels[5]}: 0.580" in said
 
 
+@pytest.mark.parametrize(("places", "told"), [([0.5, 0.7], "0.70"), ([0.4, 0.6, 0.8], "0.70"), (None, "1")])
+def test_a_cell_is_told_by_its_place_on_the_axis_and_not_by_its_number(places: list[float] | None, told: str) -> None:
+    written = "%{x:.2f}" if places else "%{x}"
+    figure = go.Figure(go.Heatmap(z=[[0.1, 0.9]], x=places, hovertemplate=f"{written} s: %{{z:.2f}}<extra></extra>"))
+    assert spoken(figure) == f"Largest: {told} s: 0.90."
+
+
 def test_several_matrices_share_the_room_and_bars_tell_the_longest(bank: Trace) -> None:
     assert spoken(views.side_by_side(bank, 0)).count(" attends to ") == 24
     said = spoken(views.looks(bank, 0, 4, 2))

@@ -7,7 +7,8 @@ import {fillWord, makeExercise} from "./exercise.js";
 import {clearFigure, drawFigure} from "./figure.js";
 import {isGuess} from "./guesses.js";
 import {drawProse} from "./prose.js";
-import {beginAt, stateAt} from "./route.js";
+import {stateAt} from "./route.js";
+import {turnButtons} from "./turn.js";
 
 /** @import {ProgressNote} from "../lesson/progress.js"
  * @import {Choosing} from "./choices.js"
@@ -93,18 +94,10 @@ function minutes({listed, index}) {
 /** @param {LessonView} view */
 function drawTitle(view) {
   const {index, listed, route, parts, go} = view;
-  const at = index.lessons.indexOf(listed);
-  const turn = (/** @type {number} */ by, /** @type {string | undefined} */ words) => {
-    const to = index.lessons[at + by];
-    const button = element("button", {type: "button", disabled: !to}, words);
-    if (to) button.onclick = () => go(beginAt(route, {lesson: to.name}));
-    return button;
-  };
-  const buttons = element("div", {class: "course-turn"}, turn(-1, index.words["back"]), turn(1, index.words["next"]));
   const room = element("div", {class: "course-room", "aria-hidden": "true"});
   const source = element("p", {class: "course-source"});
   const heading = element("div", {class: "course-phrase"}, element("h1", {tabindex: -1}), source, room);
-  parts["title"]?.replaceChildren(heading, buttons);
+  parts["title"]?.replaceChildren(heading, turnButtons(index, route, go));
   const terms = index.terms.flatMap(([name, meaning]) => [element("dt", {}, name), element("dd", {}, meaning)]);
   const glossary = element("details", {}, element("summary", {}, index.words["glossary"]), element("dl", {}, ...terms));
   parts["glossary"]?.replaceChildren(glossary);

@@ -10,6 +10,7 @@ import {courseIndex, lessonData, receiveData} from "./data.js";
 import {isGuess} from "./guesses.js";
 import {openLesson, showLesson} from "./lesson.js";
 import {beginAt, readRoute, recordedSeed, writeRoute} from "./route.js";
+import {courseStops, turnButtons} from "./turn.js";
 
 /** @import {CourseIndex, LessonData} from "./data.js"
  * @import {LessonView} from "./lesson.js"
@@ -69,12 +70,15 @@ async function follow(page, route) {
     view.route.text === route.text &&
     view.route.seed === route.seed;
   const turned = page.main.querySelector("h1") !== null && !stays;
+  const {test, lesson, text} = page.route;
+  const another = test !== route.test || lesson !== route.lesson || text !== route.text;
+  const begin = () => turned && beginReading(page, another);
   page.route = route;
   drawList(page);
   if (route.test) {
     page.view = null;
     showTest(page);
-    if (turned) page.main.querySelector("h1")?.focus();
+    begin();
     return;
   }
   if (view && stays) {
@@ -99,6 +103,7 @@ async function follow(page, route) {
   if (data.missing) {
     page.view = null;
     page.main.replaceChildren(element("h1", {tabindex: -1}, listed.title), element("p", {}, data.missing));
+    begin();
     return;
   }
   if (mended(data, route)) return;
@@ -111,7 +116,14 @@ async function follow(page, route) {
     },
   });
   showLesson(page.view);
-  if (turned) page.main.querySelector("h1")?.focus();
+  begin();
+}
+
+/** Lead the keyboard to the heading; another lesson, text or test is read from its top.
+ * @param {CoursePage} page @param {boolean} another */
+function beginReading({main}, another) {
+  main.querySelector("h1")?.focus({preventScroll: another});
+  if (another) scrollTo(0, 0);
 }
 
 /** Whether the address named an exercise or a guess that the lesson doesn't have, and now has another.
@@ -136,15 +148,10 @@ function tellOf({main, news}) {
 function drawList(page) {
   const {index, route, nav} = page;
   const solved = solvedLessons(keptProgress());
-  const lessons = index.lessons.map(({name, title}) => ({
-    ...{name, title, done: solved.includes(name)},
-    href: writeRoute(beginAt(route, {lesson: name})),
+  const listed = courseStops(index).map(({title, to}) => ({
+    ...{name: to.test ?? to.lesson ?? "", title, done: solved.includes(to.lesson ?? "")},
+    href: writeRoute(beginAt(route, to)),
   }));
-  const tests = index.tests.map(({part, heading}) => ({
-    ...{name: part, title: heading},
-    href: writeRoute(beginAt(route, {test: part})),
-  }));
-  const listed = [...tests.slice(0, 1), ...lessons, ...tests.slice(1)];
   courseComponent({
     data: {
       label: index.words["lessons"],
@@ -168,7 +175,11 @@ function showTest(page) {
   if (!quiz) return;
   const heading = element("h1", {tabindex: -1}, quiz.heading);
   const root = element("div", {class: "av-test"});
-  main.replaceChildren(element("div", {class: "course-title"}, heading), root);
+  const turn = turnButtons(index, route, (to) => goTo(page, to));
+  main.replaceChildren(
+    element("div", {class: "course-title"}, element("div", {class: "course-phrase"}, heading), turn),
+    root,
+  );
   document.title = `${quiz.heading} · ${index.words["course"]}`;
   const at = (/** @type {string} */ lesson) => beginAt(route, {lesson});
   showQuiz(root, quiz, {

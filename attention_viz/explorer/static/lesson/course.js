@@ -40,7 +40,7 @@ function drawCourse(course) {
     link.tabIndex = name === list.current ? 0 : -1;
     if (name === list.current) link.setAttribute("aria-current", "page");
     if (done || solved.includes(name))
-      link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, " \u2713"));
+      link.append(element("span", {class: "av-done", role: "img", "aria-label": list.done}, "\u00a0\u2713"));
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
       event.preventDefault();

@@ -94,6 +94,20 @@ function drawPrediction(prediction) {
   side.append(makeFoot(prediction, show));
   root.replaceChildren(drawn, side);
   prediction.choose(prediction.guess);
+  if (question.truth) awaitMove(root);
+}
+
+/** What comes under a pointer that rests isn't pointed at. @param {HTMLElement} root */
+function awaitMove(root) {
+  if (root.dataset["still"]) return;
+  root.dataset["still"] = "true";
+  /** @param {PointerEvent} event */
+  const move = ({movementX, movementY}) => {
+    if (!movementX && !movementY) return;
+    delete root.dataset["still"];
+    removeEventListener("pointermove", move);
+  };
+  addEventListener("pointermove", move);
 }
 
 /** @param {Prediction} prediction @param {HTMLButtonElement} show */
