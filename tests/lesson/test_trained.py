@@ -113,7 +113,7 @@ def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_th
     assert found.likely[TOY_WORDS[2]] > 0.8 > 0.3 > found.likely_without[TOY_WORDS[2]]
     ask = LESSONS["writes"].ask(scene)
     assert ask.premise.startswith(
-        f"At “cheese₂”, layer 1, head 1 adds {found.added['frog']:.2f} to the logit of “frog”"
+        f"After “cheese₂” comes “frog”. Layer 1, head 1 adds {found.added['frog']:.2f} to its logit."
     )
     # The head that writes the reader's keys is needed, though another of them adds more and looks at the word, too.
     writer, decoy = found.pair.writer, WrittenBy(scene, 1, (1, 0))

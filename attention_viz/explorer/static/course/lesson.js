@@ -82,7 +82,7 @@ export function showLesson(view) {
 function keepRoom(room, headings) {
   const hidden = (/** @type {string} */ text) => text.replace(/[\p{L}\p{N}]/gu, "e");
   room?.replaceChildren(
-    ...headings.map(([heading, below]) => element("div", {}, element("b", {}, hidden(heading)), hidden(below))),
+    ...headings.map(([heading, below]) => element("div", {}, element("strong", {}, hidden(heading)), hidden(below))),
   );
 }
 
