@@ -32,8 +32,8 @@ KINDS = {
 
 
 _PREMISES = {
-    "additive": "The additive score multiplies each vector by a matrix and adds both results. It squeezes each number "
-    "of this sum between −1 and 1 (tanh), and takes its dot product with a learned vector.",
+    "additive": "The additive score adds the two vectors, each times a matrix, squeezes each number of the sum between "
+    "−1 and 1 (tanh), and takes its dot product with a learned vector.",
     "dot": "This score is the dot product of the two vectors.",
     "general": "This score is a product, too: one vector, times a learned matrix, times the other vector.",
     "scaled": "This score is the dot product of the two vectors, divided by the root of their width.",
@@ -84,10 +84,8 @@ def _ask_older(scene: Scene) -> Ask:
     right = min(options, key=lambda times: abs(math.log(grown / times)))
     name = translate(KINDS[kind][0])
     return Ask(
-        translate(
-            "Both vectors become {times} times as long. How many times as large does the score get?", times=_LONGER
-        ),
-        translate("With the score “{score}”: {grown} times as large", score=name, grown=grouped(grown, ",.3g")),
+        translate("Both vectors are {times} times as long. And the score?", times=_LONGER),
+        translate("“{score}”: {grown} times as large", score=name, grown=grouped(grown, ",.3g")),
         translate(
             "random vectors and matrices: the largest score of “{word}”, without its sign",
             word=in_words(scene.names[query]),
@@ -164,8 +162,8 @@ LESSONS = {
         deeper=("steps",),
         words=lambda scene: (offered(scene.words), str(scene.asking)),
         idea=(
-            "Translators before the transformer had attention, too. They scored pairs of vectors by several formulas: "
-            "the first, the additive score, adds the two vectors; later ones multiply them."
+            "Translators before the transformer had attention, too. Its first score adds two vectors; later ones "
+            "multiply."
         ),
     ),
 }
