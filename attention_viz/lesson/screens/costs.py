@@ -62,7 +62,7 @@ def _show_cost(scene: Scene) -> Shown:
         **{name: facts[name] for name in ("tokens", "milliseconds", "weights")},
     )
     figure = cost(measured, chosen=length, theme=scene.theme)
-    figure.for_each_trace(lambda part: part.update(name="measured"), {"name": "measured here"})
+    _ = figure.update_traces({"name": "measured"}, {"name": "measured here"})
     return Shown(facts, figure, says)
 
 
