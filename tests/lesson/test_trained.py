@@ -123,7 +123,7 @@ def test_what_a_head_writes_for_is_its_slice_of_w_o_through_the_last_norm_and_th
     assert ask.values[ask.pressed.index("1·0")] < 0.05 < 0.9 < ask.values[right]
     assert LESSONS["writes"].ask(replace(scene, choice="0·2")).values == ask.values
     pressed = LESSONS["writes"].ask(replace(scene, word=0))
-    assert pressed.premise.startswith("At “moon₂”") and "“cheese”" in pressed.finding
+    assert pressed.premise.startswith("After “moon₂” comes “cheese”.") and "“cheese”" in pressed.finding
 
 
 def test_what_a_head_adds_is_what_each_word_would_add_by_its_weight(scene: Scene) -> None:
