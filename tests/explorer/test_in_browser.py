@@ -142,7 +142,7 @@ def test_a_token_is_pinned_and_read_out_from_the_keyboard(show: Show, bank: Trac
     part(page, "arcs").locator('[role=option][tabindex="0"]').focus()
     for key in ("ArrowRight", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    expect(page.locator(".av-live")).to_have_text("bank attends most to river, 0.58")
+    expect(page.locator("p.av-live")).to_have_text("bank attends most to river, 0.58")
     expect(part(page, "arcs").locator('[aria-selected="true"]')).to_have_text("bank")
     page.keyboard.press("Escape")
     expect(part(page, "arcs").locator('[aria-selected="true"]')).to_have_count(0)
@@ -154,7 +154,7 @@ def test_pointing_at_a_cell_tells_its_exact_number_inside_the_window(show: Show,
     stage.focus()
     for key in ["ArrowDown"] * 3 + ["ArrowRight"] * 6:
         page.keyboard.press(key)
-    expect(page.locator(".av-live")).to_have_text(
+    expect(page.locator("p.av-live")).to_have_text(
         re.compile(r"^bank attends to the \(second\), 0\.\d{2}$|^bank attends to ")
     )
     box = stage.bounding_box()
