@@ -8,9 +8,10 @@ from plotly.subplots import make_subplots
 from attention_viz.circuits.layers.model_flow import ModelFlow
 from attention_viz.lesson.translation import translate
 from attention_viz.trace.spelling import weight_text
+from attention_viz.views.figures.token_table import add_token_table, drawn_token
 from attention_viz.views.style.axes import paint
-from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shortened, with_minus
+from attention_viz.views.style.theme import Palette, ThemeName, palette
+from attention_viz.views.style.wording import escaped, with_minus
 
 # Pixels: a bar, and the room around them.
 _BAR, _AROUND = 34, 58
@@ -44,21 +45,9 @@ def next_tokens(found: ModelFlow, chosen: float, theme: ThemeName) -> go.Figure:
 
 def _add_table(figure: go.Figure, found: ModelFlow, colours: Palette) -> None:
     """Write the tokens and their logits."""
-    names = [*map(_token, found.likeliest[-1]), f"<i>{escaped(translate('all others'))}</i>"]
+    names = [*_tokens(found), f"<i>{escaped(translate('all others'))}</i>"]
     logits = [*(with_minus(f"{number:.2f}") for number in found.logits[-1].tolist()), ""]
-    for place, side, texts in ((0.0, "right", names), (1.0, "left", logits)):
-        figure.add_scatter(
-            x=[place] * len(texts),
-            y=list(range(len(texts))),
-            mode="text",
-            text=texts,
-            textposition=f"middle {side}",
-            textfont={"family": MONOSPACE, "size": 12, "color": colours.ink},
-            hoverinfo="skip",
-            cliponaxis=False,
-            row=1,
-            col=1,
-        )
+    add_token_table(figure, names, logits, 1, colours)
     _add_heading(figure, translate("token"), 1, colours.muted)
     _add_heading(figure, translate("logit"), 1, colours.muted, right=True)
 
@@ -68,7 +57,7 @@ def _add_bars(
 ) -> None:
     chances = found.chances(-1, temperature)
     chances.append(max(0.0, 1 - sum(chances)))
-    names = [*map(_token, found.likeliest[-1]), escaped(translate("all others"))]
+    names = [*_tokens(found), escaped(translate("all others"))]
     accents = [colours.accent] * (len(chances) - 1) + [colours.muted]
     figure.add_bar(
         x=chances,
@@ -99,6 +88,5 @@ def _add_heading(figure: go.Figure, text: str, column: int, colour: str, *, righ
     figure.add_annotation(text=text, x=end if right else left, y=1, xanchor=side, yanchor="bottom", **look)
 
 
-def _token(written: str) -> str:
-    """Return a token for a figure, without markup or invisible signs."""
-    return shortened(readable([written])[0], _LETTERS)
+def _tokens(found: ModelFlow) -> list[str]:
+    return [drawn_token(one, _LETTERS) for one in found.likeliest[-1]]

@@ -8,9 +8,10 @@ from plotly.subplots import make_subplots
 
 from attention_viz.errors import ShapeError
 from attention_viz.trace.spelling import weight_text
+from attention_viz.views.figures.token_table import add_token_table, drawn_token
 from attention_viz.views.style.axes import paint
 from attention_viz.views.style.theme import MONOSPACE, Palette, ThemeName, palette
-from attention_viz.views.style.wording import escaped, readable, shortened, spread, with_minus
+from attention_viz.views.style.wording import escaped, spread, with_minus
 
 if TYPE_CHECKING:
     from attention_viz.circuits.layers.model_flow import ModelFlow
@@ -22,8 +23,8 @@ _HEIGHT, _MARGIN = 520, 8
 _ROWS, _BETWEEN, _COLUMNS = [0.68, 0.32], 0.13, [0.31, 0.23, 0.23, 0.23]
 # Bars keep that far from the stream, in parts of its length.
 _GAP = 0.05
-# A letter's width on a phone, in parts of the figure's, the letters of a token in a row, and elsewhere.
-_LETTER, _LETTERS, _LONGEST = 0.023, 9, 18
+# A letter's width on a phone, in parts of the figure's, and the letters of a token in a row.
+_LETTER, _LETTERS = 0.023, 9
 # Where the stream begins, and the rows above and below the bars: layers, a heading, tokens, the arrow's end.
 _START, _OVER, _UNDER, _LAYERS, _HEADING, _TOKENS, _FOOT = -1.2, 0.12, 0.12, 0.3, 0.48, 0.72, 0.94
 _SMALL = 11
@@ -134,7 +135,7 @@ def _add_stream(figure: go.Figure, found: "ModelFlow", stop: int, ends: tuple[fl
         line=line,
         marker=marker,
         hovertext=[
-            f"{_token(found.word)} enters, {float(found.streams[0].norm()):.2f} long",
+            f"{drawn_token(found.word)} enters, {float(found.streams[0].norm()):.2f} long",
             "",
             "",
             f"after {stop} layers: {float(found.streams[stop].norm()):.2f} long",
@@ -154,7 +155,7 @@ def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: f
         if min(len(word), _LETTERS) * _LETTER * (layers + 2) > len(stops) and stops[-1] < layers:
             continue
         places.append((stops[0] + stops[-1]) / 2 - 1)
-        name = _token(word, _LETTERS)
+        name = drawn_token(word, _LETTERS)
         texts.append(f"<b>{name}</b>" if stop in stops else name)
     figure.add_scatter(
         x=places,
@@ -176,7 +177,7 @@ def _add_predictions(figure: go.Figure, found: "ModelFlow", stop: int, height: f
         mode="markers",
         marker={"size": 12, "opacity": 0},
         hovertext=[
-            f"after layer {layer}: {_token(found.likeliest[at][0])}, {escaped(weight_text(found.chances(at)[0]))}"
+            f"after layer {layer}: {drawn_token(found.likeliest[at][0])}, {escaped(weight_text(found.chances(at)[0]))}"
             for at, layer in enumerate(found.layers, 1)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -189,20 +190,8 @@ def _add_table(figure: go.Figure, found: "ModelFlow", stop: int, colours: Palett
     """Write the likeliest tokens and their logits."""
     best = found.likeliest[stop]
     logits = [with_minus(f"{number:.1f}") for number in found.logits[stop].tolist()]
-    names = [_token(word, _LETTERS) for word in best]
-    for place, side, texts in ((0.0, "right", names), (1.0, "left", logits)):
-        figure.add_scatter(
-            x=[place] * len(best),
-            y=list(range(len(best))),
-            mode="text",
-            text=texts,
-            textposition=f"middle {side}",
-            textfont={"family": MONOSPACE, "size": 12, "color": colours.ink},
-            hoverinfo="skip",
-            cliponaxis=False,
-            row=2,
-            col=1,
-        )
+    names = [drawn_token(word, _LETTERS) for word in best]
+    add_token_table(figure, names, logits, 2, colours)
 
 
 def _add_chances(
@@ -210,7 +199,7 @@ def _add_chances(
 ) -> None:
     """Draw the likeliest tokens' probabilities at a temperature."""
     chances = found.chances(stop, temperature)
-    names = [_token(word) for word in found.likeliest[stop]]
+    names = [drawn_token(word) for word in found.likeliest[stop]]
     figure.add_bar(
         x=chances,
         y=list(range(len(chances))),
@@ -239,7 +228,7 @@ def _label(figure: go.Figure, found: "ModelFlow", most: float, colours: Palette)
     """Name the stream's parts."""
     look, middle = _look(colours), (len(found.layers) - 1) / 2
     word = {"size": 13, "color": colours.query, "family": MONOSPACE}
-    name = f"<b>{_token(found.word)}</b>"
+    name = f"<b>{drawn_token(found.word)}</b>"
     figure.add_annotation(text=name, x=_START - 0.3, y=most, xanchor="left", yanchor="bottom", **{**look, "font": word})
     for text, height in (
         ("attention adds ↓", most + _OVER),
@@ -279,8 +268,3 @@ def _label_predictions(figure: go.Figure, found: "ModelFlow", most: float, colou
         if at == 2:
             steps = "last norm → unembedding → logits ÷ T → softmax"
             figure.add_annotation(text=steps, **corner, yshift=20, **plain)
-
-
-def _token(written: str, longest: int = _LONGEST) -> str:
-    """Return a token for a figure, without markup or invisible signs."""
-    return shortened(readable([written])[0], longest)
