@@ -299,6 +299,8 @@ def naming(word: str) -> set[str]:
 
 
 def test_the_state_of_a_visit_is_in_one_value_and_pages_run_again_by_one_function() -> None:
+    # Streamlit's own module of that name is no state of ours.
+    assert naming("session_state") == {"front/presses.py", "visit.py", "widgets.py"}
     assert naming("st.session_state") == {"visit.py", "widgets.py"}
     assert naming("st.rerun(") == {"visit.py"}
     assert not naming("persist_state")
