@@ -46,7 +46,7 @@ def ahead(
     """
     if seconds <= _LONG or _unsaid.get():
         return (lambda _share: None) if progress is None else progress
-    phrase = _in_bytes(size) if unit == "bytes" else f"{size:,.0f} {unit}"
+    phrase = size_in_words(size) if unit == "bytes" else f"{size:,.0f} {unit}"
     warnings.warn(
         f"{what}: {phrase}, which takes about {_lasting(seconds)} on two cores; {less}",
         AttentionVizWarning,
@@ -78,7 +78,8 @@ class _Lines:
         print(f"{self._what}: {tenth * 10} % done{more}", file=sys.stderr, flush=True)
 
 
-def _in_bytes(size: float) -> str:
+def size_in_words(size: float) -> str:
+    """Return a number of bytes as people write it."""
     return next((f"{size / of:,.1f} {name}" for name, of in _UNITS if size >= of), f"{size:.0f} bytes")
 
 

@@ -28,7 +28,7 @@ from attention_viz.sources.building import (
     taking_turns,
 )
 from attention_viz.sources.declarations import NO_ADAPTER, notes_on
-from attention_viz.sources.folders import CheckedFolder, check_folder, keep_apart, unchanged
+from attention_viz.sources.folders import CheckedFolder, check_folder, keep_apart, state_of, unchanged
 from attention_viz.sources.huggingface import PreTrainedModel, transformers
 from attention_viz.sources.load_options import LoadOptions, check_options
 from attention_viz.sources.size import building, check_config, check_size, refuse_larger, size_of
@@ -161,9 +161,8 @@ def _read_model(folder: CheckedFolder, kind: str, where: Placement, check: Calla
 def _watch(model: PreTrainedModel, folder: Path) -> None:
     """Have a model that reads weights from its folder while it runs refuse files that changed."""
 
-    def state() -> dict[Path, tuple[int, int]]:
-        found = ((file, file.stat()) for file in sorted(folder.glob("*.safetensors")))
-        return {file: (one.st_size, one.st_mtime_ns) for file, one in found}
+    def state() -> dict[str, tuple[int, ...]]:
+        return {name: one for name, one in state_of(folder).items() if name.endswith(".safetensors")}
 
     loaded = state()
 

@@ -29,6 +29,7 @@ from attention_viz.sources.load_options import (
     memory_of,
 )
 from attention_viz.sources.size import check_config
+from attention_viz.trace.ahead import size_in_words
 
 __all__ = ["LoadPlan", "load_plan"]
 
@@ -83,17 +84,17 @@ class LoadPlan:
     def __str__(self) -> str:
         """Return the plan in sentences, one per line."""
         form = f"{self.dtype}, {self.quantization}" if self.quantization else self.dtype
-        lines = [f"{self.name}: {self.numbers:,} numbers take {in_words(self.weights)} ({form})."]
+        lines = [f"{self.name}: {self.numbers:,} numbers take {size_in_words(self.weights)} ({form})."]
         if len(self.by_device) > 1 or DISK in self.by_device:
-            spread = ", ".join(f"{in_words(size)} on {where}" for where, size in self.by_device.items())
+            spread = ", ".join(f"{size_in_words(size)} on {where}" for where, size in self.by_device.items())
             lines.append(f"Of these, {spread}.")
         if self.trace is not None:
-            lines.append(f"A trace takes {in_words(self.trace_per_1000 or 0)} per 1,000 tokens.")
+            lines.append(f"A trace takes {size_in_words(self.trace_per_1000 or 0)} per 1,000 tokens.")
         lines.append(
-            f"Loading it and tracing {self.tokens:,} tokens takes {in_words(self.peak)} on {self.device} at most."
+            f"Loading it and tracing {self.tokens:,} tokens takes {size_in_words(self.peak)} on {self.device} at most."
         )
         if self.free is not None:
-            lines.append(f"It {'fits' if self.fits else 'does not fit'} into {in_words(self.free)} there.")
+            lines.append(f"It {'fits' if self.fits else 'does not fit'} into {size_in_words(self.free)} there.")
         lines += [f"This would fit: {one}." for one in self.alternatives]
         return "\n".join(lines)
 
@@ -156,7 +157,7 @@ def _folder(name: str, revision: str | None) -> Path:
     wanted = plan(name, revision)
     if not wanted.complete:
         raise ModelNotFound(
-            f"{name} isn't on this machine; its files take {in_words(wanted.missing)} to download, with "
+            f"{name} isn't on this machine; its files take {size_in_words(wanted.missing)} to download, with "
             "attention_viz.models.download"
         )
     return download(wanted)
@@ -225,7 +226,7 @@ def _alternatives(
             continue
         held = held_bytes(model, dtype, quantizer, None, device)
         if _peak(held, sizes, tokens, dtype.itemsize) <= free:
-            found.append(f"{words}, {in_words(held.weights)} of weights")
+            found.append(f"{words}, {size_in_words(held.weights)} of weights")
     room = free - (0 if sizes is None else sizes.run(tokens, number.itemsize))
     if options.quantization is None and 0 < room < own.weights:
         limits: dict[int | str, int | str] = {str(device): room}
@@ -233,7 +234,7 @@ def _alternatives(
             rest = place(folder, LoadOptions(str(device), options.dtype, None, limits), _never, model=model).held
             if rest is not None and _peak(rest, sizes, tokens, number.itemsize) <= free:
                 away = own.weights - rest.by_device[str(device)]
-                found.append(f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {in_words(away)} on the disk')
+                found.append(f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(away)} on the disk')
     return found
 
 
@@ -254,14 +255,6 @@ def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:
         return quantizer_of(asked, device, dtype)
     except UnsupportedModel:  # the package isn't installed
         return None
-
-
-def in_words(size: int) -> str:
-    """Return a number of bytes as people write it."""
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= factor:
-            return f"{size / factor:,.1f} {unit}"
-    return f"{size} bytes"
 
 
 def _never() -> None:

@@ -91,6 +91,7 @@ def calls_of_weights(
     rows = [_head_first(one, batch, "weights") for one in tensors]
     if allowed is None and stream in (None, "decoder") and key_labels is None:
         allowed = _causal_by_weights(rows)
+    _check_lists(len(rows), allowed=allowed)
     masks = [_layer_mask(allowed, place, batch) for place in range(len(rows))]
     pairs = enumerate(zip(rows, masks, strict=True))
     return [_call_of_weights(one, mask, f"layer {place}") for place, (one, mask) in pairs], rows
@@ -119,10 +120,7 @@ def _of_layer(part: Any, place: int) -> Any:
     """Return a list's entry for the layer, else the shared value."""
     if not isinstance(part, list | tuple):
         return part
-    entries = cast("Sequence[Any]", part)
-    if place >= len(entries):
-        raise ShapeError(f"a list has {len(entries)} entries for more layers; pass one entry per layer, or one for all")
-    return entries[place]
+    return cast("Sequence[Any]", part)[place]
 
 
 def _layer_rope(rope: Positions | Sequence[Positions], place: int) -> Positions:
