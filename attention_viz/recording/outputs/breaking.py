@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from attention_viz.recording.runner import Runner
 
 # Inputs of models that aren't text.
-SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values"})
+SEEN = frozenset({"pixel_values", "pixel_values_videos", "input_features", "input_values", "visual_feats"})
 
 
 def family_of(model: "PreTrainedModel") -> str:
