@@ -266,6 +266,9 @@ def _text(found: _Lines) -> str:
         "matrices from those of the model's own kernels, as a share of the largest number. *None heard* means that "
         "these layers aren't in the trace.",
         f"- {LEFT_OUT}",
+        "- *Counted*: a counter of its own hears the plain run: each row of each head is in the trace or left out by "
+        "name, else the row is wrong.",
+        "- *Read with*: tensors beside a text, or instead of one, that the model needs: `av.wrap(model, inputs=…)`.",
         "- *Refused*: `av.wrap` says why, and nothing is drawn.",
         "- *Not built*: no small model could be made from the default configuration, so the result is unknown.",
         "- *Opened*: `av.decompose` split an output (a token's logit; without an unembedding, the output in a random "

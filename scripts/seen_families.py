@@ -216,6 +216,7 @@ def _text(results: Sequence[Seen]) -> str:
         "- *Returned*: the number of layers whose weights the model itself returned. Each of them equals one of ours.",
         "- *Patches*: the image part of each position was proved by changing it; else positions have numbers.",
         f"- {LEFT_OUT}",
+        "- *Counted*: as above, each row of each head of the plain run is in the trace or left out by name.",
         "- *Refused*: `av.wrap` says why, and nothing is drawn.",
         "- *Not built*: the row gives the reason, so the result is unknown. A package is missing, transformers itself "
         "can't build the class from its default configuration, a small model's output doesn't depend on the input, or "

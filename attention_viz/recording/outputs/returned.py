@@ -49,8 +49,10 @@ def named_output_of(result: Any) -> Returned:
 
 def outputs_of(result: Any) -> Tensor:
     """Return a batch's outputs, (row, position, width)."""
-    found = _batch_of(result).tensor
-    return found if found.ndim > 2 else found[:, None]
+    name, found = _batch_of(result)
+    if name.startswith("logits_per_"):  # each row's image with its own text, and not with another row's
+        found = found.diagonal()[:, None]
+    return found.flatten(1, -2) if found.ndim > 2 else found[:, None]
 
 
 def _batch_of(result: Any) -> Returned:
