@@ -105,7 +105,9 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
                             "classes_structure": torch.tensor([2])},
     "oneformer": lambda: {"pixel_values": noise(1, 3, 64, 64), "task_inputs": torch.ones(1, 77)},
     "paddleocr_vl_vision": lambda: {"pixel_values": noise(1, 16, 3, 8, 8), "grid_thw": _GRID},
-    "pi0": lambda: {"pixel_values": noise(1, 1, 3, 32, 32), "pixel_attention_mask": torch.ones(1, 1).bool()},
+    # Noise and the time of its removal would be drawn anew in each run.
+    "pi0": lambda: {"pixel_values": noise(1, 1, 3, 32, 32), "pixel_attention_mask": torch.ones(1, 1).bool(),
+                    "noise": noise(1, 50, 32), "timestep": torch.tensor([0.5])},
     "pop2piano": lambda: {"input_features": noise(1, 16, 32)},
     "pvt": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "pvt_v2": lambda: {"pixel_values": noise(1, 3, 64, 64)},
@@ -123,6 +125,8 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
                               "image_merge_sizes": torch.tensor([2])},
     "video_llama_3_vision": lambda: {"pixel_values": noise(16, 192), "grid_thw": _GRID,
                                      "merge_sizes": torch.tensor([2])},
+    # Which patches are hidden would be drawn anew in each run.
+    "vit_mae": lambda: {"pixel_values": noise(1, 3, 32, 32), "noise": noise(1, 16)},
     "vitpose_backbone": lambda: {"pixel_values": noise(1, 3, 32, 32)},
     "xclip_vision_model": lambda: {"pixel_values": noise(8, 3, 32, 32)},
     "xcodec": lambda: {"input_values": 0.1 * noise(1, 1, 4000)},
