@@ -112,6 +112,7 @@ READS: dict[str, Callable[[], dict[str, Tensor]]] = {
     "pvt": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "pvt_v2": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "qwen3_asr": lambda: {"input_features": noise(1, 16, 100), "input_features_mask": torch.ones(1, 100).long()},
+    "sam": lambda: {"pixel_values": noise(1, 3, 32, 32), "input_points": torch.tensor([[[[9.0, 20.0]]]])},
     "sam2": lambda: {"pixel_values": noise(1, 3, 64, 64)},
     "seggpt": lambda: {"pixel_values": noise(1, 3, 32, 32), "prompt_pixel_values": noise(1, 3, 32, 32),
                        "prompt_masks": noise(1, 3, 32, 32)},
