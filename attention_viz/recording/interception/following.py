@@ -207,9 +207,6 @@ class Following(TorchFunctionMode):
             return func(*args, **named)
         if func in _SOFTMAX:
             return self._soften(func, args, named)
-        if func is functional.scaled_dot_product_attention:
-            with self:
-                return _written_out(*args, **named)
         product = product_of(func, args, named)
         if product is not None:
             return self._multiply(product, func, args, named)
@@ -263,31 +260,6 @@ class Following(TorchFunctionMode):
         heard = FollowedCall(len(self.taken) - 1, weights.place, _module(), weights.logits, product, weights.way)
         output = self._attend(heard)
         return func(*args, **named) if output is None else product.layout(output)
-
-
-def _written_out(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Tensor:
-    """Compute torch's fused attention by the operations that can be followed."""
-    if dropout_p:
-        raise UnsupportedModel("it drops weights at random; use evaluation mode")
-    if enable_gqa:
-        key, value = (one.repeat_interleave(query.shape[-3] // one.shape[-3], -3) for one in (key, value))
-    logits = query @ key.transpose(-1, -2) * (query.shape[-1] ** -0.5 if scale is None else scale)
-    if is_causal:
-        attn_mask = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
-    if attn_mask is not None:
-        blocked = attn_mask.dtype == torch.bool
-        logits = logits.masked_fill(~attn_mask, -torch.inf) if blocked else logits + attn_mask
-    return torch.softmax(logits, dim=-1) @ value
 
 
 class Softmaxes(TorchFunctionMode):
