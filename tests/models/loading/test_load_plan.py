@@ -14,9 +14,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention_viz as av
 from attention_viz.cli import main
+from attention_viz.cli.exits import FAILED_CHECK, REFUSED
 from attention_viz.models.loading import load_plan as module
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.sources.load_options import LoadOptions, in_bytes
+from tests.answers import result_of
 from tests.models.loading.large import needs, whole
 
 # Loads a model in a process of its own, runs a text through it, and prints what both took at most.
@@ -24,6 +26,7 @@ _MEASURED = """
 import gc, json, sys, threading, time
 import attention_viz as av
 from attention_viz.trace.memory import give_back
+from tests.answers import result_of
 
 def taken():
     with open("/proc/self/status") as lines:
@@ -148,12 +151,12 @@ def test_the_plan_reads_as_sentences(small: Path) -> None:
 def test_the_command_prints_it(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", str(small), "--tokens", "100"]) == 0
     assert "It fits into" in capsys.readouterr().out
-    assert main(["plan", str(small), "--max-memory", "cpu=600KB", "--format", "json"]) == 1
-    found = json.loads(capsys.readouterr().out)
+    assert main(["plan", str(small), "--max-memory", "cpu=600KB", "--format", "json"]) == FAILED_CHECK
+    found = result_of(capsys.readouterr().out)
     assert found["fits"] is False and found["free"] == 600_000 and found["by_device"]["disk"]
     assert main(["plan", str(small), "--max-memory", "cpu"]) == 2
     assert main(["plan", str(small), "--quantization", "int3"]) == 2
-    assert main(["plan", str(small), "--device", "cuda:77"]) == 1
+    assert main(["plan", str(small), "--device", "cuda:77"]) == REFUSED
 
 
 def test_a_command_loads_as_its_options_say(capsys: pytest.CaptureFixture[str]) -> None:
