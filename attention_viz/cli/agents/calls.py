@@ -1,4 +1,4 @@
-"""Calls of tools in threads of their own: a few at once, each with a time limit."""
+"""ToolCalls of tools in threads of their own: a few at once, each with a time limit."""
 
 import asyncio
 import contextlib
@@ -21,11 +21,11 @@ _MOST_AT_ONCE = 8
 _GRACE = 2.0
 
 
-class CallStopped(Exception):
-    """A call was cancelled, took too long, or its client is gone."""
+class CallStopped(BaseException):
+    """A call was cancelled, took too long, or its client is gone. Another that waits for its model then loads it."""
 
 
-class Call:
+class ToolCall:
     """A running call, which asks now and then whether its answer is still wanted."""
 
     def __init__(self) -> None:
@@ -42,18 +42,18 @@ class Call:
             raise CallStopped
 
 
-class Calls:
+class ToolCalls:
     """Runs calls in threads, so that the protocol is answered meanwhile."""
 
     def __init__(self, seconds: int) -> None:
         """Begin without calls; each is stopped after this time, waiting included."""
         self._seconds = seconds
         self._free = anyio.Semaphore(_MOST_AT_ONCE)
-        self._running = dict[threading.Thread, Call]()
+        self._running = dict[threading.Thread, ToolCall]()
 
-    async def run(self, work: Callable[[Call], _Found]) -> _Found:
+    async def run(self, work: Callable[[ToolCall], _Found]) -> _Found:
         """Return what `work` returns; raise an error after the time limit."""
-        call = Call()
+        call = ToolCall()
         try:
             with anyio.move_on_after(self._seconds):
                 await self._free.acquire()
@@ -71,7 +71,7 @@ class Calls:
             thread.join(_GRACE / len(running))
         return not any(thread.is_alive() for thread, _ in running)
 
-    def _start(self, call: Call, work: Callable[[Call], _Found]) -> "Future[_Found]":
+    def _start(self, call: ToolCall, work: Callable[[ToolCall], _Found]) -> "Future[_Found]":
         future, loop = Future[_Found](), asyncio.get_running_loop()
 
         def run() -> None:
@@ -95,7 +95,7 @@ class Calls:
         self._free.release()
 
 
-def _in_turn(call: Call, work: Callable[[Call], _Found]) -> _Found:
+def _in_turn(call: ToolCall, work: Callable[[ToolCall], _Found]) -> _Found:
     keep_turn(new_turn())
     with unsaid(), FORWARDS.telling(call.still_wanted), ANALYSES.telling(call.still_wanted):
         return work(call)

@@ -15,13 +15,13 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.kind import InputKind
 
 if TYPE_CHECKING:
-    from attention_viz.cli.agents.calls import Call
+    from attention_viz.cli.agents.calls import ToolCall
 
 # Bytes of all requests' texts.
 _ROOM = 20_000_000
 
 
-def made(call: "Call", model: str, text: str, second: str, target: str) -> tuple[str, Run]:
+def made(call: "ToolCall", model: str, text: str, second: str, target: str) -> tuple[str, Run]:
     """Run a text, and keep its request under an id."""
     request = Request(permissions.canonical_name(model), text, second, target)
     loaded(call, request.model)
@@ -33,7 +33,7 @@ def made(call: "Call", model: str, text: str, second: str, target: str) -> tuple
     return name, run
 
 
-def run_of(call: "Call", name: str) -> tuple[Request, Run]:
+def run_of(call: "ToolCall", name: str) -> tuple[Request, Run]:
     """Return an id's request and run."""
     request = _requests.peek(name)
     if request is None:
@@ -42,7 +42,7 @@ def run_of(call: "Call", name: str) -> tuple[Request, Run]:
     return request, _run(request)
 
 
-def loaded(call: "Call", name: str) -> None:
+def loaded(call: "ToolCall", name: str) -> None:
     """Load an allowed model; a stopped call leaves it to others that wait."""
     if (reason := permissions.refusal(name)) is not None:
         raise AttentionVizError(f"{reason}. The tool models lists the catalogue")

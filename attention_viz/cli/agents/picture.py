@@ -17,7 +17,7 @@ _SIZE = re.compile(r'<svg[^>]* width="([\d.]+)" height="([\d.]+)"')
 
 
 @dataclass(frozen=True, eq=False)
-class Picture:
+class HeadPicture:
     """A picture's answer and its file; an SVG is text."""
 
     answer: Answer
@@ -25,7 +25,7 @@ class Picture:
     form: str
 
 
-def draw_head(trace: "Trace", layer: int, head: int, stream: str | None, form: str, longest: int) -> Picture:
+def draw_head(trace: "Trace", layer: int, head: int, stream: str | None, form: str, longest: int) -> HeadPicture:
     """Draw a head's weights; refuse an SVG of more than `longest` characters, or a PNG that is too large."""
     from attention_viz.views.export.browsers import needed
     from attention_viz.views.export.save import printed
@@ -53,7 +53,7 @@ def draw_head(trace: "Trace", layer: int, head: int, stream: str | None, form: s
         "height": round(height),
         "bytes": len(content),
     }
-    return Picture(Answer("picture", trace.provenance.model, facts, notes=notes), content, form)
+    return HeadPicture(Answer("picture", trace.provenance.model, facts, notes=notes), content, form)
 
 
 def _drawn(trace: "Trace", layer: int, head: int, stream: str | None, *, numbers: bool = True) -> str:

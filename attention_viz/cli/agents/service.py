@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 
 from attention_viz import __version__
 from attention_viz.cli.agents.bounded import fitted
-from attention_viz.cli.agents.calls import Call, Calls, CallStopped
+from attention_viz.cli.agents.calls import CallStopped, ToolCall, ToolCalls
 from attention_viz.cli.agents.parameters import checked
-from attention_viz.cli.agents.picture import Picture
+from attention_viz.cli.agents.picture import HeadPicture
 from attention_viz.cli.agents.tools import TOOLS
 from attention_viz.cli.answers.answer import envelope
 from attention_viz.cli.answers.keys import object_schema
@@ -38,7 +38,7 @@ _MEDIA_TYPES = {"png": "image/png", "svg": "image/svg+xml"}
 
 def serve(seconds: int) -> None:
     """Serve until the client closes the connection; stop each call after this time."""
-    calls = Calls(seconds)
+    calls = ToolCalls(seconds)
     asyncio.run(_serve(calls))
     if not calls.end():
         # A call is inside torch, which must not lose its interpreter.
@@ -46,7 +46,7 @@ def serve(seconds: int) -> None:
         os._exit(SUCCESS)
 
 
-async def _serve(calls: Calls) -> None:
+async def _serve(calls: ToolCalls) -> None:
     async def list_tools(_context: Any, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=_LISTED)
 
@@ -71,17 +71,17 @@ async def _serve(calls: Calls) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _answer(call: Call, name: str, given: dict[str, Any]) -> types.CallToolResult:
+def _answer(call: ToolCall, name: str, given: dict[str, Any]) -> types.CallToolResult:
     tool = TOOLS[name]
     arguments = SimpleNamespace(**checked(tool.takes, given))
     found = tool.run(call, arguments)
-    picture = found if isinstance(found, Picture) else None
-    structured, text = fitted(envelope(found.answer if isinstance(found, Picture) else found), arguments.characters)
+    picture = found if isinstance(found, HeadPicture) else None
+    structured, text = fitted(envelope(found.answer if isinstance(found, HeadPicture) else found), arguments.characters)
     content: list[types.ContentBlock] = [types.TextContent(text=text)]
     return types.CallToolResult(content=[*content, *_pictures(picture)], structured_content=structured)
 
 
-def _pictures(picture: Picture | None) -> list[types.ContentBlock]:
+def _pictures(picture: HeadPicture | None) -> list[types.ContentBlock]:
     if picture is None:
         return []
     kind = _MEDIA_TYPES[picture.form]

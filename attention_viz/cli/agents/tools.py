@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.cli.agents import bounded, kept
-from attention_viz.cli.agents.picture import Picture, draw_head
+from attention_viz.cli.agents.picture import HeadPicture, draw_head
 from attention_viz.cli.answers import asking
 from attention_viz.cli.answers.answer import Answer
 from attention_viz.cli.answers.keys import Key, flag, text, whole
@@ -21,7 +21,7 @@ from attention_viz.serving.why import pretrained
 
 if TYPE_CHECKING:
     from attention_viz.circuits.asked import Logit
-    from attention_viz.cli.agents.calls import Call
+    from attention_viz.cli.agents.calls import ToolCall
     from attention_viz.trace.trace import Trace
 
 # Characters of a word or name, and the most rows.
@@ -38,7 +38,7 @@ class Tool:
 
     purpose: str
     parameters: Mapping[str, Key]
-    run: "Callable[[Call, SimpleNamespace], Answer | Picture]"
+    run: "Callable[[ToolCall, SimpleNamespace], Answer | HeadPicture]"
 
     @property
     def takes(self) -> dict[str, Key]:
@@ -46,13 +46,13 @@ class Tool:
         return {**self.parameters, "characters": _CHARACTERS}
 
 
-def _models(_call: "Call", _given: SimpleNamespace) -> Answer:
+def _models(_call: "ToolCall", _given: SimpleNamespace) -> Answer:
     others = [permissions.display_name(one) for one in permissions.folders()]
     notes = [f"Allowed folders: {', '.join(others)}"] if others else []
     return replace(asking.catalogue_answer(), notes=notes)
 
 
-def _trace(call: "Call", given: SimpleNamespace) -> Answer:
+def _trace(call: "ToolCall", given: SimpleNamespace) -> Answer:
     import pandas
 
     name, run = kept.made(call, given.model, given.text, given.second or "", given.target or "")
@@ -86,26 +86,26 @@ def _tokens(trace: "Trace") -> list[tuple[str, int, str, str]]:
     return found
 
 
-def _findings(call: "Call", given: SimpleNamespace) -> Answer:
+def _findings(call: "ToolCall", given: SimpleNamespace) -> Answer:
     _, run = kept.run_of(call, given.trace)
     with ANALYSES:
         return asking.findings_in([run.trace], given.top)
 
 
-def _heads(call: "Call", given: SimpleNamespace) -> Answer:
+def _heads(call: "ToolCall", given: SimpleNamespace) -> Answer:
     _, run = kept.run_of(call, given.trace)
     hint = "give stream=mixer"
     with ANALYSES:
         return asking.heads_of([run.trace], [given.metric], given.top, given.stream, hint=hint)
 
 
-def _find(call: "Call", given: SimpleNamespace) -> Answer:
+def _find(call: "ToolCall", given: SimpleNamespace) -> Answer:
     _, run = kept.run_of(call, given.trace)
     with ANALYSES:
         return asking.heads_between(run.trace, given.query, given.key, given.stream, given.top)
 
 
-def _why(call: "Call", given: SimpleNamespace) -> Answer:
+def _why(call: "ToolCall", given: SimpleNamespace) -> Answer:
     score = [given.layer, given.head, given.query, given.key]
     asks_score = any(one is not None for one in score)
     if asks_score == (given.token is not None) or (asks_score and None in score):
@@ -119,7 +119,7 @@ def _why(call: "Call", given: SimpleNamespace) -> Answer:
     return ask(request, lambda model: asking.contributions(pretrained(model), run.trace, of, given.top))
 
 
-def _effects(call: "Call", given: SimpleNamespace) -> Answer:
+def _effects(call: "ToolCall", given: SimpleNamespace) -> Answer:
     import attention_viz as av
 
     if given.probability and given.against is not None:
@@ -134,7 +134,7 @@ def _effects(call: "Call", given: SimpleNamespace) -> Answer:
     )
 
 
-def _patch(call: "Call", given: SimpleNamespace) -> Answer:
+def _patch(call: "ToolCall", given: SimpleNamespace) -> Answer:
     request, run = kept.run_of(call, given.trace)
     other_request, other = kept.run_of(call, given.other)
     if other_request.model != request.model:
@@ -148,7 +148,7 @@ def _patch(call: "Call", given: SimpleNamespace) -> Answer:
     )
 
 
-def _picture(call: "Call", given: SimpleNamespace) -> Picture:
+def _picture(call: "ToolCall", given: SimpleNamespace) -> HeadPicture:
     _, run = kept.run_of(call, given.trace)
     with ANALYSES:
         return draw_head(run.trace, given.layer, given.head, given.stream, given.format, given.characters)

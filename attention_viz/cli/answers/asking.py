@@ -100,14 +100,14 @@ def heads_between(trace: "Trace", query: str, key: str, stream: str | None, top:
     return Answer("find", trace.provenance.model, table=found.head(top))
 
 
-def contributions(model: "AttentionModel", trace: "Trace", asked: "Score | Logit", top: int) -> Answer:
+def contributions(model: "AttentionModel", trace: "Trace", of: "Score | Logit", top: int) -> Answer:
     """Return a number as the sum of contributions, largest first."""
     import attention_viz as av
 
-    found = av.decompose(model, trace, asked)
-    blocked = isinstance(asked, av.Score) and _is_blocked(trace, asked)
+    found = av.decompose(model, trace, of)
+    blocked = isinstance(of, av.Score) and _is_blocked(trace, of)
     facts = {
-        "of": str(asked),
+        "of": str(of),
         "text": trace.provenance.text,
         "total": found.total,
         "remainder": found.remainder,
@@ -132,7 +132,7 @@ def score_of(trace: "Trace", layer: int, head: int, pair: tuple[str, str], strea
 def head_effects(
     model: "AttentionModel",
     traces: "Sequence[Trace]",
-    asked: "Logit | Probability",
+    of: "Logit | Probability",
     to: str,
     stream: str | None,
     top: int,
@@ -144,7 +144,7 @@ def head_effects(
 
     replaced: Any = to
     tables = [
-        av.effects(model, one, asked, to=replaced, stream=stream, report=report(at))
+        av.effects(model, one, of, to=replaced, stream=stream, report=report(at))
         for at, one in enumerate(traces, start=1)
     ]
     table = mean_effects(tables)
@@ -156,14 +156,14 @@ def head_effects(
 
 
 def patches(
-    model: "AttentionModel", text: "Trace", other: "Trace", asked: "Logit", top: int, report: "Report", **options: Any
+    model: "AttentionModel", text: "Trace", other: "Trace", of: "Logit", top: int, report: "Report", **options: Any
 ) -> Answer:
     """Return the effects of patching, largest first."""
     import attention_viz as av
 
-    table = av.patch(model, text, other, asked, report=report, **options)
+    table = av.patch(model, text, other, of, report=report, **options)
     facts = {
-        "of": str(asked),
+        "of": str(of),
         "text": text.provenance.text,
         "other": other.provenance.text,
         **{str(name): one for name, one in table.attrs.items()},
@@ -213,16 +213,16 @@ def _one_model(traces: "Sequence[Trace]") -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def _is_blocked(trace: "Trace", asked: "Score") -> bool:
-    row = trace.attention(asked.layer, asked.stream).head(asked.head).rows(slice(asked.query, asked.query + 1))
-    return float(row.masked[0, asked.key]) == -math.inf
+def _is_blocked(trace: "Trace", of: "Score") -> bool:
+    row = trace.attention(of.layer, of.stream).head(of.head).rows(slice(of.query, of.query + 1))
+    return float(row.masked[0, of.key]) == -math.inf
 
 
-def _position(tokens: "Tokens", asked: str) -> int:
-    if asked.isascii() and asked.isdigit():
-        return int(asked)
-    found = [pieces[-1] for pieces in tokens.places(asked)]
+def _position(tokens: "Tokens", word: str) -> int:
+    if word.isascii() and word.isdigit():
+        return int(word)
+    found = [pieces[-1] for pieces in tokens.places(word)]
     if len(found) == 1:
         return found[0]
     phrase = ", ".join(map(str, found))
-    raise AttentionVizError(f"the word “{asked}” is at positions {phrase}; choose one of them")
+    raise AttentionVizError(f"the word “{word}” is at positions {phrase}; choose one of them")
