@@ -94,10 +94,15 @@ export function sameBytes(one, other) {
  * @param {Element} host @returns {"light" | "dark"} */
 export function themeOf(host) {
   const colour = getComputedStyle(host).getPropertyValue("--st-background-color").trim();
+  return isDarkColour(colour || "#ffffff") ? "dark" : "light";
+}
+
+/** Whether a colour is closer to black than to white. @param {string} colour  as a style sheet has it */
+export function isDarkColour(colour) {
   const canvas = document.createElement("canvas");
   const probe = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", {willReadFrequently: true}));
-  probe.fillStyle = colour || "#ffffff";
+  probe.fillStyle = colour;
   probe.fillRect(0, 0, 1, 1);
   const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128 ? "dark" : "light";
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
 }

@@ -1,0 +1,160 @@
+"""The explorer as a widget: its selection is Python's and the reader's."""
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from attention_viz.analysis.search import rank_heads
+from attention_viz.circuits.findings import findings
+from attention_viz.errors import AttentionVizError
+from attention_viz.explorer.mixers import channels_id, is_fetched, pack_channel
+from attention_viz.explorer.page import Explorer, Opening
+from attention_viz.explorer.payload import id_of, is_long, pack, pack_pictures
+from attention_viz.explorer.selection import Selection, checked
+from attention_viz.explorer.terms import pack_head
+from attention_viz.explorer.widgets.code import EXPLORER
+from attention_viz.explorer.widgets.widget import NotebookWidget
+from attention_viz.trace.ahead import unsaid
+from attention_viz.trace.spelling import xml_text
+from attention_viz.views.export.svg import heatmap_svg
+
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["ExplorerWidget"]
+
+# With more weights, heads come one by one: these are some three megabytes.
+MOST_AT_ONCE = 8_000_000
+# How many heads a ranking names.
+_MOST_RANKED = 10
+
+
+class ExplorerWidget(Explorer, NotebookWidget):
+    """An explorer with a channel to its notebook."""
+
+    _data = traitlets.Bytes().tag(sync=True)
+    selection = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, trace: "Trace", opening: Opening) -> None:
+        """Open on a head."""
+        Explorer.__init__(self, trace, opening)
+        self._long_id: str | None = None
+        self._chosen = opening.selection
+        self._rest: list[tuple[dict[str, Any], list[bytes]]] = []
+        self._working: threading.Thread | None = None
+        NotebookWidget.__init__(self, EXPLORER, opening.theme, selection=opening.selection)
+
+    def saved_picture(self) -> tuple[str, str]:
+        """Return the chosen head as an SVG document, and its name."""
+        stream, layer, head = (self._chosen[name] for name in ("stream", "layer", "head"))
+        words = f"{self.title}: {stream}, layer {layer}, head {head}"
+        return heatmap_svg(self._trace, layer, head, stream), xml_text(words)
+
+    def set_state(self, sync_data: Mapping[str, Any]) -> None:
+        """Take what the browser chose, if the trace has it."""
+        if "selection" in sync_data:
+            checked(self._trace, self._chosen, sync_data["selection"])
+        super().set_state(sync_data)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; the selection not while the browser does."""
+        if name != "selection":
+            super().__setattr__(name, value)
+            return
+        with self._lock:
+            super().__setattr__(name, value)
+
+    @traitlets.validate("selection")
+    def _check(self, proposal: Mapping[str, Any]) -> Selection:
+        return checked(self._trace, self._chosen, proposal["value"])
+
+    @traitlets.observe("selection")
+    def _select(self, change: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._chosen = change["new"]
+            for function in tuple(self._listeners):
+                function(self._chosen)
+        self._draw_saved()
+
+    def _prepare(self) -> None:
+        trace = self._trace
+        if not self._data:
+            with unsaid():
+                if is_long(trace, MOST_AT_ONCE):
+                    # Pictures of all heads and findings take longer than the first picture may.
+                    self._data = pack(trace, terms=(), findings=(), hosted=True, pictures=False)
+                else:
+                    self._data = pack(trace, hosted=True)
+            self._long_id = id_of(self._data)
+
+    def _answer(self, question: Mapping[str, Any]) -> None:
+        match question["kind"]:
+            case "data":
+                self._prepare()
+            case "rest":
+                self._send_rest()
+            case "pair":
+                self._send_ranking(question)
+            case "head":
+                self._send_head(question)
+            case _:
+                pass
+
+    def _send_head(self, question: Mapping[str, Any]) -> None:
+        place = {**question, "query": None, "key": None}
+        place.pop("kind")
+        chosen = checked(self._trace, self._chosen, place)
+        stream, layer, head = chosen["stream"], chosen["layer"], chosen["head"]
+        try:
+            packet = self._packet(stream, layer, head)
+        except AttentionVizError as error:
+            self.send({"kind": "refused", "words": xml_text(str(error))})
+            return
+        if packet is not None:
+            self.send({"kind": "packet"}, [packet])
+
+    def _packet(self, stream: str, layer: int, head: int) -> bytes | None:
+        trace = self._trace
+        if stream in trace.mixers:
+            fetched = is_fetched(trace, stream, layer)
+            return pack_channel(trace, stream, layer, head, channels_id(trace)) if fetched else None
+        return None if self._long_id is None else pack_head(trace, stream, layer, head, self._long_id)
+
+    def _send_ranking(self, question: Mapping[str, Any]) -> None:
+        if self._long_id is None or question["of"] != self._long_id:
+            return
+        pair = {name: question[name] for name in ("of", "stream", "query", "key")}
+        if pair["stream"] in self._trace.mixers:
+            return
+        found = rank_heads(self._trace, pair["stream"], pair["query"], pair["key"])[:_MOST_RANKED]
+        ranked = [{"layer": layer, "head": head, "weight": weight} for layer, head, weight in found]
+        self.send({"kind": "ranking", "ranking": {**pair, "ranked": ranked}})
+
+    def _send_rest(self) -> None:
+        """Send what a view lacks; make it on a thread, so that heads don't wait for it."""
+        if self._long_id is None:
+            return
+        with self._lock:
+            known = list(self._rest)
+            if self._working is None:
+                self._working = threading.Thread(target=self._make_rest, args=(self._long_id,), daemon=True)
+                self._working.start()
+        for message, buffers in known:
+            self.send(message, buffers)
+
+    def _make_rest(self, long_id: str) -> None:
+        first = self._chosen["stream"], self._chosen["layer"]
+        for packet in pack_pictures(self._trace, long_id, first):
+            self._keep({"kind": "packet"}, [packet])
+        found = [asdict(one) for one in findings(self._trace)]
+        # As ASCII: half of a pair of code units, which stands for one sign, can't be sent otherwise.
+        self._keep({"kind": "findings", "found": json.dumps(found)}, [])
+
+    def _keep(self, message: dict[str, Any], buffers: list[bytes]) -> None:
+        with self._lock:
+            self._rest.append((message, buffers))
+        self.send(message, buffers)
