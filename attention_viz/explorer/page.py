@@ -13,8 +13,8 @@ from attention_viz.analysis.measured import word_stream
 from attention_viz.errors import ShapeError
 from attention_viz.explorer.mixers import mixer_cells, pictures_of
 from attention_viz.explorer.payload import Choice, is_long, pack
-from attention_viz.explorer.selection import Selection, checked
 from attention_viz.explorer.source import page_source, style_sheet
+from attention_viz.explorer.widgets.selection import Selection, checked
 from attention_viz.operation.token_mixer import TokenMixer
 from attention_viz.trace.ahead import Progress, ahead
 from attention_viz.trace.files.whole_file import write_whole

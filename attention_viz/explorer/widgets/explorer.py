@@ -14,9 +14,9 @@ from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mixers import channels_id, is_fetched, pack_channel
 from attention_viz.explorer.page import Explorer, Opening
 from attention_viz.explorer.payload import id_of, is_long, pack, pack_pictures
-from attention_viz.explorer.selection import Selection, checked
 from attention_viz.explorer.terms import pack_head
 from attention_viz.explorer.widgets.code import EXPLORER
+from attention_viz.explorer.widgets.selection import Selection, checked
 from attention_viz.explorer.widgets.widget import NotebookWidget
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.spelling import xml_text
