@@ -9,6 +9,7 @@ shown head.
 """
 
 import itertools
+import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from attention_viz.trace.tokens import Tokens
     from attention_viz.trace.trace import Layer, Trace
 
-__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "id_of", "is_long", "pack", "pack_pictures"]
+__all__ = ["ERROR", "LEVELS", "LONG", "Choice", "LaterPictures", "id_of", "is_long", "pack"]
 
 # With more weights than this a page waits for less where heads come as their terms: these are some ten megabytes.
 LONG = 24_000_000
@@ -95,7 +96,7 @@ def pack(
         terms: None for all weights; else pictures, with terms of these (stream, layer).
         progress: gets the share after each layer, 0 to 1.
         hosted: whether a host sends a mixer's heads one by one if there are many.
-        pictures: whether a long text's small pictures are included; else `pack_pictures` has them.
+        pictures: whether a long text's small pictures are included; else `LaterPictures` has them.
     """
     if terms is None:
         refuse_large(trace)
@@ -139,14 +140,24 @@ def pack(
     return packet.pack(header)
 
 
-def pack_pictures(trace: "Trace", of: str, first: tuple[str, int]) -> Iterator[bytes]:
-    """Pack a long text's small pictures, a packet per layer (stream, layer); `of` is the trace's `id`."""
-    small = {stream: _small(trace, stream) for stream in trace.attention_streams}
-    places = [(stream, layer) for stream in small for layer in trace.layer_numbers(stream)]
-    for stream, layer in sorted(places, key=lambda place: (place != first, place[0] != first[0])):
-        packet = Packet()
-        pictures = _pictures(small[stream], trace.attention(layer, stream), packet)
-        yield packet.pack({"of": of, "stream": stream, "layer": layer, **pictures})
+class LaterPictures:
+    """A long text's small pictures, a packet per layer, each made once. It keeps no trace alive."""
+
+    def __init__(self) -> None:
+        """Begin without pictures."""
+        self._lock = threading.Lock()
+        self._small: dict[str, Thumbnails] = {}
+        self._packets: dict[tuple[str, int], bytes] = {}
+
+    def packet(self, trace: "Trace", of: str, stream: str, layer: int) -> bytes:
+        """Return a layer's packet; `of` is the trace's `id`."""
+        with self._lock:
+            if (stream, layer) not in self._packets:
+                small = self._small.setdefault(stream, _small(trace, stream))
+                packet = Packet()
+                pictures = _pictures(small, trace.attention(layer, stream), packet)
+                self._packets[stream, layer] = packet.pack({"of": of, "stream": stream, "layer": layer, **pictures})
+            return self._packets[stream, layer]
 
 
 def id_of(payload: bytes) -> str | None:

@@ -13,12 +13,13 @@ from attention_viz.circuits.findings import findings
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mixers import channels_id, is_fetched, pack_channel
 from attention_viz.explorer.page import Explorer, Opening
-from attention_viz.explorer.payload import id_of, is_long, pack, pack_pictures
+from attention_viz.explorer.payload import LaterPictures, id_of, is_long, pack
 from attention_viz.explorer.terms import pack_head
 from attention_viz.explorer.widgets.code import EXPLORER
 from attention_viz.explorer.widgets.selection import Selection, checked
 from attention_viz.explorer.widgets.widget import NotebookWidget
 from attention_viz.trace.ahead import unsaid
+from attention_viz.trace.once import once_for_each
 from attention_viz.trace.spelling import xml_text
 from attention_viz.views.export.svg import heatmap_svg
 
@@ -31,6 +32,25 @@ __all__ = ["ExplorerWidget"]
 MOST_AT_ONCE = 8_000_000
 # How many heads a ranking names.
 _MOST_RANKED = 10
+
+
+class _Later:
+    """What comes after the first picture, made once for all widgets of a trace."""
+
+    def __init__(self) -> None:
+        self.pictures = LaterPictures()
+        self._lock, self._found = threading.Lock(), ""
+
+    def findings(self, trace: "Trace") -> str:
+        """Return the findings as JSON, in ASCII: half of a surrogate pair can't be sent otherwise."""
+        with self._lock:
+            self._found = self._found or json.dumps([asdict(one) for one in findings(trace)])
+            return self._found
+
+
+@once_for_each
+def _later(_trace: "Trace") -> _Later:
+    return _Later()
 
 
 class ExplorerWidget(Explorer, NotebookWidget):
@@ -51,8 +71,8 @@ class ExplorerWidget(Explorer, NotebookWidget):
     def saved_picture(self) -> tuple[str, str]:
         """Return the chosen head as an SVG document, and its name."""
         stream, layer, head = (self._chosen[name] for name in ("stream", "layer", "head"))
-        words = f"{self.title}: {stream}, layer {layer}, head {head}"
-        return heatmap_svg(self._trace, layer, head, stream), xml_text(words)
+        shown = stream if len(self._trace.streams) > 1 else "Attention"
+        return heatmap_svg(self._trace, layer, head, stream), f"{shown.capitalize()}: layer {layer}, head {head}"
 
     def set_state(self, sync_data: Mapping[str, Any]) -> None:
         """Take what the browser chose, if the trace has it."""
@@ -147,12 +167,11 @@ class ExplorerWidget(Explorer, NotebookWidget):
             self.send(message, buffers)
 
     def _make_rest(self, long_id: str) -> None:
-        first = self._chosen["stream"], self._chosen["layer"]
-        for packet in pack_pictures(self._trace, long_id, first):
-            self._keep({"kind": "packet"}, [packet])
-        found = [asdict(one) for one in findings(self._trace)]
-        # As ASCII: half of a pair of code units, which stands for one sign, can't be sent otherwise.
-        self._keep({"kind": "findings", "found": json.dumps(found)}, [])
+        trace, (stream, layer) = self._trace, (self._chosen["stream"], self._chosen["layer"])
+        places = [(one, number) for one in trace.attention_streams for number in trace.layer_numbers(one)]
+        for place in sorted(places, key=lambda place: (place != (stream, layer), place[0] != stream)):
+            self._keep({"kind": "packet"}, [_later(trace).pictures.packet(trace, long_id, *place)])
+        self._keep({"kind": "findings", "found": _later(trace).findings(trace)}, [])
 
     def _keep(self, message: dict[str, Any], buffers: list[bytes]) -> None:
         with self._lock:

@@ -78,7 +78,7 @@ function under(places, cells, count, sampled) {
   return found.filter((cell, at) => at === 0 || cell !== found[at - 1]);
 }
 
-/** Where a layer's small pictures are: with the text, or in a packet of their own, as `pack_pictures` in payload.py
+/** Where a layer's small pictures are: with the text, or in a packet of their own, as `LaterPictures` in payload.py
  * writes it. @typedef {{thumbnails?: Place, plain?: Place}} PackedPictures */
 
 /** A layer's small pictures. @param {{header: PackedPictures, body: Uint8Array}} packed @param {number} heads
