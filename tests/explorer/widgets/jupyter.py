@@ -131,6 +131,13 @@ class Lab:
             at,
         )
 
+    def expect_output(self, at: int, code: str, said: str) -> None:
+        """Run a cell until it prints this: what was clicked is on its way."""
+        until = monotonic() + PATIENCE
+        while (last := self.run(at, code).strip()) != said:
+            assert monotonic() < until, last
+            sleep(0.1)
+
     def execute(self, command: str, arguments: Any = None) -> None:
         self.page.evaluate("([name, given]) => jupyterapp.commands.execute(name, given ?? {})", [command, arguments])
 
