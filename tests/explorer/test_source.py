@@ -26,6 +26,7 @@ ENTRIES = (
     "drawing/drawing.js",
     "hosts/beginning.js",
     "hosts/channel.js",
+    "hosts/component_in_widget.js",
     "hosts/explorer_in_widget.js",
     "hosts/in_page.js",
     "hosts/in_streamlit.js",

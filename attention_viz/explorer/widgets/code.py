@@ -4,6 +4,7 @@ A widget's own `_esm` is a small loader. It takes the code from the page, where 
 model that all widgets of the kernel share; else it asks its own.
 """
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -40,3 +41,14 @@ class WidgetCode:
 
 
 EXPLORER = WidgetCode({"script": script("hosts/explorer_in_widget.js"), "style": style_sheet()})
+
+
+@functools.cache
+def component_code(source: tuple[str, str, str]) -> WidgetCode:
+    """Return the code of one of the app's components."""
+    html, style, text = source
+    host = script("hosts/component_in_widget.js")
+    # Buttons that lead to other pages of the app.
+    return WidgetCode(
+        {"script": host, "component": text, "html": html, "style": f"{style}.av-how {{ display: none; }}\n"}
+    )

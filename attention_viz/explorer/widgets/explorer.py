@@ -16,12 +16,11 @@ from attention_viz.explorer.page import Explorer, Opening
 from attention_viz.explorer.payload import LaterPictures, id_of, is_long, pack
 from attention_viz.explorer.terms import pack_head
 from attention_viz.explorer.widgets.code import EXPLORER
-from attention_viz.explorer.widgets.selection import Selection, checked
-from attention_viz.explorer.widgets.widget import NotebookWidget
+from attention_viz.explorer.widgets.selection import checked
+from attention_viz.explorer.widgets.widget import SelectingWidget
 from attention_viz.trace.ahead import unsaid
 from attention_viz.trace.once import once_for_each
 from attention_viz.trace.spelling import xml_text
-from attention_viz.views.export.svg import heatmap_svg
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
@@ -53,52 +52,18 @@ def _later(_trace: "Trace") -> _Later:
     return _Later()
 
 
-class ExplorerWidget(Explorer, NotebookWidget):
+class ExplorerWidget(Explorer, SelectingWidget):
     """An explorer with a channel to its notebook."""
 
-    _data = traitlets.Bytes().tag(sync=True)
     selection = traitlets.Dict().tag(sync=True)
 
     def __init__(self, trace: "Trace", opening: Opening) -> None:
         """Open on a head."""
         Explorer.__init__(self, trace, opening)
         self._long_id: str | None = None
-        self._chosen = opening.selection
         self._rest: list[tuple[dict[str, Any], list[bytes]]] = []
         self._working: threading.Thread | None = None
-        NotebookWidget.__init__(self, EXPLORER, opening.theme, selection=opening.selection)
-
-    def saved_picture(self) -> tuple[str, str]:
-        """Return the chosen head as an SVG document, and its name."""
-        stream, layer, head = (self._chosen[name] for name in ("stream", "layer", "head"))
-        shown = stream if len(self._trace.streams) > 1 else "Attention"
-        return heatmap_svg(self._trace, layer, head, stream), f"{shown.capitalize()}: layer {layer}, head {head}"
-
-    def set_state(self, sync_data: Mapping[str, Any]) -> None:
-        """Take what the browser chose, if the trace has it."""
-        if "selection" in sync_data:
-            checked(self._trace, self._chosen, sync_data["selection"])
-        super().set_state(sync_data)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; the selection not while the browser does."""
-        if name != "selection":
-            super().__setattr__(name, value)
-            return
-        with self._lock:
-            super().__setattr__(name, value)
-
-    @traitlets.validate("selection")
-    def _check(self, proposal: Mapping[str, Any]) -> Selection:
-        return checked(self._trace, self._chosen, proposal["value"])
-
-    @traitlets.observe("selection")
-    def _select(self, change: Mapping[str, Any]) -> None:
-        with self._lock:
-            self._chosen = change["new"]
-            for function in tuple(self._listeners):
-                function(self._chosen)
-        self._draw_saved()
+        SelectingWidget.__init__(self, trace, EXPLORER, opening.theme, opening.selection)
 
     def _prepare(self) -> None:
         trace = self._trace

@@ -4,15 +4,20 @@ import base64
 import html
 import threading
 import uuid
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 
 from attention_viz.explorer.widgets.code import LOADER, WidgetCode
+from attention_viz.explorer.widgets.selection import Selection, checked
+from attention_viz.views.export.svg import heatmap_svg
 
-__all__ = ["NotebookWidget"]
+if TYPE_CHECKING:
+    from attention_viz.trace.trace import Trace
+
+__all__ = ["NotebookWidget", "SelectingWidget"]
 
 # Seconds without another choice until the saved picture is drawn anew.
 _PAUSE = 0.3
@@ -115,3 +120,64 @@ class NotebookWidget(anywidget.AnyWidget):
         picture, words = self.saved_picture()
         coded = base64.b64encode(picture.encode()).decode("ascii")
         return {"text/html": _SAVED.format(name=self._saved, alt=html.escape(words), picture=coded)}
+
+
+class SelectingWidget(NotebookWidget):
+    """A widget of one trace, with a head and a pair that Python and the reader choose."""
+
+    _data = traitlets.Bytes().tag(sync=True)
+    selection = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, trace: "Trace", code: WidgetCode, theme: str, selection: Selection) -> None:
+        """Open on a selection."""
+        self._trace, self._chosen = trace, selection
+        self._listeners = list[Callable[[Selection], object]]()
+        super().__init__(code, theme, selection=selection)
+
+    def on_select(self, function: Callable[[Selection], object], *, remove: bool = False) -> None:
+        """Call a function with each new selection, of the reader's or of Python's; one call at a time.
+
+        Args:
+            function: takes the selection.
+            remove: whether to stop calling it.
+        """
+        if remove:
+            self._listeners.remove(function)
+        else:
+            self._listeners.append(function)
+
+    def saved_picture(self) -> tuple[str, str]:
+        """Return the chosen head as an SVG document, and its name."""
+        stream, layer, head = (self._chosen[name] for name in ("stream", "layer", "head"))
+        shown = stream if len(self._trace.streams) > 1 else "Attention"
+        return heatmap_svg(self._trace, layer, head, stream), f"{shown.capitalize()}: layer {layer}, head {head}"
+
+    def set_state(self, sync_data: Mapping[str, Any]) -> None:
+        """Take what the browser chose, if the trace has it."""
+        if "selection" in sync_data:
+            checked(self._trace, self._chosen, sync_data["selection"])
+        super().set_state(sync_data)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; the selection not while the browser does."""
+        if name != "selection":
+            super().__setattr__(name, value)
+            return
+        with self._lock:
+            super().__setattr__(name, value)
+
+    @traitlets.validate("selection")
+    def _check(self, proposal: Mapping[str, Any]) -> Selection:
+        return checked(self._trace, self._chosen, proposal["value"])
+
+    @traitlets.observe("selection")
+    def _select(self, change: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._chosen = change["new"]
+            self._follow()
+            for function in tuple(self._listeners):
+                function(self._chosen)
+        self._draw_saved()
+
+    def _follow(self) -> None:
+        """Change what is sent, as the selection does."""

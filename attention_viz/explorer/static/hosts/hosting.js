@@ -36,6 +36,17 @@ export function openChannel() {
   return channel;
 }
 
+/** Leave a message; what it returns takes it away again, unless another came. @param {Message} message */
+export function leaveMessage(message) {
+  const channel = openChannel();
+  const name = subjectOf(message);
+  channel.latest.set(name, message);
+  channel.target.dispatchEvent(new CustomEvent("choice", {detail: message}));
+  return () => {
+    if (channel.latest.get(name) === message) channel.latest.delete(name);
+  };
+}
+
 /** Hear the messages for the component at this element, until `signal` aborts.
  * @param {HTMLElement} parentElement @param {(message: Message) => void} hear @param {AbortSignal} signal */
 export function listenToChannel(parentElement, hear, signal) {
@@ -55,7 +66,7 @@ export function latestFor(parentElement, about = "") {
 }
 
 /** Whom a message is for, and of what it tells. @param {Message} message */
-export function subjectOf({explorer, about = ""}) {
+function subjectOf({explorer, about = ""}) {
   return `${explorer} ${about}`;
 }
 
