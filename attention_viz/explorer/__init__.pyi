@@ -29,4 +29,4 @@ from .source import style_sheet as style_sheet
 from .source import why_source as why_source
 from .terms import beginning_of as beginning_of
 from .terms import pack_head as pack_head
-from .widgets.explore import explore as explore
+from .widgets.showing import explore as explore

@@ -1,12 +1,11 @@
 """All heads of a model as a widget."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from attention_viz.analysis.head_table import head_table
-from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES, roles
-from attention_viz.errors import ShapeError, TraceError
+from attention_viz.errors import TraceError
 from attention_viz.explorer.atlas_payload import pack_atlas
 from attention_viz.explorer.page import opening_of
 from attention_viz.explorer.source import atlas_source
@@ -16,7 +15,7 @@ from attention_viz.explorer.widgets.component import ComponentWidget
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["AtlasWidget", "atlas"]
+__all__ = ["VIEWS", "AtlasWidget"]
 
 _HEIGHT = 420
 VIEWS = ("roles", "patterns", "colours")
@@ -53,38 +52,3 @@ class AtlasWidget(ComponentWidget):
         if name == "role" and (value in ROLES or not value):
             self._role = str(value or "")
             self._messages = self._told()
-
-
-def atlas(
-    traces: "Trace | Sequence[Trace]",
-    stream: str | None = None,
-    *,
-    view: Literal["roles", "patterns", "colours"] = "roles",
-    metric: str = "entropy",
-    theme: Literal["auto", "light", "dark"] = "auto",
-) -> AtlasWidget:
-    """Show all heads of a model as a widget: their roles, patterns, or one metric. Needs the extra `notebook`.
-
-    Args:
-        traces: one trace or several of the same model. Metrics and roles are means over them; patterns are the first's.
-        stream: its name; by default the first.
-        view: what each cell shows.
-        metric: of `METRICS`, for the view "colours".
-        theme: "light", "dark", or "auto" for the notebook's theme.
-
-    Returns:
-        The widget. `selection` and `on_select` work as in `Explorer`.
-
-    Raises:
-        TraceError: the stream doesn't exist, or has no softmax.
-        ShapeError: there is no trace.
-        ValueError: the view, metric or theme doesn't exist.
-    """
-    several = [traces] if not isinstance(traces, Sequence) else list(traces)
-    if not several:
-        raise ShapeError("the atlas needs at least one trace; got none")
-    if view not in VIEWS:
-        raise ValueError(f"unknown view {view!r}; choose {', '.join(VIEWS)}")
-    if metric not in METRICS:
-        raise ValueError(f"unknown metric {metric!r}; choose {', '.join(METRICS)}")
-    return AtlasWidget(several, several[0].stream(stream or several[0].streams[0]), view, metric, theme)

@@ -48,7 +48,6 @@ def component_code(source: tuple[str, str, str]) -> WidgetCode:
     """Return the code of one of the app's components."""
     html, style, text = source
     host = script("hosts/component_in_widget.js")
-    # Buttons that lead to other pages of the app.
-    return WidgetCode(
-        {"script": host, "component": text, "html": html, "style": f"{style}.av-how {{ display: none; }}\n"}
-    )
+    # Buttons that lead to other pages of the app, or have its server open something.
+    style += ".av-how, [data-open] { display: none; }\n"
+    return WidgetCode({"script": host, "component": text, "html": html, "style": style})

@@ -1,21 +1,20 @@
 """One head, step by step, as a widget."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from attention_viz.explorer.page import Opening, opening_of
+from attention_viz.explorer.page import Opening
 from attention_viz.explorer.pipeline_payload import pack_pipeline, rest_id
 from attention_viz.explorer.rest_payload import pack_note
 from attention_viz.explorer.source import pipeline_source
 from attention_viz.explorer.widgets.code import component_code
 from attention_viz.explorer.widgets.component import ComponentWidget
-from attention_viz.explorer.widgets.selection import checked
 from attention_viz.steps.head import open_head
 from attention_viz.steps.mixing import open_mixer
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
-__all__ = ["StepsWidget", "step_through"]
+__all__ = ["StepsWidget"]
 
 # How many products of a score have a name.
 _TERMS = 6
@@ -53,39 +52,3 @@ class StepsWidget(ComponentWidget):
         (place,) = super()._told()
         query, key = self._pair()
         return [{**place, "query": query, "key": key, "terms": _TERMS}]
-
-
-def step_through(
-    trace: "Trace",
-    layer: int | None = None,
-    head: int = 0,
-    query: int | None = None,
-    key: int | None = None,
-    *,
-    stream: str | None = None,
-    theme: Literal["auto", "light", "dark"] = "auto",
-) -> StepsWidget:
-    """Show one head step by step as a widget: from two vectors to a score, a weight and the output.
-
-    Needs the extra `notebook`.
-
-    Args:
-        trace: the run.
-        layer: its number, the model's own; by default the first.
-        head: from 0.
-        query: the position of the attending token; by default the last one's.
-        key: the position of the attended token; by default the heaviest.
-        stream: its name; by default the first.
-        theme: "light", "dark", or "auto" for the notebook's theme.
-
-    Returns:
-        The widget. `selection` and `on_select` work as in `Explorer`.
-
-    Raises:
-        TraceError: the stream or layer doesn't exist, or only half a pair is given.
-        ShapeError: the head or a position doesn't exist.
-        ValueError: the theme doesn't exist.
-    """
-    opening = opening_of(trace, stream=stream, layer=layer, head=head, theme=theme)
-    pair = checked(trace, opening.selection, {"query": query, "key": key})
-    return StepsWidget(trace, Opening(pair, theme))
