@@ -23,6 +23,8 @@ explorer""",
     "print(explorer.selection)",
     "other = av.explore(trace, layer=1)\nother",
     "module.MOST_AT_ONCE = 0\nlong = av.explore(trace)\nlong",
+    "heads = av.atlas(trace)\nheads",
+    "steps = av.step_through(trace, 1, 2, 4, 1)\nsteps",
 )
 
 
@@ -137,6 +139,21 @@ def test_a_long_texts_head_comes_once_it_is_chosen(lab: Lab) -> None:
     expect_head(shown, "1·2")
     shown.get_by_test_id("explorer-bars").locator("li").first.wait_for()
     lab.expect_output(2, "print([*long.selection.values()])", "['decoder', 1, 2, None, None]")
+
+
+def test_the_atlas_and_the_steps_follow_python_and_the_reader(lab: Lab) -> None:
+    lab.begin(5)
+    cells = lab.cell(5).get_by_test_id("atlas").get_by_role("gridcell")
+    expect(cells).to_have_count(8)
+    cells.nth(5).click()
+    lab.expect_output(2, "print(heads.selection != av.atlas(trace).selection)", "True")
+    lab.run(2, "heads.selection = {'layer': 0, 'head': 0}")
+    expect(lab.cell(5).get_by_test_id("atlas").locator("[aria-selected=true]")).to_have_count(1)
+    lab.begin(6)
+    claim = lab.cell(6).get_by_test_id("pipeline-claim")
+    expect(claim).to_contain_text("from cheese")
+    lab.run(2, "steps.selection = {'query': 3, 'key': 2}")
+    expect(claim).to_contain_text("from frog")
 
 
 def test_a_saved_notebook_shows_the_chosen_head_without_a_kernel(lab: Lab, folder: Path, address: str) -> None:
