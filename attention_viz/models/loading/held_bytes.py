@@ -32,14 +32,9 @@ class HeldBytes:
     moved_table: int
     computes: str
 
-    def peak(self, run: int = 0, kept: int = 0) -> int:
-        """Return the bytes at one time on the device that computes.
-
-        Args:
-            run: bytes beside the weights while a layer runs.
-            kept: bytes beside the weights before and after all layers.
-        """
-        return self.by_device.get(self.computes, 0) + max(self.moved + run, self.moved_table + kept)
+    def peak(self, run: int = 0) -> int:
+        """Return the bytes at one time on the device that computes; `run` is a run's, beside the weights."""
+        return self.by_device.get(self.computes, 0) + max(self.moved, self.moved_table) + run
 
 
 def held_bytes(

@@ -1,6 +1,7 @@
 """Plan a model's memory before anything of it is loaded: bytes of weights and traces, and whether they fit."""
 
 import contextlib
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import fsdecode
@@ -15,6 +16,7 @@ from attention_viz.models.loading.adapters import is_adapter
 from attention_viz.models.loading.held_bytes import HeldBytes, held_bytes
 from attention_viz.models.loading.placement import empty_model, place, stored_dtype
 from attention_viz.models.loading.quantizing import quantizer_of
+from attention_viz.models.loading.run_bytes import run_bytes
 from attention_viz.models.loading.trace_bytes import TraceBytes
 from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.sources.catalogue import CATALOGUE
@@ -35,6 +37,8 @@ __all__ = ["LoadPlan", "load_plan"]
 
 # The length of the text that plans are for.
 _TOKENS = 1_000
+# Bytes of buffers that matrix products keep for themselves.
+_BUFFERS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,9 @@ class LoadPlan:
         by_device: bytes of the weights per device, "disk" among them.
         tokens: the length of the text that `trace` and `peak` are for.
         trace: bytes of such a text's trace with all layers; None if config.json doesn't say the sizes.
-        peak: bytes on the device that computes, while such a text is traced.
+        peak: bytes of all tensors on the device that computes, while such a text is traced. From 640 tokens on, a
+            trace's queries, keys and values go to a file in TMPDIR, which isn't counted. Buffers of kernels and of the
+            C library come on top, some 10 to 60 MB on a CPU; `fits` allows for 10 MB.
         free: bytes that the device may take: its limit in `max_memory`, or its free memory; None if unknown.
         layers: attention layers that a trace keeps.
         alternatives: options that would fit, if these don't, best first.
@@ -74,7 +80,7 @@ class LoadPlan:
     @property
     def fits(self) -> bool | None:
         """Whether the peak fits into the device's memory; None if that isn't known."""
-        return None if self.free is None else self.peak <= self.free
+        return None if self.free is None else self.peak + _BUFFERS <= self.free
 
     @property
     def trace_per_1000(self) -> int | None:
@@ -168,7 +174,8 @@ def _plan(folder: CheckedFolder, options: LoadOptions, tokens: int) -> LoadPlan:
     where = place(folder, options, _never, model=model)
     held = cast(HeldBytes, where.held)
     number = stored_dtype(folder) if where.dtype == "auto" else cast("torch.dtype", where.dtype)
-    sizes = TraceBytes.of(cast(Any, model).config)
+    sizes = TraceBytes.of(cast(Any, model))
+    run = _Run(model, sizes, tokens)
     free = _free(where.device, options)
     found = LoadPlan(
         name=folder.name,
@@ -180,13 +187,13 @@ def _plan(folder: CheckedFolder, options: LoadOptions, tokens: int) -> LoadPlan:
         by_device=held.by_device,
         tokens=tokens,
         trace=None if sizes is None else sizes.kept(tokens, number.itemsize),
-        peak=_peak(held, sizes, tokens, number.itemsize),
+        peak=run.peak(held, number),
         free=free,
         layers=None if sizes is None else sizes.layers,
     )
     if found.fits is not False or free is None:
         return found
-    others = _alternatives(folder, model, options, where.device, number, sizes, tokens, free)
+    others = _alternatives(folder, model, options, where.device, number, run, free - _BUFFERS)
     return replace(found, alternatives=tuple(others))
 
 
@@ -203,16 +210,14 @@ def _alternatives(
     options: LoadOptions,
     device: torch.device,
     number: torch.dtype,
-    sizes: TraceBytes | None,
-    tokens: int,
+    run: "_Run",
     free: int,
 ) -> list[str]:
     """Return options that would fit, the ones that change its numbers least first."""
     found = list[str]()
     own = held_bytes(model, number, _quantizer(options.quantization, device, number), None, device)
-    most = 0 if sizes is None else _most_layers(own, sizes, tokens, number.itemsize, free)
-    if sizes is not None and most:
-        found.append(f"a trace of {most} of the {sizes.layers} layers, with layers= of trace")
+    if run.sizes is not None and (most := run.most_layers(own, number, free)):
+        found.append(f"a trace of {most} of the {run.sizes.layers} layers, with layers= of trace")
     for words, dtype, quantization in (
         ('dtype="bfloat16"', torch.bfloat16, None),
         ('quantization="int8"', number, "int8"),
@@ -225,29 +230,42 @@ def _alternatives(
         if quantization is not None and quantizer is None:
             continue
         held = held_bytes(model, dtype, quantizer, None, device)
-        if _peak(held, sizes, tokens, dtype.itemsize) <= free:
+        if run.peak(held, dtype) <= free:
             found.append(f"{words}, {size_in_words(held.weights)} of weights")
-    room = free - (0 if sizes is None else sizes.run(tokens, number.itemsize))
+    room = free - run.bytes(number)
     if options.quantization is None and 0 < room < own.weights:
         limits: dict[int | str, int | str] = {str(device): room}
         with contextlib.suppress(UnsupportedModel):
             rest = place(folder, LoadOptions(str(device), options.dtype, None, limits), _never, model=model).held
-            if rest is not None and _peak(rest, sizes, tokens, number.itemsize) <= free:
+            if rest is not None and run.peak(rest, number) <= free:
                 away = own.weights - rest.by_device[str(device)]
                 found.append(f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(away)} on the disk')
     return found
 
 
-def _most_layers(held: HeldBytes, sizes: TraceBytes, tokens: int, itemsize: int, free: int) -> int:
-    """Return how many layers a trace may keep; 0 if not even one fits."""
-    counts = range(sizes.layers, 0, -1)
-    return next((count for count in counts if _peak(held, sizes, tokens, itemsize, count) <= free), 0)
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """A text's run with a model on the meta device."""
 
+    model: nn.Module
+    sizes: TraceBytes | None
+    tokens: int
 
-def _peak(held: HeldBytes, sizes: TraceBytes | None, tokens: int, itemsize: int, layers: int | None = None) -> int:
-    if sizes is None:
-        return held.peak()
-    return held.peak(sizes.run(tokens, itemsize, layers), sizes.kept(tokens, itemsize, layers))
+    def peak(self, held: HeldBytes, dtype: torch.dtype, layers: int | None = None) -> int:
+        """Return the bytes on the device that computes, with the weights' there."""
+        return held.peak(self.bytes(dtype, layers))
+
+    def bytes(self, dtype: torch.dtype, layers: int | None = None) -> int:
+        """Return the bytes beside the weights; `layers` is how many a trace keeps."""
+        found = run_bytes(self.model, self.tokens, dtype, layers)
+        if found is not None or self.sizes is None:
+            return found or 0
+        return self.sizes.run(self.tokens, dtype.itemsize, layers)
+
+    def most_layers(self, held: HeldBytes, dtype: torch.dtype, free: int) -> int:
+        """Return how many layers a trace may keep; 0 if not even one fits."""
+        counts = range(1, cast(TraceBytes, self.sizes).layers + 1)
+        return bisect_right(counts, free, key=lambda count: self.peak(held, dtype, count))
 
 
 def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:

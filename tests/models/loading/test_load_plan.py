@@ -1,58 +1,33 @@
 """The plan says before anything is loaded what loading then takes."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from safetensors.torch import load_file, save_file
+from transformers import (
+    BertConfig,
+    BertModel,
+    Gemma2Config,
+    Gemma2ForCausalLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 
 import attention_viz as av
 from attention_viz.cli import main
 from attention_viz.models.loading import load_plan as module
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.sources.load_options import LoadOptions, in_bytes
+from tests.models.loading.allocated import Allocated
 from tests.models.loading.large import needs, whole
-
-# Loads a model in a process of its own, runs a text through it, and prints what both took at most.
-_MEASURED = """
-import gc, json, sys, threading, time
-import attention_viz as av
-from attention_viz.trace.memory import give_back
-
-def taken():
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon"))
-
-small, folder, options, tokens = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])
-av.load(small, **options).trace_ids([1, 2, 3])  # everything is imported then
-gc.collect()
-before, most, done = taken(), 0, False
-
-def watch():
-    global most
-    while not done:
-        most = max(most, taken())
-        time.sleep(0.001)
-
-watching = threading.Thread(target=watch)
-watching.start()
-model = av.load(folder, **options)
-# On a busy machine, one run's highest moment may pass unseen.
-for _ in range(8):
-    trace = None
-    gc.collect()
-    give_back()  # what is free then isn't part of the next run
-    trace = model.trace_ids([5 + at % 100 for at in range(tokens)])
-done = True
-watching.join()
-print(json.dumps({"peak": most - before, "weights": model.nbytes, "trace": trace.nbytes + trace.resting_bytes}))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -73,23 +48,75 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says what a process took")
-@pytest.mark.parametrize("tokens", [500, 1000])
-@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}], ids=["float32", "bfloat16"])
-def test_the_peak_is_near_what_loading_and_tracing_take(
-    options: dict[str, Any], tokens: int, large: Path, small: Path
-) -> None:
-    plan = av.load_plan(str(large), tokens=tokens, **options)
-    words = [sys.executable, "-c", _MEASURED, str(small), str(large), json.dumps(options), str(tokens)]
-    done = subprocess.run(
-        words, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONWARNINGS": "ignore"}
+def llama() -> Any:
+    size = dict(hidden_size=256, intermediate_size=700, num_attention_heads=8, num_key_value_heads=4)
+    return LlamaForCausalLM(LlamaConfig(vocab_size=4_000, num_hidden_layers=4, max_position_embeddings=4096, **size))
+
+
+def gpt2() -> Any:
+    size = dict(n_embd=192, n_layer=5, n_head=6, bos_token_id=0, eos_token_id=0)
+    return GPT2LMHeadModel(GPT2Config(vocab_size=900, n_positions=2048, **size))
+
+
+def encoder() -> Any:
+    size = dict(hidden_size=128, intermediate_size=512, num_attention_heads=4)
+    return BertModel(BertConfig(vocab_size=2_000, num_hidden_layers=6, max_position_embeddings=2048, **size))
+
+
+def many_words() -> Any:
+    size = dict(hidden_size=128, intermediate_size=300, num_attention_heads=8, num_key_value_heads=2)
+    return Qwen2ForCausalLM(
+        Qwen2Config(
+            vocab_size=40_000, num_hidden_layers=3, max_position_embeddings=4096, tie_word_embeddings=True, **size
+        )
     )
-    measured = json.loads(done.stdout.splitlines()[-1])
-    assert measured["weights"] == plan.weights
-    assert plan.trace is not None
-    # A mask of a bit per pair of tokens comes with it.
-    assert plan.trace <= measured["trace"] <= plan.trace * 1.1
-    assert abs(plan.peak / measured["peak"] - 1) < 0.1
+
+
+def capped() -> Any:
+    """Its logits and scores are bounded, so it computes whole matrices, and half its layers have a window."""
+    size = dict(hidden_size=128, intermediate_size=512, num_attention_heads=4, num_key_value_heads=2, head_dim=48)
+    return Gemma2ForCausalLM(Gemma2Config(vocab_size=3_000, num_hidden_layers=4, sliding_window=300, **size))
+
+
+SHAPES = (llama, gpt2, encoder, many_words, capped)
+
+
+@pytest.fixture(scope="module", params=SHAPES, ids=lambda one: one.__name__)
+def shape(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    place = tmp_path_factory.mktemp("plan") / request.param.__name__
+    request.param().save_pretrained(place)
+    return place
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}], ids=["float32", "bfloat16"])
+def test_the_peak_is_what_torch_makes(options: dict[str, Any], shape: Path) -> None:
+    with Allocated() as loading:
+        model = av.load(shape, **options)
+    assert 0 <= loading.end - model.nbytes < 200_000
+    for tokens in (100, 500, 1000, 2000):
+        plan = av.load_plan(str(shape), tokens=tokens, **options)
+        with Allocated() as running:
+            trace = model.trace_ids([5 + at % 100 for at in range(tokens)])
+        assert abs(plan.weights - model.nbytes) < 100
+        assert abs(plan.peak / (model.nbytes + running.most) - 1) < 0.1
+        # Nor may the weights hide what is wrong beside them.
+        assert abs((plan.peak - plan.weights) / running.most - 1) < 0.1
+        assert plan.trace is not None
+        # Masks of a byte per pair of tokens come with it, and queries, keys and values made as one.
+        assert plan.trace <= trace.nbytes + trace.resting_bytes <= plan.trace * 1.1 + 2 * tokens**2
+
+
+def test_allocations_are_counted(tmp_path: Path) -> None:
+    save_file({"one": torch.ones(1_000_000)}, tmp_path / "mapped.safetensors")
+    with Allocated() as found:
+        one = torch.empty(1_000_000)
+        other = torch.empty(500_000, dtype=torch.float64)
+        del one
+        mapped = load_file(tmp_path / "mapped.safetensors")
+        third = torch.empty(250_000)
+    assert (found.most, found.end) == (8_000_000, 5_000_000)
+    assert mapped["one"].nbytes == 4 * third.nbytes == other.nbytes
 
 
 @pytest.mark.parametrize(
@@ -133,9 +160,9 @@ def test_what_would_fit_does_fit(large: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_trace_of_fewer_layers_is_offered_if_only_the_trace_is_too_large(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = av.load_plan(str(small), tokens=50_000)
-    monkeypatch.setattr(module, "free_memory", lambda _device: plan.peak - 30_000_000)
-    assert "a trace of 3 of the 4 layers" in av.load_plan(str(small), tokens=50_000).alternatives[0]
+    plan = av.load_plan(str(small), tokens=600)
+    monkeypatch.setattr(module, "free_memory", lambda _device: plan.peak + 10_000_000 - 300_000)
+    assert "a trace of 2 of the 4 layers" in av.load_plan(str(small), tokens=600).alternatives[0]
 
 
 def test_the_plan_reads_as_sentences(small: Path) -> None:
