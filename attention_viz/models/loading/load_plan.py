@@ -1,7 +1,6 @@
 """Plan a model's memory before anything of it is loaded: bytes of weights and traces, and whether they fit."""
 
 import contextlib
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import fsdecode
@@ -9,18 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import nn
 
 from attention_viz.errors import ModelNotFound, UnsupportedModel
-from attention_viz.models.loading.adapters import is_adapter
-from attention_viz.models.loading.held_bytes import HeldBytes, held_bytes
-from attention_viz.models.loading.placement import empty_model, place, stored_dtype
+from attention_viz.models.loading.adapters import base_of, empty_adapter, is_adapter
+from attention_viz.models.loading.by_name import check_path, find_gguf
+from attention_viz.models.loading.held_bytes import HeldBytes
+from attention_viz.models.loading.placement import place
+from attention_viz.models.loading.planned_model import PlannedModel, go_on, planned_folder, planned_gguf
 from attention_viz.models.loading.quantizing import quantizer_of
-from attention_viz.models.loading.run_bytes import run_bytes
-from attention_viz.models.loading.trace_bytes import TraceBytes
-from attention_viz.models.loading.verdicts import verdict_of
 from attention_viz.sources.catalogue import CATALOGUE
-from attention_viz.sources.folders import CheckedFolder, check_folder
+from attention_viz.sources.folders import CheckedFolder
 from attention_viz.sources.free_memory import free_memory
 from attention_viz.sources.load_options import (
     DISK,
@@ -30,7 +27,6 @@ from attention_viz.sources.load_options import (
     check_options,
     memory_of,
 )
-from attention_viz.sources.size import check_config
 from attention_viz.trace.ahead import size_in_words
 
 __all__ = ["LoadPlan", "load_plan"]
@@ -117,11 +113,11 @@ def load_plan(
 ) -> LoadPlan:
     """Return a model's need of memory before it is loaded: bytes of weights and of a trace, and whether they fit.
 
-    The sizes come from config.json and the headers of the weights. No weights are read. A hub model has to be on this
-    machine; `attention_viz.models.plan` returns a download's size.
+    The sizes come from config.json, the headers of the weights, and a run without numbers. No weights are read. A hub
+    model has to be on this machine; `attention_viz.models.plan` returns a download's size.
 
     Args:
-        name: as in `av.load`; a whole model, not an adapter.
+        name: as in `av.load`.
         revision: as in `av.load`, for a hub model.
         device: as in `av.load`.
         dtype: as in `av.load`.
@@ -133,31 +129,39 @@ def load_plan(
         ModelNotFound: the model doesn't exist, isn't on this machine, or its files are missing or broken.
         UnsupportedModel: the model or the options can't be loaded.
     """
-    if tokens < 1:
-        raise UnsupportedModel(f"tokens must be at least 1; got {tokens}")
+    if type(tokens) is not int or tokens < 1:
+        raise UnsupportedModel(f"tokens must be a whole number of at least 1; got {repr(tokens)[:80]}")
     options = check_options(LoadOptions(device, dtype, quantization, max_memory))
     name = fsdecode(name)
+    return _plan(_planned(name, revision, options, tokens), options)
+
+
+def _planned(name: str, revision: str | None, options: LoadOptions, tokens: int) -> PlannedModel:
+    """Return what a name stands for: a folder's model, a GGUF file's, or an adapter around one."""
+    if name == "scratch":
+        raise UnsupportedModel("scratch has no weights to load; choose another model")
+    if name not in CATALOGUE and revision is None and (file := find_gguf(name)) is not None:
+        return planned_gguf(file, name, options, tokens)
     folder = _folder(name, revision)
-    checked = check_folder(folder, name)
-    check_config(checked)
-    if name not in CATALOGUE:
-        verdict_of(checked, _never)
-    return _plan(checked, options, tokens)
+    if name in CATALOGUE or not is_adapter(folder):
+        return planned_folder(folder, name, options, tokens, shipped=name in CATALOGUE)
+    base, version = base_of(folder, name)
+    if isinstance(base, Path) and is_adapter(base):
+        raise UnsupportedModel(f"{name} is an adapter around another adapter; load it with peft and pass it to av.wrap")
+    whole = _planned(str(base), version, options, tokens)
+    return whole.adapted(name, lambda model: empty_adapter(folder, name, model))
 
 
 def _folder(name: str, revision: str | None) -> Path:
     """Return the folder of a model on this machine."""
-    if name == "scratch":
-        raise UnsupportedModel("scratch has no weights to load; choose another model")
     if name in CATALOGUE:
         path = CATALOGUE[name].path
         if path is None:
             raise ModelNotFound(f"{name} is not on this machine; run attention-viz models --install {name}")
         return path
     if Path(name).is_dir():
-        if is_adapter(Path(name)):
-            raise UnsupportedModel(f"{name} is an adapter; plan its base model, which takes nearly all of the memory")
         return Path(name)
+    check_path(name)
     from attention_viz.sources import download, plan
 
     wanted = plan(name, revision)
@@ -169,32 +173,26 @@ def _folder(name: str, revision: str | None) -> Path:
     return download(wanted)
 
 
-def _plan(folder: CheckedFolder, options: LoadOptions, tokens: int) -> LoadPlan:
-    model = empty_model(folder, _never)
-    where = place(folder, options, _never, model=model)
-    held = cast(HeldBytes, where.held)
-    number = stored_dtype(folder) if where.dtype == "auto" else cast("torch.dtype", where.dtype)
-    sizes = TraceBytes.of(cast(Any, model))
-    run = _Run(model, sizes, tokens)
-    free = _free(where.device, options)
+def _plan(planned: PlannedModel, options: LoadOptions) -> LoadPlan:
+    where, dtype, sizes = planned.placement, planned.dtype, planned.sizes
+    held, free = planned.held, _free(where.device, options)
     found = LoadPlan(
-        name=folder.name,
-        numbers=sum(parameter.numel() for parameter in model.parameters()),
-        dtype=str(number).removeprefix("torch."),
+        name=planned.name,
+        numbers=planned.numbers,
+        dtype=str(dtype).removeprefix("torch."),
         quantization=where.method,
         device=str(where.device),
         weights=held.weights,
         by_device=held.by_device,
-        tokens=tokens,
-        trace=None if sizes is None else sizes.kept(tokens, number.itemsize),
-        peak=run.peak(held, number),
+        tokens=planned.tokens,
+        trace=None if sizes is None else sizes.kept(planned.tokens, dtype.itemsize),
+        peak=planned.peak(held, dtype),
         free=free,
         layers=None if sizes is None else sizes.layers,
     )
     if found.fits is not False or free is None:
         return found
-    others = _alternatives(folder, model, options, where.device, number, run, free - _BUFFERS)
-    return replace(found, alternatives=tuple(others))
+    return replace(found, alternatives=tuple(_alternatives(planned, options, free - _BUFFERS)))
 
 
 def _free(device: torch.device, options: LoadOptions) -> int | None:
@@ -204,20 +202,12 @@ def _free(device: torch.device, options: LoadOptions) -> int | None:
     return limits.get(device.index or 0 if device.type in ("cuda", "xpu") else device.type)
 
 
-def _alternatives(
-    folder: CheckedFolder,
-    model: nn.Module,
-    options: LoadOptions,
-    device: torch.device,
-    number: torch.dtype,
-    run: "_Run",
-    free: int,
-) -> list[str]:
+def _alternatives(planned: PlannedModel, options: LoadOptions, free: int) -> list[str]:
     """Return options that would fit, the ones that change its numbers least first."""
-    found = list[str]()
-    own = held_bytes(model, number, _quantizer(options.quantization, device, number), None, device)
-    if run.sizes is not None and (most := run.most_layers(own, number, free)):
-        found.append(f"a trace of {most} of the {run.sizes.layers} layers, with layers= of trace")
+    found, device, number = list[str](), planned.placement.device, planned.dtype
+    own = planned.held_as(number, _quantizer(options.quantization, device, number))
+    if planned.sizes is not None and (most := planned.most_layers(own, number, free)):
+        found.append(f"a trace of {most} of the {planned.sizes.layers} layers, with layers= of trace")
     for words, dtype, quantization in (
         ('dtype="bfloat16"', torch.bfloat16, None),
         ('quantization="int8"', number, "int8"),
@@ -227,45 +217,29 @@ def _alternatives(
         if dtype.itemsize > number.itemsize or (dtype is number and quantization == options.quantization):
             continue
         quantizer = _quantizer(quantization, device, dtype)
-        if quantization is not None and quantizer is None:
+        if quantization is not None and (quantizer is None or planned.folder is None):
             continue
-        held = held_bytes(model, dtype, quantizer, None, device)
-        if run.peak(held, dtype) <= free:
+        held = planned.held_as(dtype, quantizer)
+        if planned.peak(held, dtype) <= free:
             found.append(f"{words}, {size_in_words(held.weights)} of weights")
-    room = free - run.bytes(number)
-    if options.quantization is None and 0 < room < own.weights:
-        limits: dict[int | str, int | str] = {str(device): room}
-        with contextlib.suppress(UnsupportedModel):
-            rest = place(folder, LoadOptions(str(device), options.dtype, None, limits), _never, model=model).held
-            if rest is not None and run.peak(rest, number) <= free:
-                away = own.weights - rest.by_device[str(device)]
-                found.append(f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(away)} on the disk')
+    if options.quantization is None and planned.folder is not None and not planned.added:
+        found += _spread(planned, own, planned.folder, options, free)
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """A text's run with a model on the meta device."""
-
-    model: nn.Module
-    sizes: TraceBytes | None
-    tokens: int
-
-    def peak(self, held: HeldBytes, dtype: torch.dtype, layers: int | None = None) -> int:
-        """Return the bytes on the device that computes, with the weights' there."""
-        return held.peak(self.bytes(dtype, layers))
-
-    def bytes(self, dtype: torch.dtype, layers: int | None = None) -> int:
-        """Return the bytes beside the weights; `layers` is how many a trace keeps."""
-        found = run_bytes(self.model, self.tokens, dtype, layers)
-        if found is not None or self.sizes is None:
-            return found or 0
-        return self.sizes.run(self.tokens, dtype.itemsize, layers)
-
-    def most_layers(self, held: HeldBytes, dtype: torch.dtype, free: int) -> int:
-        """Return how many layers a trace may keep; 0 if not even one fits."""
-        counts = range(1, cast(TraceBytes, self.sizes).layers + 1)
-        return bisect_right(counts, free, key=lambda count: self.peak(held, dtype, count))
+def _spread(planned: PlannedModel, own: HeldBytes, folder: CheckedFolder, options: LoadOptions, free: int) -> list[str]:
+    """Return the limit with the rest on the disk that would fit, if one does."""
+    device, number = str(planned.placement.device), planned.dtype
+    room = free - planned.run(own, number)
+    if not 0 < room < own.weights:
+        return []
+    limited = LoadOptions(device, options.dtype, None, {device: room})
+    with contextlib.suppress(UnsupportedModel):
+        rest = planned.with_added(cast(HeldBytes, place(folder, limited, go_on, model=planned.model).held), number)
+        if planned.peak(rest, number) <= free:
+            left = own.weights - rest.here
+            return [f'max_memory={{"{device}": "{room // 1_000_000}MB"}}, {size_in_words(left)} on the disk']
+    return []
 
 
 def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:
@@ -273,7 +247,3 @@ def _quantizer(asked: Any, device: torch.device, dtype: torch.dtype) -> Any:
         return quantizer_of(asked, device, dtype)
     except UnsupportedModel:  # the package isn't installed
         return None
-
-
-def _never() -> None:
-    """Go on."""

@@ -13,9 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from attention_viz.inputs.cost import LONG
+from attention_viz.models.loading.held_bytes import Passing
 from attention_viz.operation.attention import Attention, fusible
 from attention_viz.operation.causal_mask import CausalMask
 from attention_viz.operation.shapes import shared_heads
+from attention_viz.recording.hooks import hooked
 from attention_viz.recording.outputs.readout import ONLY_LAST, body_of
 from attention_viz.recording.recorder import BLOCKED_BELOW, Call, Recorder, Split, recording
 from attention_viz.recording.runner import Runner
@@ -23,13 +25,21 @@ from attention_viz.sources.bounded.counting import Bounds, TooMuch
 
 # A run on long texts takes as many operations as one on short texts.
 _STEPS = Bounds().steps
+_NOTHING: Mapping[nn.Module, Passing] = {}
 
 
-def run_bytes(model: nn.Module, tokens: int, dtype: torch.dtype, layers: int | None = None) -> int | None:
+def run_bytes(
+    model: nn.Module,
+    tokens: int,
+    dtype: torch.dtype,
+    passing: Mapping[nn.Module, Passing] = _NOTHING,
+    layers: int | None = None,
+) -> int | None:
     """Return the most bytes beside the weights at one time; None if the model needs numbers to run.
 
     Args:
         model: on the meta device.
+        passing: what modules take while they run.
         layers: how many layers' calls are kept; None for all.
     """
     runner = Runner.of(cast(Any, model.eval()))
@@ -42,7 +52,7 @@ def run_bytes(model: nn.Module, tokens: int, dtype: torch.dtype, layers: int | N
     living = _Living(weights.values())
     recorder = _SizeRecorder(most=layers if tokens < LONG else 0)
     try:
-        with torch.no_grad(), _ours(runner, recorder), living:
+        with torch.no_grad(), _ours(runner, recorder), _counted(passing, tokens, living), living:
             returned = functional_call(model, weights, (), _inputs(runner, tokens) | runner.settings)
     except Exception:  # what its code looks up in numbers differs
         return None
@@ -67,6 +77,22 @@ def _ours(runner: Runner, recorder: Recorder) -> Generator[None]:
             yield
     finally:
         recording.reset(token)
+
+
+@contextmanager
+def _counted(passing: Mapping[nn.Module, Passing], tokens: int, living: "_Living") -> Generator[None]:
+    """Count what modules take while they run."""
+
+    def begin(module: nn.Module, *_: object) -> None:
+        one = passing[module]
+        living.add(first := one.first + tokens * one.per_token)
+        living.add(one.then - first)
+
+    def end(module: nn.Module, *_: object) -> None:
+        living.add(-passing[module].then)
+
+    with hooked(list(passing), end, begin):
+        yield
 
 
 class _Living(TorchDispatchMode):

@@ -8,18 +8,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import (
-    BertConfig,
-    BertModel,
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-)
+from transformers import LlamaConfig, LlamaForCausalLM
 
 import attention_viz as av
 from attention_viz.cli import main
@@ -27,7 +16,8 @@ from attention_viz.models.loading import load_plan as module
 from attention_viz.models.loading.load_folder import load_folder
 from attention_viz.sources.load_options import LoadOptions, in_bytes
 from tests.models.loading.allocated import Allocated
-from tests.models.loading.large import needs, whole
+from tests.models.loading.large import needs, whole, write_adapter, write_gguf
+from tests.models.loading.shapes import SHAPES, check_peaks
 
 
 @pytest.fixture(scope="module")
@@ -48,37 +38,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def llama() -> Any:
-    size = dict(hidden_size=256, intermediate_size=700, num_attention_heads=8, num_key_value_heads=4)
-    return LlamaForCausalLM(LlamaConfig(vocab_size=4_000, num_hidden_layers=4, max_position_embeddings=4096, **size))
-
-
-def gpt2() -> Any:
-    size = dict(n_embd=192, n_layer=5, n_head=6, bos_token_id=0, eos_token_id=0)
-    return GPT2LMHeadModel(GPT2Config(vocab_size=900, n_positions=2048, **size))
-
-
-def encoder() -> Any:
-    size = dict(hidden_size=128, intermediate_size=512, num_attention_heads=4)
-    return BertModel(BertConfig(vocab_size=2_000, num_hidden_layers=6, max_position_embeddings=2048, **size))
-
-
-def many_words() -> Any:
-    size = dict(hidden_size=128, intermediate_size=300, num_attention_heads=8, num_key_value_heads=2)
-    return Qwen2ForCausalLM(
-        Qwen2Config(
-            vocab_size=40_000, num_hidden_layers=3, max_position_embeddings=4096, tie_word_embeddings=True, **size
-        )
-    )
-
-
-def capped() -> Any:
-    """Its logits and scores are bounded, so it computes whole matrices, and half its layers have a window."""
-    size = dict(hidden_size=128, intermediate_size=512, num_attention_heads=4, num_key_value_heads=2, head_dim=48)
-    return Gemma2ForCausalLM(Gemma2Config(vocab_size=3_000, num_hidden_layers=4, sliding_window=300, **size))
-
-
-SHAPES = (llama, gpt2, encoder, many_words, capped)
+# Limits that their largest matrix fits into.
+_LARGEST = {"llama": "5MB", "many_words": "21MB"}
 
 
 @pytest.fixture(scope="module", params=SHAPES, ids=lambda one: one.__name__)
@@ -89,22 +50,15 @@ def shape(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return place
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": "bfloat16"}], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"dtype": "bfloat16"}, {"max_memory": {"cpu": "2MB"}}, {"max_memory": {"cpu": "2MB"}, "dtype": "bfloat16"}],
+    ids=["float32", "bfloat16", "disk", "disk in bfloat16"],
+)
 def test_the_peak_is_what_torch_makes(options: dict[str, Any], shape: Path) -> None:
-    with Allocated() as loading:
-        model = av.load(shape, **options)
-    assert 0 <= loading.end - model.nbytes < 200_000
-    for tokens in (100, 500, 1000, 2000):
-        plan = av.load_plan(str(shape), tokens=tokens, **options)
-        with Allocated() as running:
-            trace = model.trace_ids([5 + at % 100 for at in range(tokens)])
-        assert abs(plan.weights - model.nbytes) < 100
-        assert abs(plan.peak / (model.nbytes + running.most) - 1) < 0.1
-        # Nor may the weights hide what is wrong beside them.
-        assert abs((plan.peak - plan.weights) / running.most - 1) < 0.1
-        assert plan.trace is not None
-        # Masks of a byte per pair of tokens come with it, and queries, keys and values made as one.
-        assert plan.trace <= trace.nbytes + trace.resting_bytes <= plan.trace * 1.1 + 2 * tokens**2
+    if "max_memory" in options and shape.name in _LARGEST:
+        options = {**options, "max_memory": {"cpu": _LARGEST[shape.name]}}
+    check_peaks(shape, options)
 
 
 def test_allocations_are_counted(tmp_path: Path) -> None:
@@ -197,6 +151,54 @@ def test_a_command_loads_as_its_options_say(capsys: pytest.CaptureFixture[str]) 
 def test_what_cannot_be_planned_is_refused(name: str, message: str) -> None:
     with pytest.raises(av.errors.AttentionVizError, match=message):
         av.load_plan(name)
+
+
+@pytest.mark.parametrize("tokens", ["3", 1.5, True, 0, None])
+def test_a_length_that_is_no_number_of_tokens_is_refused(tokens: Any, small: Path) -> None:
+    with pytest.raises(av.UnsupportedModel, match="tokens must be a whole number of at least 1; got"):
+        av.load_plan(str(small), tokens=tokens)
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")  # peft asks for it
+def test_an_adapter_is_planned_with_its_base_model(small: Path, tmp_path: Path) -> None:
+    place = write_adapter(shutil.copytree(small, tmp_path / "model"))
+    for options in ({}, {"dtype": "bfloat16"}):
+        model = av.load(str(place), **options)
+        plan = av.load_plan(str(place), tokens=200, **options)
+        with Allocated() as running:
+            model.trace_ids([5 + at % 100 for at in range(200)])
+        assert plan.weights == model.nbytes and plan.numbers == sum(one.numel() for one in model.hf_model.parameters())
+        assert abs((plan.peak - plan.weights) / running.most - 1) < 0.1
+    for use in (av.load, av.load_plan):
+        with pytest.raises(av.UnsupportedModel, match=r"an adapter around .*, parts of which would wait on the disk"):
+            use(str(place), max_memory={"cpu": "500KB"})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_gguf_file_is_planned_with_its_numbers_unpacked(dtype: str, small: Path) -> None:
+    file = write_gguf(small, blocks=True)
+    model, plan = av.load(str(file), dtype=dtype), av.load_plan(str(file), tokens=200, dtype=dtype)
+    with Allocated() as running:
+        model.trace_ids([5 + at % 100 for at in range(200)])
+    assert plan.weights == model.nbytes
+    # While it is read, all numbers are there in float32, and the largest matrix once more.
+    unpacked, run = plan.numbers * 4 + 128 * 256 * 4, plan.weights + running.most
+    assert abs(plan.peak / max(unpacked, run) - 1) < 0.1
+    folder = small.parent / "only" / file.name
+    folder.parent.mkdir(exist_ok=True)
+    assert av.load_plan(str(shutil.copy(file, folder).parent), tokens=200, dtype=dtype).peak == plan.peak
+    with pytest.raises(av.UnsupportedModel, match="quantized already; leave out quantization"):
+        av.load_plan(str(file), quantization="int8")
+
+
+def test_a_broken_gguf_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "mine.gguf"
+    file.write_bytes(b"GGUF" + bytes(60))
+    for use in (av.load, av.load_plan):
+        with pytest.raises(av.errors.ModelNotFound, match=r"can't read the GGUF file .*mine\.gguf"):
+            use(str(file))
+        with pytest.raises(av.errors.ModelNotFound, match=r"the GGUF file .*none\.gguf' doesn't exist"):
+            use(str(tmp_path / "none.gguf"))
 
 
 def test_a_limit_counts_the_model_as_it_is_held(small: Path) -> None:
