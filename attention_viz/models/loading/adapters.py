@@ -72,8 +72,8 @@ def load_adapter(
 def waits_elsewhere(name: str, base: str) -> UnsupportedModel:
     """Return the refusal of an adapter around a model whose weights come from elsewhere as it runs."""
     return UnsupportedModel(
-        f"{name} is an adapter around {base}, parts of which would wait on the disk or in another memory, where PEFT "
-        "adds nothing; allow more memory, quantize the model, or merge the adapter into it"
+        f"{name} is an adapter, and its base model {base} would have parts on the disk or in another memory, where "
+        "PEFT adds nothing; allow more memory, quantize the model, or merge the adapter into it"
     )
 
 

@@ -228,7 +228,7 @@ def _alternatives(planned: PlannedModel, options: LoadOptions, free: int) -> lis
 
 
 def _spread(planned: PlannedModel, own: HeldBytes, folder: CheckedFolder, options: LoadOptions, free: int) -> list[str]:
-    """Return the limit with the rest on the disk that would fit, if one does."""
+    """Return a memory limit that would fit, with other parts on the disk."""
     device, number = str(planned.placement.device), planned.dtype
     room = free - planned.run(own, number)
     if not 0 < room < own.weights:

@@ -116,7 +116,7 @@ class _Living(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        """Run one operation and count what it makes."""
+        """Run one operation and count its new tensors."""
         self._steps += 1
         if self._steps > _STEPS:
             raise TooMuch(f"more than {_STEPS:,} steps")
