@@ -111,7 +111,7 @@ def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **option
     if closed:
         allowed = causal(q_length).to(options.get("device"))[None, None]
     mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
-    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
+    recorder.learn(mask, (recorder.needed(allowed), None), closed=closed)
     return mask
 
 
