@@ -18,6 +18,7 @@ from attention_viz.recording.interception.following import Softmaxes
 from attention_viz.recording.interception.plan import InterceptionPlan
 from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
+from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
@@ -62,7 +63,8 @@ def _check_dense(twin: Twin, inputs: Mapping[str, Tensor], limit: int | None) ->
     Its weights could be read off one-hot values, but not computed in its place. A short text may hide it: Reformer,
     which writes its softmax out, attends densely within a single block.
     """
-    if not any(name.endswith("input_ids") for name in inputs):  # a picture's or a sound's positions aren't known yet
+    # A picture's or a sound's positions aren't known yet, and may be among the text's.
+    if SEEN & {*inputs} or not any(name.endswith("input_ids") for name in inputs):
         return
     for given in (inputs, _repeated(inputs, min(_LONG, limit or _LONG))):
         softmaxes = Softmaxes()
