@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention_viz.edits.kinds.masks import Block
 from attention_viz.errors import UnsupportedModel
@@ -16,14 +16,12 @@ from attention_viz.recording.interception.bias_parts import named_parts
 from attention_viz.recording.interception.plan import NO_PLAN, InterceptionPlan
 from attention_viz.recording.interception.proof import prove
 from attention_viz.recording.interface import OURS
-from attention_viz.recording.outputs.breaking import SEEN
 from attention_viz.recording.outputs.returned import outputs_of
 from attention_viz.recording.recorder import Call, Recorder, heard_by
 from attention_viz.recording.runner import Runner
-from attention_viz.recording.sparse.finding import site_of, sparse_kinds
-from attention_viz.recording.sparse.hearing import sparse_turns
-from attention_viz.recording.sparse.turn import SparseSite, Turn
+from attention_viz.recording.sparse.proving import SparseKinds, check_rest, check_sparse_edits
 from attention_viz.recording.twin import Twin
+from attention_viz.trace.memory import LateOutput
 
 # Tokens: several of the longest blocks that transformers' families use by default, which are of 64.
 _LONG = 256
@@ -40,17 +38,20 @@ def planned_by(runner: Runner, inputs: Mapping[str, Tensor], limit: int | None =
 
     longer = _repeated(inputs, min(_LONG, limit or _LONG))
     plan, refusal = NO_PLAN, None
-    sparse = _sparse_sites(twin, inputs)
+    sparse = SparseKinds.of(twin, inputs)
     if not sparse:
         try:
             plan = _proved(twin, inputs)
         except UnsupportedModel as error:
             refusal = error
-        if not plan.sites:
-            sparse = _sparse_sites(twin, longer)
+        # A short text may hide it, as Reformer's within a single block.
+        sparse = sparse if plan.sites else SparseKinds.of(twin, longer)
     if sparse:
-        twin = replace(twin, plan=InterceptionPlan(sparse=sparse))
-        plan = replace(_proved(twin, inputs), sparse=sparse)
+        with sparse.naming():
+            sites = sparse.sites(twin, longer)
+            twin = replace(twin, plan=InterceptionPlan(sparse=sites))
+            plan = replace(_proved(twin, inputs), sparse=sites)
+            check_rest(twin, inputs)
     elif refusal is not None:
         raise refusal
     try:
@@ -65,33 +66,6 @@ def _proved(twin: Twin, inputs: Mapping[str, Tensor]) -> InterceptionPlan:
             return twin.run(inputs, OURS)
 
     return prove(twin.model, run)
-
-
-def _sparse_sites(twin: Twin, inputs: Mapping[str, Tensor]) -> tuple[SparseSite, ...]:
-    """Return the modules with sparse attention; a short text may hide it, as Reformer's within a single block."""
-    lengths = sorted({tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")})
-    if not lengths:  # a picture's or a sound's positions aren't known yet
-        return ()
-    kinds = sparse_kinds(lambda: twin.run(inputs, "eager"), lengths)
-    if not kinds:
-        return ()
-    found = dict[type[nn.Module], SparseSite]()
-
-    def take(turn: Turn, _count: int) -> None:
-        if turn.site.kind not in found:
-            found[turn.site.kind] = site_of(turn.module, turn.inputs, turn.named, turn.parameters)
-
-    try:
-        if SEEN & {*inputs}:
-            raise UnsupportedModel("its images or sounds have positions of their own, which can't be told apart yet")
-        with sparse_turns(twin.model, [SparseSite(kind, "", "") for kind in kinds], take):
-            _ = twin.run(inputs, "eager")
-    except UnsupportedModel as error:
-        raise UnsupportedModel(
-            f"it attends to {next(iter(kinds.values()))} keys in a text of {' and '.join(map(str, lengths))} tokens, "
-            f"as sparse attention does, and {error}"
-        ) from error
-    return tuple(found.values())
 
 
 def _repeated(inputs: Mapping[str, Tensor], count: int) -> dict[str, Tensor]:
@@ -112,6 +86,7 @@ def _padded(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def check_planned(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[tuple[str, int]]) -> Runner:
     """Test a plan by an edit and a batch; return the runner with named parts."""
     if runner.switch.plan.sparse:
+        check_sparse_edits(runner, inputs, places, _check_same)
         return runner
     _check_edits(runner, inputs, places)
     other = {name: one.flip(-1) if name.endswith("input_ids") else one for name, one in inputs.items()}
@@ -128,13 +103,17 @@ def _check_edits(runner: Runner, inputs: Mapping[str, Tensor], places: Sequence[
         cell = (queries - 1, min(1, keys - 1))
         ours = runner.record(inputs, (Block(*cell, layer=layer, stream=stream),), places).output
         theirs, _ = twin.run_followed(inputs, lambda _heard: None, _blocking(place, *cell))
-        found = Difference()
-        found.add(ours, theirs)
-        if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
-            raise UnsupportedModel(
-                f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
-                f"own logits, by {found.relative:.1e} relative"
-            )
+        _check_same(ours, theirs, runner, stream)
+
+
+def _check_same(ours: Tensor | LateOutput, theirs: Tensor, runner: Runner, stream: str) -> None:
+    found = Difference()
+    found.add(ours, theirs)
+    if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (ours.dtype, runner.model.dtype)):
+        raise UnsupportedModel(
+            f"blocking a cell in its {stream}'s first layer changes the output differently from blocking it in its "
+            f"own logits, by {found.relative:.1e} relative"
+        )
 
 
 def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: Sequence[tuple[str, int]]) -> None:

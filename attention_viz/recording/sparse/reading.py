@@ -67,17 +67,20 @@ class Reading:
 
     Attributes:
         attention: (head, query, …).
+        live: the cells that the model attends over.
         first: the turn's plain run.
     """
 
     attention: Attention
+    live: Bool[Tensor, "head query key"]
     first: TurnRun
 
     def context_of(self, output: Float[Tensor, "head query width"]) -> Tensor:
         """Return the turn's joined outputs with the tokens' rows replaced."""
-        joined = output.transpose(0, 1).flatten(1)
-        rest = self.first.context[len(joined) :]
-        return torch.cat([joined.to(rest.dtype), rest])
+        joined, own = output.transpose(0, 1).flatten(1), self.first.context
+        # Rows that attend to nothing are padding, and stay the model's own.
+        some = self.live.any(-1).any(0)[:, None]
+        return torch.cat([torch.where(some, joined.to(own.dtype), own[: len(joined)]), own[len(joined) :]])
 
 
 def read(turn: Turn, count: int) -> Reading:
@@ -92,34 +95,29 @@ def read(turn: Turn, count: int) -> Reading:
         cells = cells_of(turn, first)
         cells = _cut(turn, cells, count)
         products = _products(turn, first)
-        operands, scale, bias = _operands(turn, first, cells, products)
+        operands, scale, still = _operands(turn, first, cells, products)
     query, key = (_gather(index, rows) for index, rows in zip(operands, _rows(first, products), strict=True))
     value = cells.joined(first.values)[:, : cells.columns.shape[-1]]
     with torch.no_grad():
         logits, live = cells.dense([*first.logits.values()]), cells.live
-        off = torch.where(live, logits - scale * (query @ key.mT) - bias, 0).abs().max()
-        largest = torch.where(live, logits, 0).abs().max().clamp_min(1.0)
-        if not float(off) <= _LINEAR * float(largest):
-            raise UnsupportedModel(
-                f"{turn.name}'s logits aren't one factor times a query per row and a key per column, plus a bias"
-            )
-        added = bias if float(bias.abs().max()) > _ROUNDING * float(largest) else None
+        bias = _bias(turn, logits, scale * (query @ key.mT), still, live)
         allowed = live[:1] if bool((live == live[:1]).all()) else live
-    attention = attend(query, key, value.to(query.dtype), allowed, scale=scale, bias=added)
+    attention = attend(query, key, value.to(query.dtype), allowed, scale=scale, bias=bias)
     _check_output(turn, attention, cells, first)
-    return Reading(attention, first)
+    return Reading(attention, live, first)
 
 
 def cells_of(turn: Turn, first: TurnRun) -> Cells:
     """Find each cell of tokens by tokens, by one-hot values and numbered softmaxes."""
     live = [_live(logits) for logits in first.logits.values()]
-    starts = torch.tensor([0, *(one.shape[:-1].numel() for one in live)]).cumsum(0)
+    starts = [sum(one.shape[:-1].numel() for one in live[:place]) for place in range(len(live))]
     count, width = first.values.shape
     value = first.values
 
     def numbered(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
         here = live[place]
-        number = 1 + starts[place] + torch.arange(here.shape[:-1].numel()).reshape(*here.shape[:-1], 1)
+        counted = torch.arange(here.shape[:-1].numel(), device=logits.device).reshape(*here.shape[:-1], 1)
+        number = 1 + starts[place] + counted
         shares = number.to(logits) / here.sum(-1, keepdim=True).clamp_min(1)
         return torch.where(here, shares, 0).to(first.weights[place].dtype)
 
@@ -129,7 +127,9 @@ def cells_of(turn: Turn, first: TurnRun) -> Cells:
     rows = rows.reshape(len(rows), heads, head)[..., 0].T - 1
 
     def columns(place: int, logits: Tensor, _compute: Callable[[Tensor], Tensor]) -> Tensor:
-        return (live[place] * torch.arange(1, logits.shape[-1] + 1)).to(first.weights[place].dtype)
+        return (live[place] * torch.arange(1, logits.shape[-1] + 1, device=logits.device)).to(
+            first.weights[place].dtype
+        )
 
     found = rows.new_zeros(heads, rows.shape[1], count)
     for start in range(0, count, head):
@@ -151,9 +151,24 @@ def weights_of(turn: Turn, heads: int, count: int) -> Float[Tensor, "head query 
         context = turn.run(values=some, soften=held(first)).context[:count]
         stop = min(start + head, total)
         found[..., start:stop] = context.reshape(-1, heads, head).transpose(0, 1)[..., : stop - start]
-    if bool(found[..., count:].any()):
-        raise UnsupportedModel(f"{turn.name} attends to {total} positions, more than the text's {count} tokens")
     return found[..., :count]
+
+
+def blocked(turn: Turn, count: int, query: int, key: int) -> object:
+    """Return a turn's output with one cell blocked in its own softmaxes."""
+    first = turn.run()
+    cells = _cut(turn, cells_of(turn, first), count)
+    rows, columns = cells.rows[:, query], cells.columns[:, query, key]
+    sizes = [one.shape[:-1].numel() for one in first.logits.values()]
+
+    def soften(place: int, logits: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        start = sum(sizes[:place])
+        here = (rows >= start) & (rows < start + sizes[place]) & (columns >= 0)
+        flat = logits.reshape(-1, logits.shape[-1]).clone()
+        flat[rows[here] - start, columns[here]] = -torch.inf
+        return compute(flat.reshape(logits.shape))
+
+    return turn.run(soften=soften).output
 
 
 def _one_hot(value: Tensor, start: int, heads: int, head: int) -> Tensor:
@@ -165,8 +180,13 @@ def _one_hot(value: Tensor, start: int, heads: int, head: int) -> Tensor:
 
 
 def _live(logits: Tensor) -> Tensor:
-    """Return which cells of a softmax aren't blocked: masks are low numbers, and in some rows all have one."""
-    return logits > logits.amax(-1, keepdim=True) + BLOCKED_BELOW
+    """Return which cells of a softmax aren't blocked: masks are low numbers.
+
+    A row in which several cells are equally low is padding: it is to attend to nothing.
+    """
+    top = logits.amax(-1, keepdim=True)
+    live = logits > top + BLOCKED_BELOW
+    return live & ((top > BLOCKED_BELOW) | (live.sum(-1, keepdim=True) == 1))
 
 
 def _whole(turn: Turn, numbers: Tensor) -> Tensor:
@@ -257,10 +277,12 @@ def _operands(
         return cells.dense([*turn.run(soften=held(first), product=product).logits.values()])
 
     live = cells.live
-    bias = logits(lambda _made, _row, _column: torch.zeros(()))
-    steps = (logits(lambda _made, _row, _column: torch.ones(())) - bias)[live]
-    scale = float(steps.median()) if len(steps) else 1.0
-    if not float((steps - scale).abs().amax() if len(steps) else 0) <= _LINEAR * abs(scale):
+    still = logits(lambda _made, _row, _column: torch.zeros(()))
+    steps = torch.where(live, logits(lambda _made, _row, _column: torch.ones(())) - still, 0)
+    # Some cells have a logit of their own, whatever the product is.
+    moved = steps != 0
+    scale = float(steps[moved].median()) if bool(moved.any()) else 1.0
+    if not float(torch.where(moved, steps - scale, 0).abs().max()) <= _LINEAR * abs(scale):
         raise UnsupportedModel(f"{turn.name}'s logits don't follow from its queries' products with keys by one factor")
 
     def rows(made: Product, start: int, _column: int) -> Tensor:
@@ -271,13 +293,27 @@ def _operands(
         size = (*made.lead, 1, made.right.shape[-1])
         return torch.arange(start, start + torch.Size(size).numel()).reshape(size)
 
-    found = [torch.where(live, (logits(which) - bias) / scale, -1) for which in (rows, columns)]
+    found = [torch.where(moved, (logits(which) - still) / scale, -1) for which in (rows, columns)]
     query, key = (_whole(turn, numbers) for numbers in found)
-    index = query.amax(2), key.amax(1)
-    bias = torch.where(live, bias, 0)
-    low = torch.where(live, bias, -torch.inf).amax(-1, keepdim=True)
-    # A row in which everything is blocked by the same number attends as if nothing were.
-    return index, scale, torch.where(live & (low < BLOCKED_BELOW), bias - low, bias)
+    return (query.amax(2), key.amax(1)), scale, torch.where(moved, still, torch.nan)
+
+
+def _bias(turn: Turn, logits: Tensor, scaled: Tensor, still: Tensor, live: Tensor) -> Tensor | None:
+    """Return what is added to the scores, None for nothing; refuse logits that the product doesn't explain.
+
+    Args:
+        still: the logits without the product; NaN where it changes nothing.
+    """
+    bias = torch.where(still.isnan(), logits - scaled, still)
+    off = torch.where(live, logits - scaled - bias, 0).abs().max()
+    largest = torch.where(live & ~still.isnan(), logits, 0).abs().max().clamp_min(1.0)
+    if not float(off) <= _LINEAR * float(largest):
+        raise UnsupportedModel(
+            f"{turn.name}'s logits aren't one factor times a query per row and a key per column, plus a bias"
+        )
+    # A row with a single key may have any logit.
+    bias = torch.where(live & (live.sum(-1, keepdim=True) > 1), bias, 0)
+    return bias.to(scaled.dtype) if float(bias.abs().max()) > _ROUNDING * float(largest) else None
 
 
 def _gather(index: Int[Tensor, "head position"], rows: Tensor) -> Float[Tensor, "head position width"]:
@@ -289,10 +325,10 @@ def _check_output(turn: Turn, attention: Attention, cells: Cells, first: TurnRun
     """Refuse weights that don't make the model's own output of its values."""
     with torch.no_grad():
         theirs = cells.joined(first.context)[:, : attention.shape[-2]]
-        off = float((attention.output - theirs).abs().max())
+        rows = cells.live.any(-1, keepdim=True)
+        off = float(torch.where(rows, attention.output - theirs, 0).abs().max())
         if not off <= 1e-5 * max(float(theirs.abs().max()), 1e-30):
             raise UnsupportedModel(
                 f"{turn.name}'s weights times its values aren't its output: {off:.1e} off of "
                 f"{float(theirs.abs().max()):.1e}"
             )
-

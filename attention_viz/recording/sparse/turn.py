@@ -54,8 +54,9 @@ class TurnRun:
     Attributes:
         logits: each softmax's input, by number.
         behind: the products behind each softmax, by number.
-        values: the rows of values, (position, width), one after the other.
-        context: the heads' joined outputs, (position, width).
+        chosen: the positions that it chose by their numbers.
+        parts: the values, as the module made them.
+        contexts: the heads' joined outputs, as the module took them.
     """
 
     products: dict[int, Product] = field(default_factory=dict[int, Product])
@@ -69,10 +70,12 @@ class TurnRun:
 
     @property
     def values(self) -> Tensor:
+        """All rows of values, (position, width)."""
         return torch.cat([one.reshape(-1, one.shape[-1]) for one in self.parts])
 
     @property
     def context(self) -> Tensor:
+        """The heads' joined outputs, (position, width)."""
         return torch.cat([one.reshape(-1, one.shape[-1]) for one in self.contexts])
 
 
