@@ -102,7 +102,9 @@ def sizes_in_words(
 
 
 # The names of the tensors around a call.
-AROUND = tuple(entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts", "picking"))
+AROUND = tuple(
+    entry.name for entry in fields(Layer) if entry.name not in ("attention", "label", "bias_parts", "picking")
+)
 
 
 def check_output(output: Tensor | LateOutput) -> None:

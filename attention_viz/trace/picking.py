@@ -19,26 +19,26 @@ class Picking(ShortRepr):
     Attributes:
         scores: the indexer's scores, not attention's: −∞ for later tokens and padding, ∞ for keys it always picks.
             Heads may share a selection. Indexers of blocks give all keys of a block the same score.
-        picked: which keys it picked.
+        picked: which keys it picked. Some indexers pick padding, too, which attention then blocks.
     """
 
-    scores: Float[Tensor, "picking_head query key"]
-    picked: Bool[Tensor, "picking_head query key"]
+    scores: Float[Tensor, "*picking_head query key"]
+    picked: Bool[Tensor, "*picking_head query key"]
 
     @property
-    def left_out(self) -> Bool[Tensor, "picking_head query key"]:
+    def left_out(self) -> Bool[Tensor, "*picking_head query key"]:
         """The keys that could have been picked, and weren't."""
         return ~self.picked & (self.scores > -torch.inf)
 
     @property
-    def cut(self) -> Float[Tensor, "picking_head query"]:
+    def cut(self) -> Float[Tensor, "*picking_head query"]:
         """Each query's lowest finite score among the picked keys; NaN without one."""
         known = self.picked & self.scores.isfinite()
         lowest = torch.where(known, self.scores, torch.inf).amin(-1)
         return lowest.masked_fill(lowest == torch.inf, torch.nan)
 
     @property
-    def margins(self) -> Float[Tensor, "picking_head query key"]:
+    def margins(self) -> Float[Tensor, "*picking_head query key"]:
         """How far each score is above the cut; below 0 if the key wasn't picked, −∞ if it couldn't be."""
         return self.scores - self.cut[..., None]
 
@@ -57,7 +57,9 @@ def check_picking(name: str, picking: Picking, shape: tuple[int, ...]) -> None:
     scores, picked = picking.scores, picking.picked
     fits = scores.shape == picked.shape and scores.ndim == 3 and scores.shape[1:] == shape[1:]
     if not fits or not len(scores) or shape[0] % len(scores) or not broadcasts(tuple(scores[:1].shape), shape):
-        raise TraceError(f"{name} needs a selection that fits {shape}; got {tuple(scores.shape)}, {tuple(picked.shape)}")
+        raise TraceError(
+            f"{name} needs a selection that fits {shape}; got {tuple(scores.shape)}, {tuple(picked.shape)}"
+        )
     if scores.dtype not in FLOATING or picked.dtype != torch.bool or bool(scores.isnan().any()):
         raise TraceError(f"{name} needs scores of numbers and picks of booleans")
     if bool((picked & (scores == -torch.inf)).any()):

@@ -23,6 +23,8 @@ from attention_viz.trace.picking import Picking
 # Longer texts' scores aren't kept: a layer's take 4 bytes per query and key, 4 MiB here.
 MOST_PICKED = 1024
 
+# Masked scores are below this.
+_BLOCKED = -1e30
 _TOPK = {torch.topk, Tensor.topk}
 
 
@@ -116,18 +118,21 @@ class PickingListener:
         allowed = call.attention.allowed
         if allowed is None or queries != keys or queries != len(self.keys):
             return False
-        allowed, picked = allowed.cpu().expand(heads, queries, keys), picking.picked
+        allowed, picked = allowed.cpu().expand(heads, queries, keys), picking.picked & self.keys
         picked = picked.repeat_interleave(heads // len(picked), 0)
         return picked.shape == allowed.shape and bool((picked == allowed)[:, self.keys].all())
 
     def _ways(self, heard: _Heard, call: Call) -> Iterator[Picking]:
         """Return the selections that an indexer's choices may mean."""
-        open_keys = causal(len(self.keys)) & self.keys
+        before = causal(len(self.keys))
+        open_keys = before & self.keys
         for size in heard.sizes:
             with contextlib.suppress(RuntimeError, IndexError, ValueError):
                 scores, picked = self._of_blocks(heard.choices, size, open_keys)
+                # Some indexers pick padding, too, which moves their cut.
+                known = open_keys | (picked & before & (scores > _BLOCKED))
                 if call.attention.shape[0] % len(scores) == 0:
-                    yield Picking(scores.masked_fill(~open_keys, -torch.inf), picked & open_keys)
+                    yield Picking(scores.masked_fill(~known, -torch.inf), picked & known)
 
     def _of_blocks(
         self, choices: Sequence[tuple[Tensor, Tensor]], size: int, open_keys: Tensor
@@ -143,7 +148,7 @@ class PickingListener:
 
 
 def _spread(blocks: Tensor, size: int, count: int, rest: float | bool) -> Tensor:
-    """Give all keys of a block its number; keys behind the last whole block get `rest`, since they are always picked."""
+    """Give all keys of a block its number; keys behind the last whole one, which are always picked, get `rest`."""
     found = blocks.repeat_interleave(size, -1)
     if blocks.shape[-1] not in (count // size, -(-count // size)):
         raise ValueError(f"{blocks.shape[-1]} blocks of {size} aren't {count} keys")
@@ -168,5 +173,3 @@ def _by_query(choices: Sequence[tuple[Tensor, Tensor]], size: int, open_keys: Te
     if next(left, None) is not None:
         raise ValueError("more queries chose than the text has")
     return scores, picked
-
-
