@@ -51,6 +51,19 @@ def chosen_keys(indices: Tensor, keys: int) -> Tensor:
     return (counts > 0)[:, None]
 
 
+def chosen_blocks(module: nn.Module, blocks: Tensor, heads: int, keys: int) -> Tensor:
+    """Turn chosen blocks of keys, (batch, group, query, top-k), into a mask (batch, head, query, key); −1 chooses none.
+
+    Models make this mask only for implementations they know.
+    """
+    size = getattr(getattr(module, "indexer", None), "block_size", None)
+    if not isinstance(size, int) or size < 1 or blocks.ndim != 4 or heads % blocks.shape[1]:
+        raise UnsupportedModel(f"{type(module).__name__} chooses blocks of keys of an unknown size")
+    chosen = torch.stack([chosen_keys(one, -(-keys // size))[:, 0] for one in blocks.unbind(1)], dim=1)
+    spread = chosen.repeat_interleave(size, -1)[..., :keys]
+    return spread.repeat_interleave(heads // blocks.shape[1], 1)
+
+
 def _attention(
     module: nn.Module,
     query: Tensor,
@@ -64,6 +77,7 @@ def _attention(
     s_aux: Tensor | None = None,
     sinks: Tensor | None = None,
     indices: Tensor | None = None,
+    block_indices: Tensor | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention for transformers: (batch, head, position, width) in, position first out."""
@@ -82,6 +96,9 @@ def _attention(
         s_aux = sinks.new_zeros(sinks.shape[1])
     if indices is not None:
         chosen = chosen_keys(indices, key.shape[-2])
+        allowed = chosen if allowed is None else allowed & chosen
+    if block_indices is not None:
+        chosen = chosen_blocks(module, block_indices, query.shape[1], key.shape[-2])
         allowed = chosen if allowed is None else allowed & chosen
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
