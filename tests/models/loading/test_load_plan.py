@@ -1,6 +1,5 @@
 """The plan says before anything is loaded what loading then takes."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
