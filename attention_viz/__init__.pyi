@@ -12,6 +12,7 @@ from .analysis.head_table import head_table as head_table
 from .analysis.likeness import similarity as similarity
 from .analysis.metrics import METRICS as METRICS
 from .analysis.metrics import Metric as Metric
+from .analysis.picked_table import picked_table as picked_table
 from .analysis.readings import READINGS as READINGS
 from .analysis.readings import Reading as Reading
 from .analysis.roles import ROLES as ROLES

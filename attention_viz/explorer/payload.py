@@ -322,10 +322,20 @@ def _layer(layer: "Layer", name: str, packet: Packet, masks: "Masks") -> dict[st
         "label": layer.label,
         "heads": heads,
         "blocked": masks.add(blocked, packet),
+        **_left_out(layer, packet, masks),
         "high": packet.add(high),
         "low": packet.add(low),
         "sums": packet.add(np.concatenate(sums, axis=1).tobytes()),
     }
+
+
+def _left_out(layer: "Layer", packet: Packet, masks: "Masks") -> dict[str, Any]:
+    """Pack the keys that an indexer left out, and how far below the cut each is, key by key."""
+    if layer.picking is None:
+        return {}
+    left, margins = (one.cpu().numpy() for one in (layer.picking.left_out, layer.picking.margins.float()))
+    below = [packet.add_numbers(-margins[head].T[one.T]) for head, one in enumerate(left)]
+    return {"left": list(zip(masks.add(left, packet) or (), below, strict=True))}
 
 
 def _refuse_broken(weights: Float[np.ndarray, "head query key"], name: str) -> None:

@@ -49,6 +49,8 @@
  * @property {number} [number]  its number, where some layers are left out; elsewhere its place is
  * @property {number} heads
  * @property {number[] | null} blocked
+ * @property {[mask: number, below: Place][]} [left]  keys that an indexer left out, and how far below the cut each is; one
+ *   for each selection that heads share
  * @property {Place} high
  * @property {Place} low
  * @property {Place} sums

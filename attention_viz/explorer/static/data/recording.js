@@ -1,7 +1,7 @@
 // The trace in the browser: its streams and tokens at once, the weights of a layer when somebody asks for them.
 
 import {forgetOldest, headsKept} from "./computed.js";
-import {Head} from "./head.js";
+import {Head, belowCut} from "./head.js";
 import {readMixed, readSmall} from "./mixing.js";
 import {layerNumber, placed} from "../heads/numbers.js";
 import {readLayer, readMask, readPayload, weightValues} from "./payload.js";
@@ -250,7 +250,7 @@ export class Recording {
   /** @param {Stream} stream @param {number} number */
   async read(stream, number) {
     if (this.header.long && !stream.signed) return this.readPictures(stream, number);
-    const {heads, blocked} = stream.layers[number];
+    const {heads, blocked, left} = stream.layers[number];
     const [queries, keys] = [stream.queries.count, stream.keys.count];
     const reading = Promise.all((blocked ?? []).map((mask) => this.mask(mask)));
     if (stream.signed) {
@@ -258,7 +258,11 @@ export class Recording {
       if (mixing.small) this.thumbnails.set(`${stream.name} ${number}`, await readSmall(this.payload, mixing.small));
       return readMixed(this.payload, mixing, await reading, queries, keys);
     }
-    const [{weights, rows}, masks] = await Promise.all([readLayer(this.payload, stream.layers[number]), reading]);
+    const [{weights, rows}, masks, below] = await Promise.all([
+      readLayer(this.payload, stream.layers[number]),
+      reading,
+      Promise.all((left ?? []).map(async ([mask, at]) => belowCut(await this.mask(mask), this.payload, at))),
+    ]);
     return Array.from(
       {length: heads},
       (_, head) =>
@@ -269,6 +273,7 @@ export class Recording {
           queries,
           keys,
           this.values,
+          below[Math.floor((head * below.length) / heads)] ?? null,
         ),
     );
   }

@@ -3,6 +3,7 @@
 import {element} from "./element.js";
 import {createTooltip} from "./tooltip.js";
 import {hatchingOf, readStyle} from "./style.js";
+import {withoutWeight} from "../data/head.js";
 import {MixedHead, carried} from "../data/mixing.js";
 import {hasLinks, keyFollows, pairIn, pairOfPinned} from "../data/pair.js";
 import {weightText} from "../data/scale.js";
@@ -246,7 +247,7 @@ function roomOf(width, own) {
 function announceCell({now: {head, stream}, live}, query, key) {
   if (head === null) return;
   const [from, to] = [stream.queries.spoken[query], stream.keys.spoken[key]];
-  const weight = head.isBlocked(query, key) ? "blocked" : weightText(head.at(query, key));
+  const weight = withoutWeight(head, query, key) ?? weightText(head.at(query, key));
   live.textContent =
     head instanceof MixedHead ? `${to} ${carried(head, query, key)} to ${from}` : `${from} attends to ${to}, ${weight}`;
 }
