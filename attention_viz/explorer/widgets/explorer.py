@@ -34,7 +34,7 @@ _MOST_RANKED = 10
 
 
 class _Later:
-    """What comes after the first picture, made once for all widgets of a trace."""
+    """A trace's pictures and findings, made once for all of its widgets."""
 
     def __init__(self) -> None:
         self.pictures = LaterPictures()
