@@ -49,6 +49,19 @@ def chosen_keys(indices: Tensor, keys: int) -> Tensor:
     return (counts > 0)[:, None]
 
 
+def chosen_blocks(module: nn.Module, blocks: Tensor, heads: int, keys: int) -> Tensor:
+    """Turn chosen blocks of keys, (batch, group, query, top-k), into a mask (batch, head, query, key); −1 chooses none.
+
+    Models make this mask only for implementations they know.
+    """
+    size = getattr(getattr(module, "indexer", None), "block_size", None)
+    if not isinstance(size, int) or size < 1 or blocks.ndim != 4 or heads % blocks.shape[1]:
+        raise UnsupportedModel(f"{type(module).__name__} chooses blocks of keys of an unknown size")
+    chosen = torch.stack([chosen_keys(one, -(-keys // size))[:, 0] for one in blocks.unbind(1)], dim=1)
+    spread = chosen.repeat_interleave(size, -1)[..., :keys]
+    return spread.repeat_interleave(heads // blocks.shape[1], 1)
+
+
 def _attention(
     module: nn.Module,
     query: Tensor,
@@ -62,6 +75,7 @@ def _attention(
     s_aux: Tensor | None = None,
     sinks: Tensor | None = None,
     indices: Tensor | None = None,
+    block_indices: Tensor | None = None,
     **others: object,
 ) -> tuple[Tensor, Tensor | None]:
     """Compute attention for transformers: (batch, head, position, width) in, position first out."""
@@ -80,6 +94,9 @@ def _attention(
         s_aux = sinks.new_zeros(sinks.shape[1])
     if indices is not None:
         chosen = chosen_keys(indices, key.shape[-2])
+        allowed = chosen if allowed is None else allowed & chosen
+    if block_indices is not None:
+        chosen = chosen_blocks(module, block_indices, query.shape[1], key.shape[-2])
         allowed = chosen if allowed is None else allowed & chosen
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     attention = attend(query, key, value, allowed, scale=scale, bias=bias, softcap=softcap, sinks=s_aux)
@@ -116,7 +133,7 @@ def _mask(batch_size: int, q_length: int, kv_length: int, *places: Any, **option
     if closed:
         allowed = causal(q_length).to(options.get("device"))[None, None]
     mask = torch.where(allowed, torch.zeros((), dtype=dtype, device=allowed.device), torch.finfo(dtype).min)
-    recorder.learn(mask, (None if bool(allowed.all()) else allowed, None), closed=closed)
+    recorder.learn(mask, (recorder.needed(allowed), None), closed=closed)
     return mask
 
 

@@ -171,7 +171,7 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         if beside is not None:
             return beside
         raise (error if isinstance(refusal, _ElsewhereError) else refusal) from None
-    if plan.sites:
+    if plan.is_own:
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
             anatomy, _ = _anatomy(planned, inputs)

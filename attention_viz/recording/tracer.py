@@ -227,7 +227,10 @@ class Tracer:
         """Return a record's trace, with its rerun."""
         anatomy = self.anatomy
         calls, numbers = zip(recorded.calls, recorded.numbers, strict=True), recorded.numbers
-        layers = tuple(Layer(call.attention, str(anatomy.numbers[number])) for call, number in calls)
+        layers = tuple(
+            Layer(call.attention, str(anatomy.numbers[number]), picking=recorded.picks.get(number))
+            for call, number in calls
+        )
         run = ModelRun(
             self.name, self.runner, anatomy, self.tokenizer, inputs, tuple(edits), layers, numbers, axes.queries
         )
