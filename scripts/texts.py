@@ -38,4 +38,7 @@ _READ: dict[str, Callable[[], dict[str, Tensor]]] = {
 def example_beside(model: PreTrainedModel) -> dict[str, Tensor]:
     """Return an input that a text model reads where a text alone isn't enough."""
     reads = _READ.get(model.config.model_type)
-    return example_of(model) if reads is None else reads()
+    inputs = example_of(model) if reads is None else reads()
+    if model.config.model_type == "aimv2":  # its text is read where it ends, which must not be padding
+        inputs["input_ids"][0, 3] = model.config.get_text_config().eos_token_id
+    return inputs

@@ -18,7 +18,12 @@ INPUTS = {"input_ids": IDS, "attention_mask": torch.ones_like(IDS)}
 
 @pytest.mark.parametrize(
     ("name", "model_class"),
-    [("gpt2", "GPT2LMHeadModel"), ("bloom", "BloomForCausalLM"), ("diffllama", "DiffLlamaForCausalLM")],
+    [
+        ("gpt2", "GPT2LMHeadModel"),
+        ("bloom", "BloomForCausalLM"),
+        ("diffllama", "DiffLlamaForCausalLM"),
+        ("longformer", "LongformerModel"),
+    ],
 )
 def test_a_missing_layer_is_found(name: str, model_class: str) -> None:
     wrapped = av.wrap(tiny(Family(name, model_class)))
