@@ -23,6 +23,7 @@ QUESTIONS = {
     "How do I wrap a Transformers model in memory?": "av.wrap(hf_model, tokenizer)",
     "How do I record any other torch module?": "with av.record() as run: module(x)",
     "How do I use my own queries, keys, values or weights?": "av.Trace.from_qkv(…), av.Trace.from_weights(…)",
+    "And what Transformers or TransformerLens returned?": "av.Trace.from_outputs(…), av.Trace.from_cache(…)",
     "How do I see attention at work without a model?": "av.scratch(text)",
     "What did attention compute on a text?": "model.trace(text)",
     "And on an image or audio?": "model.trace(av.Picture(path)), model.trace(av.Sound(path))",
