@@ -30,6 +30,7 @@ QUESTIONS = {
     "And on a text beside an image?": "model.trace(text, picture=av.Picture(path))",
     "And on a text beside a video?": "model.trace(text, video=av.Video(path))",
     "What are the weights of one head?": "trace.weights(layer, head), trace.table(layer, head)",
+    "How do I use a table in polars or Parquet?": "av.to_arrow(table), trace.to_parquet(path), av.to_parquet(…)",
     "Does the trace match the model's own run?": "trace.fidelity, model.verify(text)",
     "At which position is a word?": "trace.query_tokens().index(word)",
     "What should I look at first?": "av.findings(trace)",

@@ -93,7 +93,9 @@ def findings(arguments: SimpleNamespace) -> int:
     import pandas
 
     import attention_viz as av
+    from attention_viz.analysis.findings.finding import FINDING_COLUMNS
     from attention_viz.analysis.findings.findings import none_because
+    from attention_viz.trace.files.arrow import described
 
     traces, _ = given(arguments)
     columns = ["finding", "strength", "kind", "stream", "layer", "head", "query", "key", "effect", "word", "rival"]
@@ -108,6 +110,7 @@ def findings(arguments: SimpleNamespace) -> int:
     ]
     table = pandas.DataFrame(rows, columns=["text", *columns])
     table["effect"] = table["effect"].astype(object).where(table["effect"].notna(), None)
+    table = described(table, FINDING_COLUMNS)
     show(table if len(traces) > 1 else table.drop(columns="text"), arguments.format)
     return 0
 

@@ -133,9 +133,7 @@ def _csv(trace: "Trace", path: Path, part: FilePart) -> None:
 
 
 def _parquet(trace: "Trace", path: Path, part: FilePart) -> None:
-    table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
-    # Write through Python's own file, so that errors read like the others.
-    write_whole(path, table.to_parquet(engine="pyarrow", index=False))
+    trace.to_parquet(path, part.layer, part.head, part.stream, layers=part.layers)
 
 
 def _html(trace: "Trace", path: Path, part: FilePart) -> None:
@@ -163,7 +161,7 @@ def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
 ENDINGS: dict[str, FileKind] = {
     ".safetensors": FileKind("the whole trace, for Trace.load and the app", _safetensors),
     ".csv": FileKind("the weights, one per row", _csv),
-    ".parquet": FileKind("the same in a smaller file", _parquet),
+    ".parquet": FileKind("the same in a smaller file, with units and meanings", _parquet),
     ".html": FileKind("the explorer, which works offline", _html),
     ".svg": FileKind("a picture of one head (needs --layer and --head)", _svg),
     ".png": FileKind("the same in pixels (needs Chrome, Chromium or Edge)", _drawn),

@@ -1,4 +1,4 @@
-"""Output: tables for eyes, CSV for spreadsheets, JSON for programs."""
+"""Output: tables for eyes, CSV for spreadsheets, JSON for programs, Parquet for data frames."""
 
 import json
 import math
@@ -6,16 +6,22 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     import pandas
 
+_BINARY = "parquet"
 # A column of the tokenizer's own pieces, and the one that holds them as people read them.
 _READ_AS = {"token": "written", "query_token": "query_written", "key_token": "key_written"}
 
 
 def show(table: "pandas.DataFrame", form: str) -> None:
     """Print a table in one of `FORMATS`."""
-    _put(FORMATS[form](table))
+    if form == _BINARY:
+        _put_bytes(table)
+    else:
+        _put(_TEXTS[form](table))
 
 
 def show_pairs(pairs: Mapping[str, str]) -> None:
@@ -25,7 +31,7 @@ def show_pairs(pairs: Mapping[str, str]) -> None:
 
 
 def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form: str) -> None:
-    """Print table and origin: above, in JSON, or on standard error (CSV)."""
+    """Print table and origin: above, in JSON, in Parquet's schema, or on standard error (CSV)."""
     lines = "".join(f"{name}: {_cell(value)}\n" for name, value in origin.items() if value is not None)
     if form == "json":
         facts = {name: _finite_or_none(_plain(value)) for name, value in origin.items()}
@@ -33,6 +39,8 @@ def show_with_origin(origin: Mapping[str, Any], table: "pandas.DataFrame", form:
     elif form == "csv":
         report(lines.rstrip("\n"))
         _put(_csv(table))
+    elif form == _BINARY:
+        _put_bytes(table, {name: _finite_or_none(_plain(value)) for name, value in origin.items()})
     else:
         _put(f"{lines}\n{_table(table)}")
 
@@ -54,6 +62,21 @@ def _visible(character: str) -> str:
 def _put(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def check_format(_context: Any, _option: Any, form: str) -> str:
+    """Refuse to fill a terminal with a binary file."""
+    if form == _BINARY and sys.stdout.isatty():
+        raise click.BadParameter("parquet is binary; send it to a file, such as > heads.parquet")
+    return form
+
+
+def _put_bytes(table: "pandas.DataFrame", about: Mapping[str, Any] | None = None) -> None:
+    from attention_viz.trace.files.arrow import parquet_bytes
+
+    sys.stdout.flush()
+    sys.stdout.buffer.write(parquet_bytes(table, about))
+    sys.stdout.buffer.flush()
 
 
 def _table(table: "pandas.DataFrame") -> str:
@@ -119,4 +142,5 @@ def _finite_or_none(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-FORMATS = {"table": _table, "csv": _csv, "json": _json}
+_TEXTS = {"table": _table, "csv": _csv, "json": _json}
+FORMATS = (*_TEXTS, _BINARY)

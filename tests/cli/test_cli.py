@@ -595,7 +595,7 @@ def test_a_saved_trace_stands_for_a_text_everywhere_and_its_path_is_never_read_a
     [
         (("com",), {"compare", "completion"}),
         (("heads", "--fo"), {"--format"}),
-        (("heads", "--format", ""), {"table", "csv", "json"}),
+        (("heads", "--format", ""), {"table", "csv", "json", "parquet"}),
         (("why", "--model", "ind"), {"induction"}),
         (("completion", "--he"), {"--help"}),
         (("completion", ""), {"bash", "zsh", "fish"}),

@@ -15,6 +15,7 @@ from attention_viz.explorer import explore
 from attention_viz.serving.runs import Run, lent
 from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.export import head_tensors, to_safetensors
+from attention_viz.trace.files.arrow import parquet_bytes
 from attention_viz.trace.provenance import MERGED
 from attention_viz.trace.trace import Trace
 from attention_viz.ui.address import State
@@ -25,7 +26,6 @@ from attention_viz.ui.parts.exports import (
     csv_bytes,
     file_button,
     model_part,
-    parquet_bytes,
     show_link,
     trace_button,
 )
@@ -147,7 +147,7 @@ def _all_heads(whole: Callable[[], Trace], stream: str) -> bytes:
 
 
 def _parquet(later: Callable[[], Trace], stream: str, layer: int, head: int) -> bytes:
-    return parquet_bytes(later().table(layer, head, stream))
+    return parquet_bytes(later().table(layer, head, stream), later().provenance.as_dict())
 
 
 def _place(trace: Trace, layer: int, head: int) -> str:
