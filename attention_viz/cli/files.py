@@ -144,13 +144,6 @@ def _html(trace: "Trace", path: Path, part: FilePart) -> None:
     explore(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers).save_html(path)
 
 
-def _svg(trace: "Trace", path: Path, part: FilePart) -> None:
-    from attention_viz.views import heatmap_svg
-
-    if part.layer is not None and part.head is not None:
-        write_whole(path, heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out).encode())
-
-
 def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
     from attention_viz.views import heatmap_svg, save
 
@@ -163,7 +156,7 @@ ENDINGS: dict[str, FileKind] = {
     ".csv": FileKind("the weights, one per row", _csv),
     ".parquet": FileKind("the same in a smaller file, with units and meanings", _parquet),
     ".html": FileKind("the explorer, which works offline", _html),
-    ".svg": FileKind("a picture of one head (needs --layer and --head)", _svg),
+    ".svg": FileKind("a picture of one head (needs --layer and --head)", _drawn),
     ".png": FileKind("the same in pixels (needs Chrome, Chromium or Edge)", _drawn),
     ".pdf": FileKind("the same on a page (needs one of these, too)", _drawn),
 }

@@ -66,7 +66,7 @@ EXPORTS = {
     "Picture (SVG)": _Export(
         "svg",
         "This head as a figure for print or slides",
-        lambda trace, stream, layer, head: heatmap_svg(trace, layer, head, stream).encode(),
+        lambda trace, stream, layer, head: printed(heatmap_svg(trace, layer, head, stream), ("svg",))["svg"],
     ),
     "Explorer (HTML)": _Export(
         "html",
@@ -216,4 +216,4 @@ def _has_words(trace: Trace) -> bool:
 
 
 def _drawn(document: Callable[[], str], form: str) -> bytes:
-    return document().encode() if form == "svg" else printed(document(), (form,))[form]
+    return printed(document(), (form,))[form]
