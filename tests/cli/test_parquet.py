@@ -12,7 +12,8 @@ from pyarrow import parquet
 
 import attention_viz as av
 from attention_viz.cli import main
-from attention_viz.cli.output import show_with_origin
+from attention_viz.cli.answers.answer import Answer
+from attention_viz.cli.output import show
 
 MOON = "moon cheese frog ring moon cheese"
 
@@ -35,8 +36,9 @@ def test_every_column_is_described(words: tuple[str, ...], capsysbinary: pytest.
     assert len(table) and all(field.metadata for field in table.schema)
 
 
-def test_a_table_with_an_origin_has_it_in_its_schema(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    show_with_origin({"model": "induction", "error": math.nan}, pandas.DataFrame({"layer": [1, 2]}), "parquet")
+def test_an_answers_facts_are_in_the_schema(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    answer = Answer("effects", "induction", {"error": math.nan}, pandas.DataFrame({"layer": [1, 2]}))
+    show(answer, "parquet")
     table: Any = parquet.read_table(io.BytesIO(capsysbinary.readouterr().out))
     assert table["layer"].to_pylist() == [1, 2]
     assert json.loads(table.schema.metadata[b"attention_viz"]) == {"model": "induction", "error": None}
