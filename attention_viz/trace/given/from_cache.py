@@ -33,7 +33,7 @@ from attention_viz.trace.given.from_tensors import (
 )
 from attention_viz.trace.given.from_weights import weights_alone
 from attention_viz.trace.kept import KeptLayers
-from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.provenance import Fidelity
 from attention_viz.trace.tokens import Tokens
 
@@ -284,7 +284,7 @@ def trace_of_cache(
     if what not in ("all", "weights"):
         raise ShapeError(f'unknown what {what!r}; choose "all" or "weights"')
     if stream is not None and stream not in STREAMS:
-        raise TraceError(f"unknown stream {stream!r}; choose {', '.join(STREAMS)}")
+        raise TraceError(f"unknown stream {stream!r}; choose {', '.join(STREAM_KINDS)}")
     layers, left_out = read_cache(cache, batch)
     terms = what == "all" and all(layer.has_terms for layer in layers)
     found = {

@@ -26,7 +26,7 @@ from attention_viz.trace.given.from_tensors import (
 )
 from attention_viz.trace.given.from_weights import weights_alone
 from attention_viz.trace.kept import KeptLayers
-from attention_viz.trace.kind import STREAMS
+from attention_viz.trace.kind import STREAM_KINDS, STREAMS
 from attention_viz.trace.tokens import Tokens, first_tokens
 
 # The fields with weights, and their streams; the weights themselves show whether a lone stack is causal.
@@ -131,7 +131,7 @@ def _with_weights(outputs: Any, stream: str | None) -> dict[str, Sequence[Any]]:
                 f"attention such as sdpa makes none; {_EAGER}"
             )
     if stream is not None and (stream not in STREAMS or "attentions" not in found):
-        raise TraceError(f"stream must be one of {', '.join(STREAMS)}, for outputs with attentions; got {stream!r}")
+        raise TraceError(f"stream must be one of {', '.join(STREAM_KINDS)}, for outputs with attentions; got {stream!r}")
     return found
 
 

@@ -43,7 +43,7 @@ _MONOSPACE = re.compile(r"mono|courier|consolas|menlo", re.IGNORECASE)
 
 @dataclass
 class _Document:
-    """What is collected on the way: clips of inner documents."""
+    """The clips of inner documents, and how text is written."""
 
     latex: bool
     clips: list[Element] = field(default_factory=list[Element])
@@ -102,7 +102,7 @@ def _text(text: str | None, name: str, about: _Document) -> str | None:
 
 
 def _group(inner: Element, about: _Document, outer: tuple[float, float]) -> Element:
-    """Return an inner document as a group, cut off at its edges if it hides what is beyond."""
+    """Return an inner document as a group, cut off at its edges if it hides the rest."""
     known = _sized(_attributes(inner), outer)
     x, y, width, height = (float(known.get(name, usual)) for name, usual in _box(outer))
     left, top, across, down = map(float, known.get("viewBox", f"0 0 {width} {height}").replace(",", " ").split())
