@@ -131,7 +131,7 @@ def _with_weights(outputs: Any, stream: str | None) -> dict[str, Sequence[Any]]:
                 f"attention such as sdpa makes none; {_EAGER}"
             )
     if stream is not None and (stream not in STREAMS or "attentions" not in found):
-        raise TraceError(f"stream must be one of {', '.join(STREAM_KINDS)}, for outputs with attentions; got {stream!r}")
+        raise TraceError(f"stream must be one of {', '.join(STREAM_KINDS)}, and needs attentions; got {stream!r}")
     return found
 
 
