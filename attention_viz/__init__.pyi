@@ -111,6 +111,8 @@ from .steps.steps import Step as Step
 from .trace.chat.segments import Segment as Segment
 from .trace.decoding import Decoding as Decoding
 from .trace.derived import merge_words as merge_words
+from .trace.files.arrow import to_arrow as to_arrow
+from .trace.files.arrow import to_parquet as to_parquet
 from .trace.rerun import Relevance as Relevance
 from .trace.tokens import Region as Region
 from .trace.tokens import Tokens as Tokens

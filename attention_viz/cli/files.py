@@ -133,9 +133,7 @@ def _csv(trace: "Trace", path: Path, part: FilePart) -> None:
 
 
 def _parquet(trace: "Trace", path: Path, part: FilePart) -> None:
-    table = trace.table(part.layer, part.head, part.stream, layers=part.layers)
-    # Write through Python's own file, so that errors read like the others.
-    write_whole(path, table.to_parquet(engine="pyarrow", index=False))
+    trace.to_parquet(path, part.layer, part.head, part.stream, layers=part.layers)
 
 
 def _html(trace: "Trace", path: Path, part: FilePart) -> None:
@@ -145,13 +143,6 @@ def _html(trace: "Trace", path: Path, part: FilePart) -> None:
     layer = first if part.layer is None else part.layer
     opening = opening_of(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers)
     ExplorerPage(trace, opening).save_html(path)
-
-
-def _svg(trace: "Trace", path: Path, part: FilePart) -> None:
-    from attention_viz.views import heatmap_svg
-
-    if part.layer is not None and part.head is not None:
-        write_whole(path, heatmap_svg(trace, part.layer, part.head, part.stream, **part.laid_out).encode())
 
 
 def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
@@ -164,9 +155,9 @@ def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
 ENDINGS: dict[str, FileKind] = {
     ".safetensors": FileKind("the whole trace, for Trace.load and the app", _safetensors),
     ".csv": FileKind("the weights, one per row", _csv),
-    ".parquet": FileKind("the same in a smaller file", _parquet),
+    ".parquet": FileKind("the same in a smaller file, with units and meanings", _parquet),
     ".html": FileKind("the explorer, which works offline", _html),
-    ".svg": FileKind("a picture of one head (needs --layer and --head)", _svg),
+    ".svg": FileKind("a picture of one head (needs --layer and --head)", _drawn),
     ".png": FileKind("the same in pixels (needs Chrome, Chromium or Edge)", _drawn),
     ".pdf": FileKind("the same on a page (needs one of these, too)", _drawn),
 }
