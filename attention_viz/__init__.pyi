@@ -1,4 +1,5 @@
 from . import errors as errors
+from . import streamlit as streamlit
 from . import views as views
 from .analysis.attribution import flow as flow
 from .analysis.attribution import norm_weighted as norm_weighted
@@ -18,6 +19,7 @@ from .analysis.roles import ROLES as ROLES
 from .analysis.roles import Role as Role
 from .analysis.roles import roles as roles
 from .analysis.search import find_heads as find_heads
+from .analysis.selection import Selection as Selection
 from .analysis.sinks import attention_sinks as attention_sinks
 from .analysis.word_times import aligning_heads as aligning_heads
 from .analysis.word_times import word_times as word_times
@@ -104,6 +106,7 @@ from .sources import Plan as Plan
 from .sources import catalogue as catalogue
 from .steps.steps import STEPS as STEPS
 from .steps.steps import Step as Step
+from .streamlit.masking import MaskedRun as MaskedRun
 from .trace.chat.segments import Segment as Segment
 from .trace.decoding import Decoding as Decoding
 from .trace.derived import merge_words as merge_words
