@@ -40,7 +40,7 @@ def test_a_how_to_runs_from_its_first_block_to_its_last(
 def test_every_how_to_is_run_or_has_nothing_but_links() -> None:
     others = {path.stem: path.read_text("utf-8") for path in HOW_TO.glob("*.md")}
     assert [name for name, text in others.items() if not _BLOCK.search(text)] == ["class"]
-    assert sorted(others) == ["class", "cluster", "figure", "large", "own-app", "own-model", "server"]
+    assert sorted(others) == ["class", "cluster", "figure", "large", "own-app", "own-model", "panels", "server"]
 
 
 class Attention(nn.Module):
