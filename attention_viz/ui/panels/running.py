@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
+import pandas
+import plotly.graph_objects as go
 from cachetools import LRUCache
 
 from attention_viz.serving.settings import SETTINGS
@@ -77,9 +79,6 @@ def _outcome(panel: EntryPoint, trace: "Trace", selection: "Selection") -> Panel
 
 
 def _checked(shown: Any) -> Any:
-    import pandas
-    import plotly.graph_objects as go
-
     if isinstance(shown, pandas.DataFrame | go.Figure):
         return shown
     if not isinstance(shown, str):
