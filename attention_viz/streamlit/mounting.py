@@ -10,13 +10,12 @@ import streamlit as st
 from streamlit.components import v2 as components
 
 from attention_viz.analysis.selection import Selection, heard, merged, moved_to
-from attention_viz.explorer.source import channel_source, packet_source, rest_source
+from attention_viz.explorer.source import channel_source, in_column, packet_source, rest_source
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace
 
 Wanted = Selection | Mapping[str, Any] | None
-_WIDTHS = re.compile(r"@media (?=\((?:max|min)-width: \d+px\)(?: and \((?:max|min)-width: \d+px\))* \{)")
 # No serial number of a browser's is larger.
 _LARGEST = 1_000_000_000
 
@@ -26,7 +25,7 @@ def register(name: str, source: tuple[str, str, str]) -> Callable[..., Any]:
     html, css, js = source
     html = html.replace("<div ", "<div data-embedded ", 1)
     # In the app a component is as wide as the window; elsewhere it may be in a column.
-    css = ":host { display: block; container-type: inline-size; }\n" + _WIDTHS.sub("@container ", css)
+    css = in_column(css)
     return components.component(f"attention_viz_embedded_{name}", html=html, css=css, js=js)
 
 
