@@ -148,11 +148,12 @@ def _js(trace: "Trace", path: Path, part: FilePart) -> None:
 
 
 def _explorer(trace: "Trace", part: FilePart) -> "Explorer":
-    from attention_viz.explorer import explore
+    from attention_viz.explorer.page import ExplorerPage, opening_of
 
     first = part.layers[0] if part.layers else None
     layer = first if part.layer is None else part.layer
-    return explore(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers)
+    opening = opening_of(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers)
+    return ExplorerPage(trace, opening)
 
 
 def _svg(trace: "Trace", path: Path, part: FilePart) -> None:
