@@ -20,7 +20,6 @@ from .analysis.roles import ROLES as ROLES
 from .analysis.roles import Role as Role
 from .analysis.roles import roles as roles
 from .analysis.search import find_heads as find_heads
-from .analysis.selection import Selection as Selection
 from .analysis.sinks import attention_sinks as attention_sinks
 from .analysis.word_times import aligning_heads as aligning_heads
 from .analysis.word_times import word_times as word_times
@@ -73,6 +72,7 @@ from .errors import UnusableVideo as UnusableVideo
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
 from .explorer import explore as explore
+from .explorer.widgets.head_selection import Selection as Selection
 from .explorer.widgets.showing import atlas as atlas
 from .explorer.widgets.showing import step_through as step_through
 from .inputs.media.picture import Picture as Picture

@@ -7,9 +7,9 @@ from attention_viz.analysis.arrived import channels_together
 from attention_viz.analysis.head_table import head_table
 from attention_viz.analysis.metrics import METRICS
 from attention_viz.analysis.roles import ROLES, roles
-from attention_viz.analysis.selection import Selection
 from attention_viz.explorer.atlas_payload import HeadTables, pack_atlas
 from attention_viz.explorer.source import atlas_source, component_source
+from attention_viz.explorer.widgets.head_selection import Selection
 from attention_viz.streamlit import mounting
 from attention_viz.streamlit.packing import packed
 from attention_viz.trace.ahead import unsaid

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from attention_viz.analysis.arrived import channels_together
-from attention_viz.analysis.selection import Selection
 from attention_viz.analysis.signed import has_channels
 from attention_viz.edits.effects import likelier
 from attention_viz.edits.kinds.masks import Allow
 from attention_viz.errors import AttentionVizError, TraceError
 from attention_viz.explorer.mask_payload import Likelihood, pack_board, run_of, written_bits
 from attention_viz.explorer.source import masks_source
+from attention_viz.explorer.widgets.head_selection import Selection
 from attention_viz.operation import masks
 from attention_viz.streamlit import mounting
 from attention_viz.streamlit.packing import packed

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 from streamlit.components import v2 as components
 
-from attention_viz.analysis.selection import Selection, heard, merged, moved_to
 from attention_viz.explorer.source import channel_source, in_column, packet_source, rest_source
+from attention_viz.explorer.widgets.head_selection import Selection, heard, merged, moved_to
 
 if TYPE_CHECKING:
     from attention_viz.trace.trace import Trace

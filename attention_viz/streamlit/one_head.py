@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from attention_viz.analysis.selection import Selection
 from attention_viz.analysis.words import token_named
 from attention_viz.circuits.asked import Logit, Score
 from attention_viz.circuits.decomposition import decompose_run
@@ -17,6 +16,7 @@ from attention_viz.explorer.pipeline_payload import pack_pipeline, rest_id, rows
 from attention_viz.explorer.rest_payload import pack_note, pack_rest
 from attention_viz.explorer.source import pipeline_source, why_source
 from attention_viz.explorer.why_payload import Question, largest_heads, pack_why, streams_beside
+from attention_viz.explorer.widgets.head_selection import Selection
 from attention_viz.inputs.labelling import label_ids
 from attention_viz.inputs.vocabulary import token_of
 from attention_viz.steps.head import OpenHead, open_head

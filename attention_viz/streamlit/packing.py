@@ -10,12 +10,12 @@ from cachetools import LRUCache
 
 from attention_viz.analysis.findings.link import link_of
 from attention_viz.analysis.search import rank_heads
-from attention_viz.analysis.selection import Selection
 from attention_viz.circuits.findings import findings
 from attention_viz.errors import AttentionVizError
 from attention_viz.explorer.mixers import channels_id, is_fetched, pack_channel
 from attention_viz.explorer.payload import id_of, is_long, pack
 from attention_viz.explorer.terms import pack_head
+from attention_viz.explorer.widgets.head_selection import Selection
 from attention_viz.trace.once import once, once_for_each
 
 if TYPE_CHECKING:

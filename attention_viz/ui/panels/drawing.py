@@ -8,8 +8,8 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from attention_viz.analysis.selection import Selection
 from attention_viz.explorer import script
+from attention_viz.explorer.widgets.head_selection import Selection
 from attention_viz.serving.runs import Run
 from attention_viz.ui import visit, widgets
 from attention_viz.ui.address import State

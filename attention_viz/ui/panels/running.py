@@ -16,7 +16,7 @@ from attention_viz.serving.settings import SETTINGS
 from attention_viz.trace.once import once_for_each
 
 if TYPE_CHECKING:
-    from attention_viz.analysis.selection import Selection
+    from attention_viz.explorer.widgets.head_selection import Selection
     from attention_viz.trace.trace import Trace
 
 GROUP = "attention_viz.panels"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import attention_viz as av
-from attention_viz.analysis.selection import heard, merged, moved_to
+from attention_viz.explorer.widgets.head_selection import heard, merged, moved_to
 
 
 @pytest.fixture(scope="module")
