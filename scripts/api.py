@@ -65,6 +65,7 @@ QUESTIONS = {
     "How do I compute attention by itself?": "av.attend(query, key, value)",
     "How do I compare torch's module with ours?": "av.from_torch(module)",
     "How do I draw it?": "av.explore(trace), av.views.heatmap(trace, layer, head)",
+    "How do I show it in my own Streamlit app?": "av.streamlit.explorer(trace, key=…)",
     "How do I see all heads, or one in steps, in a notebook?": "av.atlas(trace), av.step_through(trace, layer, head)",
     "How do I keep less of a long text?": "model.trace(text, layers=…, heads=…, queries=…)",
     "How do I save it, in less space?": "trace.save(path, layers=…, what=…, dtype=…), av.Trace.load(path)",
@@ -85,10 +86,10 @@ _ENTRY = re.compile(r"^(\w[\w, *]*): (.*)", re.DOTALL)
 
 
 def names() -> dict[str, Any]:
-    """Return every public name, in the order of the page: top level, then masks and views."""
+    """Return every public name, in the order of the page: top level, then masks, views and streamlit."""
     found = {f"av.{name}": getattr(av, name) for name in dir(av) if name != "__version__"}
     found = {name: value for name, value in found.items() if not inspect.ismodule(value)}
-    for room in (av.masks, av.views):
+    for room in (av.masks, av.views, av.streamlit):
         short = room.__name__.rpartition(".")[2]
         found |= {f"av.{short}.{name}": getattr(room, name) for name in room.__all__}
     return found
@@ -125,11 +126,16 @@ def _is_picture(name: str, value: object) -> bool:
     return inspect.isfunction(value) and name.startswith("av.views.")
 
 
+def _is_component(name: str, value: object) -> bool:
+    return inspect.isfunction(value) and name.startswith("av.streamlit.")
+
+
 _KINDS: dict[str, Callable[[str, object], bool]] = {
     "Functions": _is_call,
     "Masks": _is_mask,
     "Types": _is_type,
     "Pictures": _is_picture,
+    "In a Streamlit app": _is_component,
 }
 
 

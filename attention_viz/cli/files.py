@@ -15,6 +15,7 @@ from attention_viz.views.export.browsers import needed
 from attention_viz.views.export.sheet import Sheet
 
 if TYPE_CHECKING:
+    from attention_viz.explorer import Explorer
     from attention_viz.trace.trace import Trace
 
     Writer = Callable[[Trace, Path, "FilePart"], None]
@@ -87,7 +88,7 @@ def _check_less(arguments: SimpleNamespace, ending: str) -> None:
         raise click.UsageError(f"argument --out: {ending} isn't a saved trace; leave out {', '.join(less)}")
     if arguments.layers is not None and ending in PICTURES:
         raise click.UsageError(f"argument --out: {ending} shows one head; leave out --layers")
-    if arguments.layers is not None and arguments.layer is not None and ending != ".html":
+    if arguments.layers is not None and arguments.layer is not None and ending not in (".html", ".js"):
         raise click.UsageError("argument --layers: it can't go with --layer, so leave out either")
 
 
@@ -137,12 +138,20 @@ def _parquet(trace: "Trace", path: Path, part: FilePart) -> None:
 
 
 def _html(trace: "Trace", path: Path, part: FilePart) -> None:
+    _explorer(trace, part).save_html(path)
+
+
+def _js(trace: "Trace", path: Path, part: FilePart) -> None:
+    _explorer(trace, part).save_embed(path)
+
+
+def _explorer(trace: "Trace", part: FilePart) -> "Explorer":
     from attention_viz.explorer.page import ExplorerPage, opening_of
 
     first = part.layers[0] if part.layers else None
     layer = first if part.layer is None else part.layer
     opening = opening_of(trace, stream=part.stream, layer=layer, head=part.head or 0, layers=part.layers)
-    ExplorerPage(trace, opening).save_html(path)
+    return ExplorerPage(trace, opening)
 
 
 def _drawn(trace: "Trace", path: Path, part: FilePart) -> None:
@@ -157,6 +166,7 @@ ENDINGS: dict[str, FileKind] = {
     ".csv": FileKind("the weights, one per row", _csv),
     ".parquet": FileKind("the same in a smaller file, with units and meanings", _parquet),
     ".html": FileKind("the explorer, which works offline", _html),
+    ".js": FileKind("the explorer for another page, by one script tag", _js),
     ".svg": FileKind("a picture of one head (needs --layer and --head)", _drawn),
     ".png": FileKind("the same in pixels (needs Chrome, Chromium or Edge)", _drawn),
     ".pdf": FileKind("the same on a page (needs one of these, too)", _drawn),
