@@ -59,7 +59,9 @@ class ModelFacts:
     @property
     def is_encoder_decoder(self) -> bool:
         """Whether it reads one text and generates another."""
-        return "cross" in self.heads
+        # A text's own attention to an image or audio makes it no second text.
+        beside = {"picture", "sound"} & {*self.heads} and "encoder" not in self.heads
+        return {"decoder", "cross"} <= {*self.heads} and not beside
 
     @property
     def reads_pairs(self) -> bool:

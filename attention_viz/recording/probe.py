@@ -242,6 +242,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         raise UnsupportedModel(f"{family} {why_not_same(fidelity, recorded, twin, inputs, own)}")
     calls = recorded.calls
     count, target = (inputs[name].shape[1] if name in inputs else 0 for name in ("input_ids", "decoder_input_ids"))
+    count = count or (inputs["inputs_embeds"].shape[1] if "inputs_embeds" in inputs else 0)
     if SEEN & {*inputs}:
         if runner.switch.plan.sites:
             check_heads(model, calls)

@@ -13,15 +13,22 @@ from attention_viz.errors import (
     UnusableVideo,
 )
 
-__all__ = ["MEDIA", "MIXER", "STREAMS", "InputKind", "Unit", "check_places"]
+__all__ = ["MEDIA", "MIXER", "STREAMS", "STREAM_KINDS", "InputKind", "Unit", "check_places", "stream_kind"]
 
 # A grid of patches has at most so many places for each position there is: a model may read a quarter of a picture's.
 _EMPTIEST = 16
 
 # What reads a picture or a sound alone is named after it; what such a tower hands on comes after it.
-STREAMS = ("picture", "sound", "encoder", "decoder", "cross")
+STREAM_KINDS = ("picture", "sound", "encoder", "decoder", "cross")
+# A part that attends over other positions has a stream of its own: "picture 2", and so on.
+STREAMS = tuple(name for kind in STREAM_KINDS for name in (kind, *(f"{kind} {number}" for number in range(2, 10))))
 # The stream of layers without a softmax; if a layer has several, the second one's is "mixer 2", and so on.
 MIXER = "mixer"
+
+
+def stream_kind(stream: str) -> str:
+    """Return a stream's name without its number."""
+    return stream.partition(" ")[0]
 
 
 class InputKind(StrEnum):

@@ -30,12 +30,10 @@ class SparseKinds:
     Attributes:
         keys: that number, by class.
         lengths: of the texts.
-        is_seen: whether there was more than text.
     """
 
     keys: Mapping[type[nn.Module], int]
     lengths: Sequence[int]
-    is_seen: bool = False
 
     def __bool__(self) -> bool:
         """Whether there are any."""
@@ -43,15 +41,13 @@ class SparseKinds:
 
     @classmethod
     def of(cls, twin: Twin, inputs: Mapping[str, Tensor]) -> "SparseKinds":
-        """Return the classes found in a run; none without a text, whose positions aren't known yet."""
+        """Return the classes found in a run; none with a picture or a sound, whose positions aren't known yet."""
         lengths = sorted({tensor.shape[1] for name, tensor in inputs.items() if name.endswith("input_ids")})
-        keys = sparse_kinds(lambda: twin.run(inputs, "eager"), lengths) if lengths else {}
-        return cls(keys, lengths, bool(SEEN & {*inputs}))
+        is_text = bool(lengths) and not SEEN & {*inputs}
+        return cls(sparse_kinds(lambda: twin.run(inputs, "eager"), lengths) if is_text else {}, lengths)
 
     def sites(self, twin: Twin, inputs: Mapping[str, Tensor]) -> tuple[SparseSite, ...]:
         """Return each class's site, found in a run."""
-        if self.is_seen:
-            raise UnsupportedModel("its images or sounds have positions of their own, which can't be told apart yet")
         found = dict[type[nn.Module], SparseSite]()
 
         def take(turn: Turn, _count: int) -> None:

@@ -114,7 +114,8 @@ def _open(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]
     name = Path(path).name
     try:
         if not Path(path).is_file():
-            raise TraceError(f"no file at {fspath(path)}; pass a file that trace.save wrote")
+            why = f"no file at {fspath(path)}; pass a file that trace.save wrote"
+            raise TraceError(why) from FileNotFoundError(fspath(path))
         with safe_open(fspath(path), framework="pt") as file:
             metadata = file.metadata() or {}
             header = json.loads(metadata.get(HEADER, "null"))

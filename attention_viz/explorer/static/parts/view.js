@@ -54,6 +54,7 @@ import {positions} from "../data/tokens.js";
  * @property {number | null} pairKey
  * @property {boolean} pairChosen  by the reader; else it is the pair that the head on the screen links most
  * @property {Outcome | null} matters  what becomes of the model without a head, or that the host is at it
+ * @property {number} found  how often findings came after the text
  * @property {number} loaded  how many layers have been read
  * @property {string} size  of the place and the window
  * @property {number} theme  how often it changed
