@@ -113,6 +113,7 @@ from .trace.derived import merge_words as merge_words
 from .trace.rerun import Relevance as Relevance
 from .trace.tokens import Region as Region
 from .trace.tokens import Tokens as Tokens
+from .trace.picking import Picking as Picking
 from .trace.trace import Fidelity as Fidelity
 from .trace.trace import Layer as Layer
 from .trace.trace import Provenance as Provenance

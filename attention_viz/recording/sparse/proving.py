@@ -1,4 +1,4 @@
-"""Finds a model's sparse attention, and tests what is read of it."""
+"""Finds a model's sparse attention, and tests its reading."""
 
 import contextlib
 from collections.abc import Generator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Reads a turn's sparse attention as a matrix of tokens by tokens, in the module's own numbers.
 
-The module runs a few times with its softmaxes' outputs replaced. One-hot values show which value each cell of a softmax
-multiplies, and for which row of the output; numbered products show which query and key each of its logits comes from.
-So no layout is assumed: chunks, windows, blocks, buckets and paddings are all found.
+The module runs a few times with its softmaxes' outputs replaced. One-hot values show the value that each cell of a
+softmax multiplies, and its row of the output. Numbered products show each logit's query and key. So no layout is
+assumed: chunks, windows, blocks, buckets and paddings are all found.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _ROUNDING = 4e-6
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Where each cell of tokens by tokens is in a module's softmaxes; −1 where it has none.
+    """The place of each cell of tokens by tokens in a module's softmaxes; −1 if it has none.
 
     Attributes:
         rows: counted over all softmaxes.
@@ -46,7 +46,7 @@ class Cells:
         return (self.columns >= 0) & (self.rows >= 0)[..., None]
 
     def dense(self, softmaxes: Sequence[Tensor]) -> Float[Tensor, "head query key"]:
-        """Return numbers of softmaxes as a matrix of tokens by tokens, 0 where there is no cell."""
+        """Return numbers of softmaxes as a matrix of tokens by tokens, 0 without a cell."""
         found, live, start = softmaxes[0].new_zeros(self.columns.shape), self.live, 0
         rows = self.rows[..., None].expand_as(self.columns)
         for one in softmaxes:
@@ -145,7 +145,7 @@ def weights_of(turn: Turn, heads: int, count: int) -> Float[Tensor, "head query 
 
 
 def _by_one_hot(turn: Turn, first: TurnRun, path: str, head: int, soften: Soften) -> Float[Tensor, "head query key"]:
-    """Return what each of a module's values adds to each row of the output, its heads' columns being one-hot."""
+    """Return the share of each of a module's values in each row of the output, by one-hot values."""
     value, found = first.values[path], list[Tensor]()
     heads = value.shape[1] // head
     for start in range(0, len(value), head):
@@ -182,7 +182,7 @@ def blocked(turn: Turn, count: int, query: int, key: int) -> object:
 def _live(logits: Tensor) -> Tensor:
     """Return which cells of a softmax aren't blocked: masks are low numbers.
 
-    A row in which several cells are equally low is padding: it is to attend to nothing.
+    A row with several equally low cells is padding: it attends to nothing.
     """
     top = logits.amax(-1, keepdim=True)
     live = logits > top + BLOCKED_BELOW
@@ -225,7 +225,7 @@ def _check(turn: Turn, first: TurnRun, count: int) -> None:
 
 
 def _cut(turn: Turn, cells: Cells, count: int) -> Cells:
-    """Drop the positions after the text, to which none of it may attend."""
+    """Drop the positions after the text; none of it may attend to them."""
     if bool((cells.columns[:, :count, count:] >= 0).logical_and(cells.rows[:, :count, None] >= 0).any()):
         raise UnsupportedModel(
             f"{turn.name} attends to {cells.columns.shape[-1]} positions, but the text has {count} tokens: some are "
@@ -262,7 +262,7 @@ def _rows(first: TurnRun, products: Sequence[int]) -> tuple[Tensor, Tensor]:
 def _operands(
     turn: Turn, first: TurnRun, cells: Cells, products: Sequence[int]
 ) -> tuple[tuple[Tensor, Tensor], float, Tensor]:
-    """Return the numbers of each query's and each key's row of operands, the products' factor, and what is added."""
+    """Return each query's and key's row of operands by number, the products' factor, and the logits without them."""
 
     def logits(of: Callable[[Product, int, int], Tensor]) -> Tensor:
         starts, row, column = dict[int, tuple[int, int]](), 0, 0
@@ -303,7 +303,7 @@ def _operands(
 
 
 def _bias(turn: Turn, logits: Tensor, scaled: Tensor, still: Tensor, live: Tensor) -> Tensor | None:
-    """Return what is added to the scores, None for nothing; refuse logits that the product doesn't explain.
+    """Return the bias, None for nothing; refuse logits that the product doesn't explain.
 
     Args:
         still: the logits without the product; NaN where it changes nothing.
@@ -326,7 +326,7 @@ def _gather(index: Int[Tensor, "head position"], rows: Tensor) -> Float[Tensor, 
 
 
 def _summed(output: Float[Tensor, "head query width"], width: int) -> Float[Tensor, "own query width"]:
-    """Add up the heads that share columns of the output, each of which has rows of its own."""
+    """Add up the heads that share columns of the output; each has rows of its own."""
     return output.unflatten(0, (-1, width // output.shape[-1])).sum(0)
 
 

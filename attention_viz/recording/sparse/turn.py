@@ -255,5 +255,5 @@ def with_returned(output: Any, first: Tensor) -> Any:
 
 
 def held(first: TurnRun) -> Soften:
-    """Return a softmax that gives again what it gave in a run."""
+    """Return a softmax that repeats its result of a run."""
     return lambda place, _logits, _compute: first.weights[place].clone()
