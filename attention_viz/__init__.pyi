@@ -71,6 +71,7 @@ from .errors import UnusableVideo as UnusableVideo
 from .explorer import Choice as Choice
 from .explorer import Explorer as Explorer
 from .explorer import explore as explore
+from .explorer.widgets.selection import HeadWidget as HeadWidget
 from .explorer.widgets.showing import atlas as atlas
 from .explorer.widgets.showing import step_through as step_through
 from .inputs.media.picture import Picture as Picture

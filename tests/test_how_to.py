@@ -30,6 +30,7 @@ def test_a_how_to_runs_from_its_first_block_to_its_last(
     for left_out, language, code in _BLOCK.findall((HOW_TO / f"{name}.md").read_text("utf-8")):
         if language == "python":
             exec(compile(code, name, "exec"), names)
+            ran += 1
         for words in map(shlex.split, _COMMAND.findall(code) if language == "sh" else ()):
             program.commands[words[0]].make_context(words[0], words[1:])  # refuses words that the command doesn't take
             assert left_out or main(words) == 0, words
