@@ -36,6 +36,7 @@ QUESTIONS = {
     "What should I look at first?": "av.findings(trace)",
     "What does each head mostly do?": "av.roles(trace)",
     "How do heads differ in numbers?": "av.head_table(trace)",
+    "Which keys did an indexer leave out, and how narrowly?": "av.picked_table(trace)",
     "How do they differ over a whole corpus?": "av.scan(model, texts, out), av.Scan.load(out)",
     "Which are the induction heads?": "av.head_table(trace, repeated_random=True)",
     "Which heads link one word to another?": "av.find_heads(trace, query, key)",
