@@ -50,7 +50,7 @@ class _Counting(TorchFunctionMode):
             self._hear(tensors[0], tensors[1], tensors[0].shape[:-1].numel())
         elif name in _WHOLE:
             self.rows[self.running[-1]] += tensors[0].shape[:-1].numel()
-        elif name in _PRODUCTS:
+        elif name in _PRODUCTS and len(tensors) > 1:
             weights = next((tag for tag in tags if tag[0] == "weights"), None)
             if weights is not None:
                 self._count(weights)

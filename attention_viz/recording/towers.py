@@ -69,7 +69,7 @@ def _by_positions(family: str, calls: Sequence[Call], streams: Sequence[str]) ->
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
     """Refuse attention between learned queries, which aren't part of the input."""
-    if any(name.endswith("input_ids") for name in inputs):
+    if any(name.endswith("input_ids") for name in inputs) or _kind(inputs) == "sound":  # a codec's decoder has frames
         return
     asking = next((path for path in paths if "decoder" in path.split(".")), None)
     if asking is not None:
