@@ -116,10 +116,10 @@ from .trace.decoding import Decoding as Decoding
 from .trace.derived import merge_words as merge_words
 from .trace.files.arrow import to_arrow as to_arrow
 from .trace.files.arrow import to_parquet as to_parquet
+from .trace.picking import Picking as Picking
 from .trace.rerun import Relevance as Relevance
 from .trace.tokens import Region as Region
 from .trace.tokens import Tokens as Tokens
-from .trace.picking import Picking as Picking
 from .trace.trace import Fidelity as Fidelity
 from .trace.trace import Layer as Layer
 from .trace.trace import Provenance as Provenance
