@@ -1,5 +1,6 @@
 """Run images and sounds through a pretrained model."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -24,7 +25,7 @@ from attention_viz.inputs.labelling import tokens_of_ids
 from attention_viz.inputs.media.arrays import checked_tensors, described
 from attention_viz.inputs.media.beside import Beside, BesideReader, Messages, marks_in
 from attention_viz.inputs.media.picture import Picture
-from attention_viz.inputs.media.readers import CLASSES, SPEECH, InputField, Medium
+from attention_viz.inputs.media.readers import CLASSES, PICTURE, SPEECH, InputField, Medium
 from attention_viz.inputs.media.remade import VIDEO
 from attention_viz.inputs.media.sound import Sound
 from attention_viz.inputs.media.video import Video
@@ -33,7 +34,8 @@ from attention_viz.models.encoder_decoder import Answering
 from attention_viz.models.parts import ModelParts
 from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOut
 from attention_viz.recording.layout.placeholders import Placeholders
-from attention_viz.recording.layout.positions import numbered
+from attention_viz.recording.layout.positions import Grid, numbered
+from attention_viz.recording.layout.slots import TEXT
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
@@ -247,8 +249,10 @@ class MediaRun:
         """Name each stream's axes: the input's parts, the words beside it, or numbers."""
         laid_out, tokenizer = self.parts.laid_out, self.parts.tokenizer
         ids, source = self.tensors.get("input_ids"), self.source(recorded)
-        found = dict[str, Tokens]()
+        found, axes = dict[str, Tokens](), self.parts.tracer.anatomy.axes
         for stream, (count, tiles) in self._lengths(recorded).items():
+            if stream in axes:
+                continue
             if isinstance(laid_out, BesideLaidOut):
                 found[stream] = laid_out.tokens(stream, self.tensors, count, tokenizer, self.placeholders, tiles)
             elif laid_out is not None and stream == laid_out.stream:
@@ -257,7 +261,32 @@ class MediaRun:
                 found[stream] = tokens_of_ids(tokenizer, [int(one) for one in ids[0].tolist()])
             else:
                 found[stream] = numbered(count)
-        return TokenAxes(found, found)
+        return TokenAxes(found, found).with_slots(self._of_slots(recorded))
+
+    def _of_slots(self, recorded: Pass) -> dict[str, tuple[Tokens, Tokens]]:
+        """Name the rows and columns of the streams in which the model adds some."""
+        anatomy, found = self.parts.tracer.anatomy, dict[str, tuple[Tokens, Tokens]]()
+        for call, number in zip(recorded.calls, recorded.numbers, strict=True):
+            stream = anatomy.streams[number]
+            if stream in found or stream not in anatomy.axes:
+                continue
+            axes, (queries, keys) = anatomy.axes[stream], call.attention.shape[1:]
+            grid = None if self.parts.laid_out is None else self.parts.laid_out.read.get(stream)
+            read = functools.partial(self._read, grid)
+            found[stream] = axes.queries.tokens(queries, read), axes.keys.tokens(keys, read)
+        return found
+
+    def _read(self, grid: Grid | None, kind: str, count: int) -> Tokens:
+        """Name positions beside slots: words, patches if they are known, else numbers."""
+        ids = self.tensors.get("input_ids")
+        if kind == TEXT and ids is not None and ids.shape[1] == count:
+            return tokens_of_ids(self.parts.tokenizer, [int(one) for one in ids[0].tolist()])
+        found = (
+            numbered(count)
+            if grid is None or kind == TEXT or PICTURE not in self.tensors
+            else grid.tokens(self.tensors[PICTURE])
+        )
+        return found if len(found) == count else numbered(count)
 
     def answer(
         self,

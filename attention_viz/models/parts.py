@@ -20,7 +20,7 @@ from attention_viz.recording.stepping import Stepping
 from attention_viz.recording.tracer import TokenAxes, Tracer
 from attention_viz.trace.ahead import Progress
 from attention_viz.trace.kept import KeptCells
-from attention_viz.trace.kind import InputKind
+from attention_viz.trace.kind import SLOT_STREAMS, InputKind
 from attention_viz.trace.once import once
 from attention_viz.trace.trace import Provenance, Trace
 
@@ -105,7 +105,7 @@ class ModelParts:
     ) -> Trace:
         """Trace one row of tokens through a model with one stream."""
         axes, inputs = (
-            TokenAxes.of_one(self.facts.streams[0], reading.tokens),
+            TokenAxes.of_text(self.tracer.anatomy, reading.tokens),
             self.tracer.runner.inputs(reading.tensors),
         )
         return self.tracer.trace(inputs, lambda _recorded: axes, edits, provenance, keep, progress, cells=cells)
@@ -139,6 +139,7 @@ def _facts_of(
         left_out=anatomy.left_out,
         reads=InputKind.TEXT if reader is None else reader.kind,
         generates=hf_model.can_generate(),
+        adds_tokens=any(stream not in SLOT_STREAMS for stream in anatomy.axes) and reader is None,
         why_no_video=reader.why_no_video if isinstance(reader, BesideReader) and reader.takes_video else None,
         reads_several=isinstance(reader, BesideReader) and reader.reads_several,
     )

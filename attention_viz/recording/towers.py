@@ -26,17 +26,21 @@ _TEXTS = ("text", "language", "decoder")
 _CONVOLVED = ("gated delta", "Kimi delta", "SSD", "selective scan", "RG-LRU")
 
 
-def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """Return each call's stream."""
+def paths_of(model: "PreTrainedModel", calls: Sequence[Call]) -> list[str]:
+    """Return each call's module name."""
     names = {id(module): name for name, module in model.named_modules()}
-    paths = [names.get(id(call.module), "") for call in calls]
-    if "decoder_input_ids" in inputs:
-        streams = tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
-    elif "input_ids" in inputs:
-        streams = _of_two(paths, calls)
-    else:
-        streams = (_kind(inputs),) * len(calls)
-    _check_own_positions(model, paths, inputs)
+    return [names.get(id(call.module), "") for call in calls]
+
+
+def streams_by_tower(
+    model: "PreTrainedModel", calls: Sequence[Call], inputs: Mapping[str, Tensor], known: Sequence[str]
+) -> tuple[str, ...]:
+    """Return each call's stream; `known` has those of slots, "" for others."""
+    paths = paths_of(model, calls)
+    others = [number for number, stream in enumerate(known) if not stream]
+    found = iter(_of_towers([paths[one] for one in others], [calls[one] for one in others], inputs))
+    streams = tuple(stream or next(found) for stream in known)
+    _check_own_positions(model, [paths[one] for one in others], inputs)
     if "decoder_input_ids" in inputs and "cross" not in streams:
         raise UnsupportedModel(
             f"no cross-attention was found in {type(model).__name__}, only {' and '.join(dict.fromkeys(streams))}; use "
@@ -45,13 +49,20 @@ def streams_by_tower(model: "PreTrainedModel", calls: Sequence[Call], inputs: Ma
     for stream in dict.fromkeys(streams):
         shapes = {call.attention.shape[1:] for call, own in zip(calls, streams, strict=True) if own == stream}
         square = all(queries == keys for queries, keys in shapes)
-        if len(shapes) > 1 or not (square or stream == "cross"):
+        slots = stream in {*known}
+        if len(shapes) > 1 or not (square or slots or stream == "cross"):
             metadata = ", ".join(f"{queries} × {keys}" for queries, keys in sorted(shapes))
             raise UnsupportedModel(
                 f"{type(model).__name__} attends over {metadata} positions in its {stream}, so it merges some or uses "
                 "windows; use a model with the same positions in every layer"
             )
     return streams
+
+
+def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
+    if "decoder_input_ids" in inputs:
+        return tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
+    return _of_two(paths, calls) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
 
 
 def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs: Mapping[str, Tensor]) -> None:
@@ -126,7 +137,10 @@ def _says(path: str, words: Sequence[str]) -> bool:
 def looks_back(call: Call) -> bool:
     """Return whether a mask blocks all later keys."""
     allowed = call.attention.allowed
-    return allowed is not None and not bool((allowed & ~causal(allowed.shape[-1]).to(allowed.device)).any())
+    if allowed is None:
+        return False
+    closed = causal(*call.attention.shape[1:]).to(allowed.device)
+    return not bool((allowed & ~closed).any())
 
 
 def layer_numbers(model: "PreTrainedModel", calls: Sequence[Call], streams: Sequence[str]) -> tuple[LayerNumber, ...]:

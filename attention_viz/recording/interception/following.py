@@ -15,6 +15,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from attention_viz.errors import UnsupportedModel
+from attention_viz.recording.interception.inside_torch import signature, with_inside
 
 _PLAIN = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 _ADDED = {torch.baddbmm, Tensor.baddbmm}
@@ -205,6 +206,8 @@ class Following(TorchFunctionMode):
         named = kwargs or {}
         if self._busy():
             return func(*args, **named)
+        if func is functional.multi_head_attention_forward:
+            return self._enter(func, args, named)
         if func in _SOFTMAX:
             return self._soften(func, args, named)
         product = product_of(func, args, named)
@@ -216,6 +219,17 @@ class Following(TorchFunctionMode):
             if found:
                 _mark(result, _merged(found, _name(func)))
         return result
+
+    def _enter(self, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
+        """Follow torch's multi-head attention: handing out its weights, it multiplies them itself."""
+        call = signature(func).bind(*args, **named)
+        call.apply_defaults()
+        inner = {**call.arguments, "need_weights": True}
+        if not call.arguments["need_weights"]:
+            inner["is_causal"] = False  # a hint beside the mask, which weights don't take
+        with self:
+            output, weights = with_inside(func)(**inner)
+        return output, weights if call.arguments["need_weights"] else None
 
     def _multiply(self, product: Product, func: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         weights = next((mark for mark in _marks((*args, *named.values())) if mark.logits is not None), None)

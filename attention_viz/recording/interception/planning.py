@@ -138,11 +138,17 @@ def _check_batch(runner: Runner, rows: Sequence[Mapping[str, Tensor]], places: S
     with runner.hearing(batch):
         outputs = outputs_of(runner.model(**together, **settings))
     for row, one in enumerate(alone):
-        found.add(outputs[row], one.output[:])
+        found.add(_alone(outputs, row, one.output[:]), one.output[:])
         for weights, call in zip(heard, one.calls, strict=True):
             found.add(weights[row], call.attention.weights)
     if found.relative > max(BOUNDS.get(dtype, 0.0) for dtype in (outputs.dtype, runner.model.dtype)):
         raise UnsupportedModel(f"two texts in a batch differ from each alone by {found.relative:.1e}")
+
+
+def _alone(outputs: Tensor, row: int, single: Tensor) -> Tensor:
+    """Return a row's output; of a batch of texts and images, each fits each, and alone only its own."""
+    own = outputs[row]
+    return own[..., row : row + 1] if own.shape[-1] == len(outputs) and single.shape[-1] == 1 else own
 
 
 def _blocking(place: int, query: int, key: int) -> Callable[[int, Tensor, Callable[[Tensor], Tensor]], Tensor]:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 # One that knows nothing of layers without a softmax would leave them out in silence: it reads formats 1 to 3.
 # One that knows nothing of causal masks without cells would take such a layer for one without a mask, and one that
 # knows nothing of heads left out would give the others new numbers: formats 1 to 4.
-FORMAT_OF_ALL, FORMAT_OF_SOME, FORMAT_OF_LESS, FORMAT_OF_MIXERS, FORMAT_OF_CAUSAL = FORMATS = (1, 2, 3, 4, 5)
+# One that knows nothing of slots would take latents for words: formats 1 to 5.
+FORMATS = (1, 2, 3, 4, 5, 6)
+FORMAT_OF_ALL, FORMAT_OF_SOME, FORMAT_OF_LESS, FORMAT_OF_MIXERS, FORMAT_OF_CAUSAL, FORMAT_OF_SLOTS = FORMATS
 # The entry of the file's metadata that holds our header.
 HEADER = "attention_viz"
 # A layer's entry in place of the cells of a causal mask.
