@@ -299,10 +299,12 @@ def _streams(
 def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> SlotStreams:
     """Find streams with slots, if a call's shape or name says that there may be some."""
     paths, shapes = paths_of(runner.model, recorded.calls), [call.attention.shape[1:] for call in recorded.calls]
-    crossing = any(queries != keys for queries, keys in shapes) and "decoder_input_ids" not in inputs
-    read = [inputs[name].shape[1] for name in ("input_ids",) if name in inputs and not SEEN & {*inputs}]
-    more = any(keys not in read for _, keys in shapes) if read else False
-    asking = "input_ids" not in inputs and any("decoder" in path.split(".") for path in paths)
+    seen, ids = bool(SEEN & {*inputs}), inputs.get("input_ids")
+    crossing = any(queries != keys for queries, keys in shapes) and (
+        ids is not None or "decoder_input_ids" not in inputs
+    )
+    more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
+    asking = ids is None and "decoder_input_ids" not in inputs and any("decoder" in path.split(".") for path in paths)
     if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
         return SlotStreams(("",) * len(paths), {})
     return slot_streams(runner, inputs, recorded, paths)

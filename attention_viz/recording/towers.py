@@ -61,7 +61,10 @@ def streams_by_tower(
 
 def _of_towers(paths: Sequence[str], calls: Sequence[Call], inputs: Mapping[str, Tensor]) -> tuple[str, ...]:
     if "decoder_input_ids" in inputs:
-        return tuple(_of_pair(path, call, inputs) for path, call in zip(paths, calls, strict=True))
+        return tuple(
+            "picture" if "input_ids" in inputs and _says(path, _PICTURES) else _of_pair(path, call, inputs)
+            for path, call in zip(paths, calls, strict=True)
+        )
     return _of_two(paths, calls) if "input_ids" in inputs else (_kind(inputs),) * len(calls)
 
 
@@ -126,6 +129,11 @@ def _of_two(paths: Sequence[str], calls: Sequence[Call]) -> tuple[str, ...]:
     texts = [call for call, stream in zip(calls, found, strict=True) if not stream]
     own = "decoder" if all(looks_back(call) for call in texts) else "encoder"
     return tuple(stream or own for stream in found)
+
+
+def in_tower(path: str) -> bool:
+    """Return whether a module's name says that it reads images or audio."""
+    return _says(path, _PICTURES) or _says(path, _SOUNDS)
 
 
 def _says(path: str, words: Sequence[str]) -> bool:

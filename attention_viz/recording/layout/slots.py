@@ -15,6 +15,7 @@ from torch import Tensor
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.media.beside import marks_in
 from attention_viz.recording.recorder import Call
+from attention_viz.recording.towers import in_tower
 from attention_viz.trace.kind import Unit
 from attention_viz.trace.slots import joined_tokens, slot_tokens
 from attention_viz.trace.tokens import Tokens
@@ -22,8 +23,6 @@ from attention_viz.trace.tokens import Tokens
 if TYPE_CHECKING:
     from attention_viz.recording.runner import Pass, Runner
 
-# A row that moves by less than this share of the largest number stays.
-_STILL = 1e-5
 TEXT, SEEN = "text", "seen"
 # Stands for the stream of a text's words, whichever that is.
 WORDS = "words"
@@ -99,6 +98,13 @@ class _Side:
         """The rows that nothing moves."""
         return ~(self.text | self.seen)
 
+    def read_by(self, unit: Unit, slots: int) -> Axis:
+        """Return the axis of keys that so many slots read; others that nothing moved, as a class token, are no slots."""
+        found = self.axis(unit)
+        if found is not None and found.rest and found.slots in (0, slots):
+            return found
+        return Axis(unit, rest=TEXT if bool(self.text.any()) and not bool(self.seen.any()) else SEEN)
+
     def axis(self, unit: Unit) -> Axis | None:
         """Return the axis, if its slots are together at one end."""
         still = self.still.tolist()
@@ -124,6 +130,10 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
     reads_more = any(tensor.is_floating_point() for tensor in inputs.values())
     for pattern, number in sorted(first.items(), key=lambda one: one[1]):
         queries, keys = measured[number]
+        # Queries of a target; and a tower's own positions, which nothing moves if its weights are near 0.
+        writes = "decoder_input_ids" in inputs and "decoder" in pattern.split(".")
+        if writes or (in_tower(pattern) and len(queries) == len(keys)):
+            continue
         unit = _unit(runner.model.config, pattern)
         own = _continued(pattern, queries, keys, found, length) or _named(queries, keys, unit, reads_more=reads_more)
         if own is None and not any(bool(side.seen.any()) for side in (queries, keys)):
@@ -157,10 +167,10 @@ def _virtual(queries: _Side, keys: _Side, length: int) -> tuple[str, Axes] | Non
 def _named(queries: _Side, keys: _Side, unit: Unit, *, reads_more: bool) -> tuple[str, Axes] | None:
     """Return a pattern's stream if its first call's queries are slots, alone or before words."""
     if bool(queries.still.all()):
-        seen = keys.axis(unit)
-        return (
-            None if seen is None else ("pooling" if seen.rest else "slots", Axes(Axis(unit, before=len(queries)), seen))
-        )
+        own = Axis(unit, before=len(queries))
+        if bool(keys.still.all()) and len(keys) == len(queries):
+            return "slots", Axes(own, own)
+        return "pooling", Axes(own, keys.read_by(unit, len(queries)))
     own = queries.axis(unit)
     mixed = own is not None and own.slots and own.rest == TEXT and keys.axis(unit) == own
     if own is not None and mixed and reads_more:
@@ -182,8 +192,8 @@ def _continued(
         own = Axis(unit, before=slots)
         if len(queries) == len(keys) == slots != length:
             return "slots", Axes(own, own)
-        if len(queries) == slots != len(keys) and (seen := keys.axis(unit)) is not None and seen.rest:
-            return "pooling", Axes(own, seen)
+        if len(queries) == slots != len(keys):
+            return "pooling", Axes(own, keys.read_by(unit, slots))
         if bool(queries.still.all()) and len(keys) == slots and bool((~keys.still).all()) and unit is Unit.LATENT:
             return "readout", Axes(Axis(Unit.OUTPUT, before=len(queries)), own)
     return None
@@ -223,8 +233,8 @@ def _moved(before: Tensor, after: Tensor) -> Tensor:
     """Return which rows of (head, row, width) differ."""
     if before.shape != after.shape:
         raise UnsupportedModel("it attends over other rows for another input")
-    far = (after - before).abs().amax(dim=(0, 2))
-    return (far > _STILL * before.abs().max()).cpu()
+    # Bit by bit: what reads the input may move by little.
+    return (after != before).any(dim=-1).any(dim=0).cpu()
 
 
 def _other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
