@@ -85,7 +85,10 @@ def packed_layers(trace: "Trace", stream: str) -> list[dict[str, Any]]:
 
 def segments_in_sight(trace: "Trace") -> SegmentAxis | None:
     """Return a chat's segments as the explorer draws them; None for other texts, and for more than it has room for."""
-    known = trace.segments and trace.text_stream in trace.layers
+    stream = trace.text_stream
+    known = (
+        trace.segments and stream in trace.layers and len(trace.query_tokens(stream)) == len(trace.key_tokens(stream))
+    )
     return SegmentAxis.of(trace) if known and len(trace.segments) <= MOST_SEGMENTS_DRAWN else None
 
 

@@ -36,6 +36,7 @@ from attention_viz.recording.layout.beside_laid_out import BesideLaidOut, LaidOu
 from attention_viz.recording.layout.placeholders import Placeholders
 from attention_viz.recording.layout.positions import Grid, numbered
 from attention_viz.recording.layout.slots import TEXT
+from attention_viz.recording.layout.tiles import in_tiles, tile_names
 from attention_viz.recording.outputs.generation import nobody_speaks
 from attention_viz.recording.runner import Pass
 from attention_viz.recording.tracer import TokenAxes
@@ -272,15 +273,23 @@ class MediaRun:
                 continue
             axes, (queries, keys) = anatomy.axes[stream], call.attention.shape[1:]
             grid = None if self.parts.laid_out is None else self.parts.laid_out.read.get(stream)
-            read = functools.partial(self._read, grid)
-            found[stream] = axes.queries.tokens(queries, read), axes.keys.tokens(keys, read)
+            read, names = functools.partial(self._read, grid), tile_names((), call.rows, 1)
+            rows, columns = (
+                axis.tokens(count // call.rows, read) for axis, count in ((axes.queries, queries), (axes.keys, keys))
+            )
+            tiled = call.rows > 1
+            found[stream] = (in_tiles(rows, names, ()), in_tiles(columns, names, ())) if tiled else (rows, columns)
         return found
 
     def _read(self, grid: Grid | None, kind: str, count: int) -> Tokens:
         """Name positions beside slots: words, patches if they are known, else numbers."""
-        ids = self.tensors.get("input_ids")
+        # A Q-Former's own words are another tokenizer's.
+        own = self.tensors.get("qformer_input_ids")
+        ids, tokenizer = (self.tensors.get("input_ids"), self.parts.tokenizer) if own is None else (own, None)
         if kind == TEXT and ids is not None and ids.shape[1] == count:
-            return tokens_of_ids(self.parts.tokenizer, [int(one) for one in ids[0].tolist()])
+            mask = self.tensors.get("attention_mask" if own is None else "qformer_attention_mask")
+            padding = () if mask is None or mask.shape != ids.shape else tuple(not flag for flag in mask[0].tolist())
+            return tokens_of_ids(tokenizer, [int(one) for one in ids[0].tolist()], padding)
         found = (
             numbered(count)
             if grid is None or kind == TEXT or PICTURE not in self.tensors

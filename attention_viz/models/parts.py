@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from attention_viz.edits.edit import Edit
+from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import Inputs
 from attention_viz.inputs.device import device_of
 from attention_viz.inputs.media.beside import BesideReader
@@ -57,6 +58,8 @@ class ModelParts:
         limit = token_limit(hf_model, tokenizer)
         example = None if reader is None else reader.example()
         runner, anatomy = probe(Runner.of(hf_model), limit, None if example is None else example.tensors)
+        if limit is not None and reader is None:
+            limit -= max((one.keys.slots for name, one in anatomy.axes.items() if name not in SLOT_STREAMS), default=0)
         laid_out = None if reader is None else laid_out_of(reader, runner, anatomy)
         provenance = replace(
             provenance,
@@ -91,6 +94,8 @@ class ModelParts:
     @once
     def growing(self) -> Growing:
         """The continuation of a decoder's traces."""
+        if self.facts.adds_tokens:
+            raise UnsupportedModel(f"{self.name} puts virtual tokens before a text, which can't be continued here")
         stepping = Stepping(self.tracer.runner, self.tracer.anatomy, self.inputs.limit)
         return Growing(self.tracer, self.inputs, stepping, self.provenance.sha256)
 
@@ -103,7 +108,9 @@ class ModelParts:
         progress: Progress | None = None,
         cells: KeptCells | None = None,
     ) -> Trace:
-        """Trace one row of tokens through a model with one stream."""
+        """Trace one row of tokens through a model with one stream of words."""
+        added = max((one.queries.before for one in self.tracer.anatomy.axes.values() if one.queries.rest), default=0)
+        provenance = provenance.after(added)
         axes, inputs = (
             TokenAxes.of_text(self.tracer.anatomy, reading.tokens),
             self.tracer.runner.inputs(reading.tensors),

@@ -33,6 +33,7 @@ from attention_viz.recording.towers import (
     mixer_places,
     numbering_note,
     paths_of,
+    sampling_parts,
     streams_by_tower,
 )
 from attention_viz.recording.wiring import Wiring
@@ -234,9 +235,8 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
     if not recorded.calls:
         with naming(runner, inputs):
             check_all_heard(family, model, recorded.mixing, lambda: runner.run_own(inputs))
-    if not runner.switch.plan.sites:
-        with naming(runner, inputs):
-            check_rows(runner, inputs, recorded)
+    with naming(runner, inputs):
+        check_rows(runner, inputs, recorded)
     left_out = parts_left_out(model, outside, recorded, family)
     with naming(runner, inputs):
         twin, own = runner.twin(), runner.run_own(inputs)
@@ -266,7 +266,7 @@ def _anatomy(runner: Runner, inputs: dict[str, Tensor]) -> tuple[Anatomy, bool]:
         layers_without(model, calls, streams),
         recorded.named,
         tuple(bias_kind(call.attention) for call in calls),
-        left_out,
+        (*left_out, *sampling_parts(model, streams)),
         no_words=why_no_words(model, recorded.named, recorded.output.shape, target or count),
         mixer_places=mixer_places(recorded.mixers),
         mixer_heads=tuple(call.mixer.shape[-3] for call in recorded.mixers),
@@ -300,11 +300,10 @@ def _slots(runner: Runner, inputs: Mapping[str, Tensor], recorded: Pass) -> Slot
     """Find streams with slots, if a call's shape or name says that there may be some."""
     paths, shapes = paths_of(runner.model, recorded.calls), [call.attention.shape[1:] for call in recorded.calls]
     seen, ids = bool(SEEN & {*inputs}), inputs.get("input_ids")
-    crossing = any(queries != keys for queries, keys in shapes) and (
-        ids is not None or "decoder_input_ids" not in inputs
-    )
+    writes = "decoder_input_ids" in inputs and ids is None
+    crossing = any(queries != keys for queries, keys in shapes) and not writes
     more = not seen and ids is not None and any(keys != ids.shape[1] for _, keys in shapes)
-    asking = ids is None and "decoder_input_ids" not in inputs and any("decoder" in path.split(".") for path in paths)
+    asking = ids is None and not writes and any("decoder" in path.split(".") for path in paths)
     if not (crossing or more or asking) or any(rows > 1 for rows in recorded.rows):
         return SlotStreams(("",) * len(paths), {})
     return slot_streams(runner, inputs, recorded, paths)

@@ -1,5 +1,6 @@
 """Finds each call's tower and layer number by its module's name."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -78,6 +79,18 @@ def _check_own_positions(model: "PreTrainedModel", paths: Sequence[str], inputs:
             f"{type(model).__name__} attends in {asking}, whose positions are learned queries, not parts of its input; "
             "use a model that attends over image patches or audio frames"
         )
+
+
+def sampling_parts(model: "PreTrainedModel", streams: Sequence[str]) -> tuple[str, ...]:
+    """Name modules that read an image at sampled points; refuse a model without other attention to its image."""
+    paths = [path for path, module in model.named_modules() if hasattr(module, "sampling_offsets")]
+    if paths and "picture" not in streams:
+        raise UnsupportedModel(
+            f"{type(model).__name__} reads its image at sampled points, as in {paths[0]}, so it has no keys to show; "
+            "use a model that attends to all positions, such as DETR"
+        )
+    kinds = Counter(re.sub(r"\d+", "*", path) for path in paths)
+    return tuple(f"{count} modules {kind} (at sampled points)" for kind, count in kinds.items())
 
 
 def check_turns(parted: Sequence[nn.Module]) -> None:

@@ -94,6 +94,8 @@ def pairs_of(scene: StreamScene) -> list[Pairs]:
     keys, content = scene.keys.are("content"), scene.queries.are("content")[asked]
     keys[list(scene.resting)] = False
     if not scene.alike:
+        if not scene.writes:
+            return _if_any("link", 1.0 * (content & keys))
         return _if_any("alignment", (content & keys) * torch.where(asked == columns, _UNMOVED, 1.0))
     pronoun, last = scene.queries.are("pronoun")[asked], asked == (-1 if scene.last is None else scene.last)
     same = torch.tensor(scene.queries.same)

@@ -41,6 +41,11 @@ class StreamScene:
         queries, keys = self.trace.query_tokens(self.stream), self.trace.key_tokens(self.stream)
         return self.stream not in CROSSING_STREAMS and queries == keys
 
+    @property
+    def writes(self) -> bool:
+        """Whether the queries are the words that a decoder writes."""
+        return self.stream == "cross" and has_target(self.trace.attention_streams)
+
     @once
     def looks_back(self) -> bool:
         """Whether no query looks ahead."""

@@ -99,7 +99,7 @@ class _Side:
         return ~(self.text | self.seen)
 
     def read_by(self, unit: Unit, slots: int) -> Axis:
-        """Return the axis of keys that so many slots read; others that nothing moved, as a class token, are no slots."""
+        """Return the axis of keys that so many slots read; a class token that nothing moved is none."""
         found = self.axis(unit)
         if found is not None and found.rest and found.slots in (0, slots):
             return found
@@ -136,10 +136,15 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
             continue
         unit = _unit(runner.model.config, pattern)
         own = _continued(pattern, queries, keys, found, length) or _named(queries, keys, unit, reads_more=reads_more)
+        if own is None and unit is Unit.OBJECT and len(queries) == len(keys) == runner.model.config.num_queries:
+            # Queries that a model chooses from what it reads.
+            own = "slots", Axes(Axis(unit, before=len(queries)), Axis(unit, before=len(queries)))
         if own is None and not any(bool(side.seen.any()) for side in (queries, keys)):
             own = _virtual(queries, keys, length)
         if own is not None:
             found[pattern] = own
+    for pattern, (_, axes) in found.items():
+        _check_order(runner, inputs, recorded, first[pattern], axes)
     names = tuple(found[pattern][0] if pattern in found else "" for pattern in patterns)
     axes = dict[str, Axes]()
     for stream, own in found.values():
@@ -149,6 +154,30 @@ def slot_streams(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass
                 f"and {own}; use a model with one kind"
             )
     return SlotStreams(names, axes)
+
+
+def _check_order(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass", number: int, axes: Axes) -> None:
+    """Refuse words beside slots in another order than the text's, as changing the first and the last shows."""
+    name = next((one for one in ("qformer_input_ids", "input_ids") if one in inputs), None)
+    sides = {"query": axes.queries, "key": axes.keys}
+    for side, axis in sides.items():
+        if axis.rest != TEXT or name is None:
+            continue
+        before: Tensor = getattr(recorded.calls[number].attention, side)
+        count = before.shape[-2] - axis.slots
+        words = range(inputs[name].shape[1])
+        if count != len(words):
+            continue  # these words have numbers for names
+        for at in (words[0], words[-1]):
+            other = inputs[name].clone()
+            other[0, at] = _other_text(runner, {name: inputs[name]})[name][0, at]
+            after: Tensor = getattr(runner.record({**inputs, name: other}).calls[number].attention, side)
+            moved = int((after - before).square().sum(dim=(0, 2)).argmax())
+            if moved != axis.before + at:
+                raise UnsupportedModel(
+                    f"can't match positions to words: {type(runner.model).__name__} has word {at} of its text at "
+                    f"position {moved}, not {axis.before + at}"
+                )
 
 
 def _unit(config: Any, pattern: str) -> Unit:
@@ -213,7 +242,7 @@ def _text_length(inputs: Mapping[str, Tensor]) -> int:
 def _measured(runner: "Runner", inputs: Mapping[str, Tensor], recorded: "Pass") -> list[tuple[_Side, _Side]]:
     """Return what moves each call's queries and keys."""
     changed = {TEXT: _other_text(runner, inputs), SEEN: _other_seen(inputs)}
-    after = {kind: runner.record(one).calls for kind, one in changed.items() if one is not None}
+    after = {kind: runner.record(one).calls for kind, one in changed.items()}
     if any(len(calls) != len(recorded.calls) for calls in after.values()):
         raise UnsupportedModel(f"{type(runner.model).__name__} makes other attention calls for another input")
     return [
@@ -237,11 +266,9 @@ def _moved(before: Tensor, after: Tensor) -> Tensor:
     return (after != before).any(dim=-1).any(dim=0).cpu()
 
 
-def _other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+def _other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the inputs with other ids at every position, placeholders as they are."""
     names = [name for name in inputs if name.endswith("input_ids") and not name.startswith("decoder")]
-    if not names:
-        return None
     found = dict(inputs)
     for name in names:
         ids = inputs[name].clone()
@@ -257,7 +284,7 @@ def _other_text(runner: "Runner", inputs: Mapping[str, Tensor]) -> dict[str, Ten
     return found
 
 
-def _other_seen(inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+def _other_seen(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the inputs with other numbers in every image or sound."""
     chance = torch.Generator().manual_seed(0)
     floating = {
@@ -265,4 +292,4 @@ def _other_seen(inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
         for name, tensor in inputs.items()
         if tensor.is_floating_point()
     }
-    return {**inputs, **floating} if floating else None
+    return {**inputs, **floating}
