@@ -159,7 +159,7 @@ class Tokens:
             TraceError: the tokens have none.
         """
         if self.ids is None:
-            raise TraceError(f"{self.labels[0]}, … have no ids, because they are {self.unit.tokens}, not words")
+            raise TraceError(f"{self.labels[0]}, … have no ids, because they are {self.units[0].tokens}, not words")
         return self.ids
 
     @once

@@ -56,7 +56,7 @@ class LaidOut:
         first = call_of(runner, inputs, 0)
         count = first.attention.shape[-1]
         how: Grid | FrameLine | None = None
-        if isinstance(reader, PictureReader):
+        if isinstance(reader, PictureReader) and not anatomy.axes:
             how = patches(runner, inputs, reader.main, count)
         elif isinstance(reader, SoundReader):
             seconds = given.seconds if reader.window is None else reader.window
