@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 from torch import Tensor, nn
 
+from attention_viz.edits.kinds.ablation import Ablate
 from attention_viz.errors import UnsupportedModel
 from attention_viz.inputs.check import unpadded
 from attention_viz.inputs.device import device_of
@@ -186,6 +187,8 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
         planned = replace(runner, switch=replace(runner.switch, plan=plan))
         try:
             anatomy, _ = _anatomy(planned, inputs)
+            if beside is not None and _is_unused(planned, inputs, anatomy):
+                return beside
             with naming(runner, inputs):
                 return check_planned(planned, inputs, anatomy.places), anatomy
         except UnsupportedModel:
@@ -194,6 +197,16 @@ def probe(runner: Runner, limit: int | None, example: Mapping[str, Tensor] | Non
     if beside is None:
         raise refusal
     return beside
+
+
+def _is_unused(runner: Runner, inputs: Mapping[str, Tensor], anatomy: Anatomy) -> bool:
+    """Return whether a text's output doesn't depend on pooled images, as with SigLIP's tower in language models."""
+    pooling = [number for number, stream in enumerate(anatomy.streams) if stream == "pooling"]
+    if not pooling or "input_ids" not in inputs:
+        return False
+    heads = [(anatomy.numbers[number], head) for number in pooling for head in range(anatomy.heads[number])]
+    edits = [Ablate(layer, head, stream="pooling") for layer, head in heads]
+    return torch.equal(runner.record(inputs, edits, anatomy.places).output[:], runner.record(inputs).output[:])
 
 
 class _ElsewhereError(UnsupportedModel):

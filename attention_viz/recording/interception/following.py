@@ -185,6 +185,7 @@ class Following(TorchFunctionMode):
         busy: Callable[[], bool] = lambda: False,
         product: Callable[[Product], Tensor | None] | None = None,
         softmax: Soften | None = None,
+        inside: bool = True,
     ) -> None:
         """Set up the callbacks.
 
@@ -192,8 +193,10 @@ class Following(TorchFunctionMode):
             parameters: their addresses; see `memory_of`.
             attend: returns an output, (…, query, d_v), or None for the model's own.
             product: returns a replacement, (…, row, column), or None.
+            inside: whether to follow torch's multi-head attention, too.
         """
         super().__init__()
+        self._inside = inside
         self._parameters, self._attend, self._busy = parameters, attend, busy
         self._product, self._softmax = product, softmax
         self.softmaxes = self._products = 0
@@ -206,7 +209,7 @@ class Following(TorchFunctionMode):
         named = kwargs or {}
         if self._busy():
             return func(*args, **named)
-        if func is functional.multi_head_attention_forward:
+        if func is functional.multi_head_attention_forward and self._inside:
             return self._enter(func, args, named)
         if func in _SOFTMAX:
             return self._soften(func, args, named)
